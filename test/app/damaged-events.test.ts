@@ -26,7 +26,7 @@ function flip(file: string, text: string): void {
   writeFileSync(file, bytes);
 }
 
-test("a payload with a flipped bit, or under another event, is told of, and neither answered nor sent", async () => {
+test("a damaged or misplaced payload is logged, and neither answered nor sent", async () => {
   const receiver = await startReceiver();
   const data = dataFolder();
   const file = join(data, "evreg.db");
@@ -127,7 +127,7 @@ function retype(file: string, ...updates: readonly string[]): void {
 const blob = (table: string, column: string, rowid: number): string =>
   `UPDATE ${table} SET ${column} = CAST(${column} AS BLOB) WHERE rowid = ${rowid}`;
 
-test("a value of another type harms its own record, and keeps back nothing but what it is of", async () => {
+test("a value of the wrong type fails its own record only", async () => {
   const receiver = await startReceiver();
   const data = dataFolder();
   const first = await start(data, { delivery: DELIVERY });

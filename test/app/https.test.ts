@@ -37,7 +37,7 @@ function certificateAt(port: number): Promise<PeerCertificate> {
   });
 }
 
-test("https is spoken with the certificate given, and commands on this machine need none", async () => {
+test("HTTPS is served with the given certificate, and commands on this machine need no copy of it", async () => {
   const data = dataFolder();
   const tls = certificateFiles(data);
   const server = await start(data, { tls });
@@ -58,7 +58,7 @@ test("https is spoken with the certificate given, and commands on this machine n
   await expect(local.health()).rejects.toMatchObject({ code: "unreachable" });
 });
 
-test("what does not speak TLS is cut off, and holds up neither others nor the stop", async () => {
+test("a connection without TLS is closed, and delays neither others nor the stop", async () => {
   const data = dataFolder();
   const server = await start(data, { tls: certificateFiles(data) });
   const port = Number(new URL(server.url).port);
@@ -76,7 +76,7 @@ test("what does not speak TLS is cut off, and holds up neither others nor the st
   await server.stop();
 });
 
-test("a renewed certificate is taken up for new connections, and one that cannot be used is not", async () => {
+test("a renewed certificate is used for new connections, and an invalid one is ignored", async () => {
   const data = dataFolder();
   const tls = certificateFiles(data);
   const server = await start(data, { tls });
@@ -93,7 +93,7 @@ test("a renewed certificate is taken up for new connections, and one that cannot
   expect(await healthAt(server.url, OTHER_CERTIFICATE)).toBe(200);
 });
 
-test("a certificate that is no file is refused, as reading from a pipe would wait", async () => {
+test("a certificate that is not a regular file is refused, as reading a pipe would block", async () => {
   const data = dataFolder();
   const tls = { ...certificateFiles(data, TEST_CERTIFICATE, TEST_KEY), cert: data };
   await expect(start(data, { tls })).rejects.toMatchObject({

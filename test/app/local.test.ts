@@ -14,8 +14,8 @@ async function open(data: string, command = "actions list"): Promise<Evreg> {
   return closing(await openLocal({ ...options, command }));
 }
 
-describe("the data folder opened in-process", () => {
-  test("does everything without a token, and keeps it", async () => {
+describe("a data folder opened without a server", () => {
+  test("allows everything without a token, and stores it", async () => {
     const data = dataFolder();
     const first = await open(data);
     await first.actions.create(ORDER_PLACED);
@@ -25,7 +25,7 @@ describe("the data folder opened in-process", () => {
     expect((await second.actions.list({ application: "shop" })).data).toHaveLength(1);
   });
 
-  test("delivers nothing; a server does", async () => {
+  test("delivers nothing; only a server does", async () => {
     const data = dataFolder();
     const without = await open(data);
     expect((await without.health()).data.engine).toBe("stopped");
@@ -34,7 +34,7 @@ describe("the data folder opened in-process", () => {
     expect((await server.evreg.health()).data.status).toBe("ok");
   });
 
-  test("is refused at once while a server holds it, naming that server", async () => {
+  test("is refused at once while a server holds it, and the error names the server", async () => {
     const data = dataFolder();
     const server = await start(data);
     const begunMs = performance.now();
@@ -53,7 +53,7 @@ describe("the data folder opened in-process", () => {
     expect((await (await waiting).tokens.list()).data).toEqual([]);
   });
 
-  test("is refused when the other command does not finish, naming that command", async () => {
+  test("is refused when the other command does not finish in time, and the error names it", async () => {
     const data = dataFolder();
     await open(data, "publish --batch");
     await expect(open(data)).rejects.toMatchObject({
@@ -62,7 +62,7 @@ describe("the data folder opened in-process", () => {
     });
   });
 
-  test("keeps the form of an older file, which a server's start brings up to date", async () => {
+  test("is not migrated: only a server's start does that", async () => {
     const data = dataFolder();
     mkdirSync(data, { recursive: true });
     const file = join(data, "evreg.db");

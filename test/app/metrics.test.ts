@@ -70,7 +70,7 @@ describe("GET /metrics", () => {
     return parseMetrics(await response.text());
   }
 
-  test("adds up after a known run", async () => {
+  test("counts exactly what a known run did", async () => {
     receiver.answer = ({ path }) => {
       if (path.endsWith("/ok")) return { status: 204 };
       if (path.endsWith("/no")) return { status: 404 };
@@ -183,7 +183,7 @@ describe("GET /metrics", () => {
     );
   });
 
-  test("tells deliveries that are sent again by what queued them, and takes no latency from them", async () => {
+  test("counts redelivered deliveries by what queued them, without latency", async () => {
     let status = 404;
     receiver.answer = () => ({ status });
     const id = await subscribe("ok", 0);
@@ -213,7 +213,7 @@ describe("GET /metrics", () => {
     expect(valueOf(metrics, "evreg_delivery_latency_seconds_count")).toBe(1);
   });
 
-  test("has the same lines whatever happens, none of which tells a name or a secret", async () => {
+  test("always has the same series, and none has a name or a secret in it", async () => {
     const before = linesOf(await scrape());
     receiver.answer = ({ body }) => ({ status: body.includes("1") ? 200 : 418 });
     for (const name of ["invoices", "invoices-2"]) await subscribe(name, 1);
@@ -264,7 +264,7 @@ describe("GET /metrics", () => {
     expect(await get(token, "POST")).toBe(405);
   });
 
-  test("says the same in hundreds of scrapes, while events come in", async () => {
+  test("stays consistent in hundreds of scrapes while events come in", async () => {
     const { scrapes } = lengthOf("app/metrics");
     const AT_ONCE = 20;
     await subscribe("ok");

@@ -9,7 +9,7 @@ import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("a server removes what is older than retention.events, and keeps everything without it", async () => {
+test("a server removes events older than retention.events, and without it removes none", async () => {
   const data = dataFolder();
   const clock = new ManualClock(Date.now() - 2 * HOUR_MS);
   const config = configFor(data);

@@ -57,8 +57,8 @@ function verifies(secret: string, { headers, body }: ReceivedRequest): boolean {
 describe.each([
   ["plain", {}],
   ["encrypted", { encryption: { key: KEY } }],
-] satisfies [string, Changes][])("secrets kept %s", (_, changes) => {
-  test("while one is rotated, receivers of the old and of the new one verify; afterwards only of the new one", async () => {
+] satisfies [string, Changes][])("secrets stored %s", (_, changes) => {
+  test("during a rotation receivers of the old and the new secret verify, and afterwards only of the new one", async () => {
     const { evreg } = await serve(dataFolder(), changes);
     await evreg.actions.create(ORDER_PLACED);
     const named = { application: "billing", subscription: "invoices", action: ORDER_PLACED.action };
@@ -82,7 +82,7 @@ describe.each([
     expect([secret, last].map((one) => verifies(one, at))).toEqual([false, true]);
   });
 
-  test("a bearer value of its own is what the handler gets, a rotation or not, and none is none", async () => {
+  test("a handler gets its own bearer value, during a rotation too, and none where there is none", async () => {
     const { evreg } = await serve(dataFolder(), changes);
     await evreg.actions.create(ORDER_PLACED);
     const named = { application: "billing", subscription: "invoices", action: ORDER_PLACED.action };
@@ -102,7 +102,7 @@ describe.each([
   });
 });
 
-test("a server whose key was changed goes on with the secrets it had", async () => {
+test("after its key was changed a server goes on with the secrets it had", async () => {
   const data = dataFolder();
   const before = await serve(data);
   await before.evreg.actions.create(ORDER_PLACED);

@@ -12,7 +12,7 @@ import { configFor } from "../support/server.ts";
 import { closing, dataFolder, ORDER_PLACED, start, status } from "./setup.ts";
 
 describe("start and stop", () => {
-  test("what was stored is there at the next start on the same folder", async () => {
+  test("a restart on the same folder finds everything that was stored", async () => {
     const data = dataFolder();
     const first = await start(data);
     await first.evreg.actions.create(ORDER_PLACED);
@@ -31,7 +31,7 @@ describe("start and stop", () => {
     });
   });
 
-  test("a running server is announced in its folder, and a stopped one no longer", async () => {
+  test("a running server announces its address in its folder, and a stop removes it", async () => {
     const data = dataFolder();
     const server = await start(data);
     expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
@@ -44,26 +44,29 @@ describe("start and stop", () => {
     expect(await findServer(data)).toBeUndefined();
   });
 
-  test("one that listens on all addresses is announced by a loopback one", async () => {
+  test("a server that listens on all addresses announces a loopback address", async () => {
     const data = dataFolder();
     const server = await start(data, { host: "0.0.0.0" });
     expect(new URL(server.url).hostname).toBe("127.0.0.1");
     expect((await findServer(data))?.url).toBe(server.url);
   });
 
-  test.skipIf(process.platform === "win32")("a folder that others may write to is warned about", async () => {
-    const [data, closed] = [dataFolder(), dataFolder()];
-    mkdirSync(data);
-    chmodSync(data, 0o777);
-    const warnings: string[] = [];
-    const warn = (_fields: object, message: string) => void warnings.push(message);
-    const logger = { ...silentLogger, warn };
-    await start(data, {}, { logger });
-    await start(closed, {}, { logger });
-    expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
-  });
+  test.skipIf(process.platform === "win32")(
+    "a warning is logged for a folder that others may write to",
+    async () => {
+      const [data, closed] = [dataFolder(), dataFolder()];
+      mkdirSync(data);
+      chmodSync(data, 0o777);
+      const warnings: string[] = [];
+      const warn = (_fields: object, message: string) => void warnings.push(message);
+      const logger = { ...silentLogger, warn };
+      await start(data, {}, { logger });
+      await start(closed, {}, { logger });
+      expect(warnings).toEqual([expect.stringContaining(`chmod 700 ${data}`)]);
+    },
+  );
 
-  test("a stop waits for no backup that is read, however long the grace", async () => {
+  test("a stop does not wait for a backup, however late the shutdown deadline is", async () => {
     const data = dataFolder();
     const server = await start(data, { shutdownGraceMs: 600_000 });
     await server.evreg.actions.create(ORDER_PLACED);
@@ -86,7 +89,7 @@ describe("start and stop", () => {
     await backup.close();
   });
 
-  test("every call of stop is the same stop", async () => {
+  test("repeated calls of stop share one stop", async () => {
     const server = await start(dataFolder());
     const stops = Array.from({ length: 50 }, () => server.stop());
     expect(new Set(stops).size).toBe(1);
@@ -95,7 +98,7 @@ describe("start and stop", () => {
   });
 
   test(
-    "starts and stops in a row under requests leave nothing behind and lose nothing",
+    "repeated starts and stops under requests leave nothing behind and lose nothing",
     { timeout: 60_000 },
     async () => {
       const data = dataFolder();
@@ -123,8 +126,8 @@ describe("start and stop", () => {
   );
 });
 
-describe("a start that fails undoes itself", () => {
-  test("a busy port is named, and the folder is free again", async () => {
+describe("a failed start leaves nothing behind", () => {
+  test("a port in use is named in the error, and the folder is free again", async () => {
     const data = dataFolder();
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
@@ -142,7 +145,7 @@ describe("a start that fails undoes itself", () => {
     expect(await status(`${server.url}/health`)).toBe(200);
   });
 
-  test("a second server on the same folder is refused within a second, naming the first", async () => {
+  test("a second server on the same folder is refused within a second, and the error names the first", async () => {
     const data = dataFolder();
     const first = await start(data);
     const begunMs = performance.now();
@@ -157,7 +160,7 @@ describe("a start that fails undoes itself", () => {
     expect((await findServer(data))?.url).toBe(first.url);
   });
 
-  test("a first token that cannot be written is not left in the store", async () => {
+  test("a first token that cannot be written to its file is removed from the store", async () => {
     const data = dataFolder();
     mkdirSync(join(data, "token", "in the way"), { recursive: true });
     await expect(start(data)).rejects.toMatchObject({
@@ -172,7 +175,7 @@ describe("a start that fails undoes itself", () => {
 });
 
 describe("the first token", () => {
-  test("is made once, in a file for its owner only, and opens the server", async () => {
+  test("is created once, in a file for its owner only, and gives access to the server", async () => {
     const data = dataFolder();
     const first = await start(data);
     expect(first.tokenFile).toBe(join(data, "token"));
@@ -196,7 +199,7 @@ describe("the first token", () => {
     expect(await refused.text()).not.toContain("in the file");
   });
 
-  test("can be given, and then is that one", async () => {
+  test("can be given by the operator", async () => {
     const donor = await start(dataFolder());
     const given = (await donor.evreg.tokens.create({ name: "x", scopes: ["admin"] })).data.token;
     const data = dataFolder();
@@ -205,7 +208,7 @@ describe("the first token", () => {
     expect(await status(`${server.url}/v1/tokens`, { authorization: `Bearer ${given}` })).toBe(200);
   });
 
-  test("is not made while none is needed", async () => {
+  test("is not created while no token is needed", async () => {
     const data = dataFolder();
     const server = await start(data, { auth: { mode: "off" } });
     expect(server.tokenFile).toBeUndefined();
@@ -217,7 +220,7 @@ describe("the first token", () => {
 describe("dev", () => {
   const subscription = { application: "a", subscription: "s", action: "order.placed" };
 
-  test("needs no token and takes http: and loopback handlers, which else are refused", async () => {
+  test("needs no token and allows http: and loopback handlers, which are refused otherwise", async () => {
     const dev = await start(dataFolder(), {}, { dev: true });
     expect(await status(`${dev.url}/v1/tokens`)).toBe(200);
     await dev.evreg.actions.create(ORDER_PLACED);
@@ -248,14 +251,14 @@ describe("dev", () => {
   );
 });
 
-test("the configuration handed in is not changed", async () => {
+test("the given configuration is not changed", async () => {
   const config = configFor(dataFolder());
   const before = structuredClone(config);
   await start(config.data, {}, { config, dev: true });
   expect(config).toEqual(before);
 });
 
-test("a store that is lost for good is told once, and the server still stops in order", async () => {
+test("a failed store is logged once, and the server still stops in order", async () => {
   const data = dataFolder();
   const threads: Worker[] = [];
   const remember = (thread: Worker): void => void threads.push(thread);

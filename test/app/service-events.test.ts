@@ -4,7 +4,7 @@ import { startReceiver } from "../support/receiver.ts";
 import { dataFolder, ORDER_PLACED, start } from "./setup.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 
-test("a running server tells at once of a delivery that failed and of a replay that was cancelled, and counts both", async () => {
+test("a running server sends events about a failed delivery and a cancelled replay at once, and counts both", async () => {
   const receiver = await startReceiver();
   receiver.answer = ({ path }) => ({ status: path.endsWith("/broken") ? 400 : 200 });
   const delivery = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] };

@@ -34,7 +34,7 @@ describe("HttpReader", () => {
     ]);
   });
 
-  it("passes over bodies that are not wanted", () => {
+  it("skips bodies that are not wanted", () => {
     expect(readIn(inPieces(5), false)).toEqual([
       ["HTTP/1.1 201 Created", undefined],
       ["HTTP/1.1 204 No Content", undefined],
@@ -43,11 +43,11 @@ describe("HttpReader", () => {
     ]);
   });
 
-  it("tells nothing of a message that is not complete", () => {
+  it("reports no message before it is complete", () => {
     expect(readIn([STREAM.subarray(0, 60)], true)).toEqual([]);
   });
 
-  it("refuses a body whose end it would not find", () => {
+  it("refuses a body without a length", () => {
     const chunked = Buffer.from("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n");
     expect(() => readIn([chunked], true)).toThrow("without Content-Length");
   });

@@ -16,7 +16,7 @@ describe("Latencies", () => {
     });
   });
 
-  it("has zeros when there was nothing", () => {
+  it("is zero when nothing was measured", () => {
     expect(new Latencies().summary()).toEqual({
       count: 0,
       meanMs: 0,
@@ -27,7 +27,7 @@ describe("Latencies", () => {
     });
   });
 
-  it("takes a single value for all of them", () => {
+  it("reports a single value for every percentile", () => {
     const latencies = new Latencies();
     latencies.add(3);
     expect(latencies.summary()).toMatchObject({ p50Ms: 3, p99Ms: 3, maxMs: 3 });

@@ -51,7 +51,7 @@ it("fails a closed loop at the first other status, with the answer", async () =>
   await expect(runClosedLoop(options)).rejects.toThrow('/ was answered with 503: {"is":so}');
 });
 
-it("sends as many as the pace says, in turn", async () => {
+it("sends at the given rate, over all connections in rotation", async () => {
   const { port, requests } = await serve(200);
   const seen: number[] = [];
   const result = await pace(
@@ -73,7 +73,7 @@ it("sends as many as the pace says, in turn", async () => {
   expect(result.latencies.reduce((sum, { count }) => sum + count, 0)).toBe(50);
 });
 
-it("fails a pace at the first other status", async () => {
+it("fails a paced load at the first other status", async () => {
   const { port } = await serve(200, 404);
   const options = {
     port,

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { ID_MARK, RequestBytes } from "./request-bytes.ts";
 
-it("numbers each mark of a request anew each time", () => {
+it("writes a new number at each mark of each request", () => {
   const body = `["${ID_MARK}","${ID_MARK}"]`;
   const request = new RequestBytes({ method: "POST", path: "/v1", body }, "127.0.0.1:1", "secret");
   expect(request.number(99)).toBe(101);

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { rateRows, ratio } from "./rounds.ts";
 
-it("takes the median of the rounds' own ratios", () => {
+it("reports the median of the ratios of each round", () => {
   // The machine was half as fast in the second round, for both.
   expect(ratio([80, 30, 60], [100, 50, 100])).toBe(0.6);
 });
 
-it("sets the first server beside the ceiling and the others beside the first", () => {
+it("compares the first server with the ceiling and the others with the first", () => {
   const rows = rateRows({
     scenario: "publish",
     ceiling: { name: "echo", rates: [100, 100, 100] },
@@ -24,7 +24,7 @@ it("sets the first server beside the ceiling and the others beside the first", (
   ]);
 });
 
-it("tells a figure below its target", () => {
+it("reports a figure below its target", () => {
   const [row] = rateRows({
     scenario: "publish",
     ceiling: { name: "echo", rates: [100] },

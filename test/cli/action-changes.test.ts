@@ -21,7 +21,7 @@ function file(name: string, text: string): string {
   return name;
 }
 
-test("history lists the revisions with what each changed; a page knows what is on the next", async () => {
+test("history lists revisions with their changes, and a page includes the change to the one on the next page", async () => {
   const [table, page, document] = await Promise.all([
     run(["actions", "history", "a.b"]),
     run(["actions", "history", "a.b", "--limit", "1"]),
@@ -63,7 +63,7 @@ test("diff compares revisions and files", async () => {
   expect(none).toMatchObject({ code: 3, stdout: "" });
 });
 
-test("check tells breaks beside the lines of the file, and ends with 5", async () => {
+test("check prints breaks next to the lines of the file, and ends with 5", async () => {
   const schema = file("broken.json", `{\n  "type": "object",\n  "required": ["id"],\n  "title": "x"\n}\n`);
   const check = ["actions", "check", "a.b", "--schema"];
   const [fine, text, github, document, same, none, unread, other, own] = await Promise.all([
@@ -101,7 +101,7 @@ test("check tells breaks beside the lines of the file, and ends with 5", async (
   expect((await served.evreg.actions.get("a.b")).data.revision).toBe(2);
 });
 
-test("in a workflow files are named from the repository's root, and a check that passed is told", async () => {
+test("in a workflow, files are named from the root of the repository, and a passed check is reported", async () => {
   const words = ["actions", "check", "a.b", "--format", "github", "--schema"];
   const inFolder = { env: { GITHUB_WORKSPACE: join(folder, "..") } };
   const elsewhere = { env: { GITHUB_WORKSPACE: join(folder, "other") } };
@@ -120,7 +120,7 @@ test("in a workflow files are named from the repository's root, and a check that
   expect(passed.stdout).toMatch(/^::notice file=passes\.json,line=1,title=Checked a\.b::Compatible: .*\n$/);
 });
 
-test("in a workflow what is no schema is an annotation too, and events that fail alike share a line", async () => {
+test("in a workflow, an invalid schema is an annotation too, and events that fail alike share one line", async () => {
   await served.evreg.actions.create({ action: "a.alike", application: "shop", schemata: SCHEMA });
   for (let count = 0; count < 7; count += 1)
     await served.evreg.events.publish({ action: "a.alike", payload: RawJson.fromValue({ note: 5 }) });
@@ -146,7 +146,7 @@ test("in a workflow what is no schema is an annotation too, and events that fail
   expect(alike.stdout).toMatch(/^Events (?:\d+, ){4}\d+ and 2 more: note must be a string\nCompatible/);
 });
 
-test("a breaking update names the command for a new version, and a list is shown as the value it is", async () => {
+test("a breaking update suggests the command for a new version, and prints lists as lists", async () => {
   const schema = file("strict.json", JSON.stringify({ ...SCHEMA, required: ["note"] }));
   const refused = await run(["actions", "update", "a.alike", "--schema", schema]);
   expect(refused.code).toBe(5);
@@ -158,7 +158,7 @@ test("a breaking update names the command for a new version, and a list is shown
   );
 });
 
-test("a value is shown that the message holds as a part of a word only", async () => {
+test("a value is printed even if the message contains it as part of a word", async () => {
   const part = await run([
     "actions",
     "update",
@@ -169,7 +169,7 @@ test("a value is shown that the message holds as a part of a word only", async (
   expect(part.stderr).toMatch(/ must be one of .*"string".*\n  value: str\n/);
 });
 
-test("a compatible schema may still refuse events with what the old one says nothing of", async () => {
+test("a compatible schema may still refuse events with members that the old one did not restrict", async () => {
   await served.evreg.actions.create({ action: "a.open", application: "shop", schemata: SCHEMA });
   await served.evreg.events.publish({ action: "a.open", payload: RawJson.fromValue({ note: 5 }) });
   const schema = file("wider.json", JSON.stringify(WIDER));
@@ -194,7 +194,7 @@ test("an update that changes nothing says so", async () => {
   expect(changed).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("an earlier revision is applied again as the next one, when it may be", async () => {
+test("an earlier revision can be applied again as the next one", async () => {
   const update = ["actions", "update", "a.b", "--from-revision", "1"];
   expect(await run(update)).toMatchObject({ code: 5, stdout: "" });
   const { data: action } = await json([...update, "--compatibility", "none"]);
@@ -202,7 +202,7 @@ test("an earlier revision is applied again as the next one, when it may be", asy
   expect(await run(["actions", "update", "a.b", "--from-revision", "9"])).toMatchObject({ code: 3 });
 });
 
-test("the mode is set at creation and later, and shown", async () => {
+test("the compatibility mode can be set at creation and later, and is shown", async () => {
   const created = await json(
     "actions create a.mode --application shop --schema - --mode producer --against all".split(" "),
     { input: "{}" },
@@ -221,7 +221,7 @@ test("the mode is set at creation and later, and shown", async () => {
     expect(wrong).toMatchObject({ code: 2, stdout: "" });
 });
 
-test("a deprecated action is shown, told of once, retired and taken back", async () => {
+test("a deprecated action is shown and warned about once, can be retired and restored", async () => {
   const deprecated = await run(["actions", "deprecate", "a.old", "--successor", "a.new"]);
   expect(deprecated.stdout).toMatch(/^State +deprecated\nSuccessor +a\.new$/m);
   const line = '{"action":"a.old","payload":{}}\n';

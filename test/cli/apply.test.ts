@@ -41,7 +41,7 @@ async function subscribed(): Promise<string[]> {
     .toSorted();
 }
 
-test("shows its plan on stdout, does it, and does nothing the second time", async () => {
+test("prints its plan, carries it out, and has nothing to do the second time", async () => {
   const path = file(registry("[]", "one", "two"));
   const plan = [
     `+ action ${application}.made`,
@@ -75,7 +75,7 @@ test("shows its plan on stdout, does it, and does nothing the second time", asyn
   expect(statSync(join(folder, secrets)).mode & 0o777).toBe(0o600);
 });
 
-test("a secret reaches a pipe only if that is asked for; nothing is created before it is known where to", async () => {
+test("secrets go to a pipe only on request, and nothing is created before it is clear where they go", async () => {
   const path = file(registry("[]", "one"));
   const refused = await run(["apply", "-f", path]);
   expect(refused).toMatchObject({
@@ -95,7 +95,7 @@ test("a secret reaches a pipe only if that is asked for; nothing is created befo
 });
 
 test.runIf(existsSync("/dev/full"))(
-  "a secret that cannot be written is told with what to do, and nothing more is created",
+  "a secret that cannot be written is reported with what to do, and nothing more is created",
   async () => {
     const path = file(registry("[]", ...Array.from({ length: 20 }, (_, index) => `s${index}`)));
     const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/full", "--keep-going"]);
@@ -108,7 +108,7 @@ test.runIf(existsSync("/dev/full"))(
   },
 );
 
-test("a dry run tells what a schema says to no effect, with its line, and asks nothing else", async () => {
+test("a dry run reports ineffective keywords with their line, and asks for nothing", async () => {
   const schema = "{ type: object,\n      properties: { at: { format: daytime } } }";
   const name = `${application}.slip`;
   const text = `actions:\n  - { action: ${name}, application: ${application}, schemata: ${schema} }`;
@@ -119,7 +119,7 @@ test("a dry run tells what a schema says to no effect, with its line, and asks n
   expect(done.stderr).toContain(`Warning: ${told}`);
 });
 
-test("--json is one document of the plan with what became of it", async () => {
+test("--json prints one document of the plan and its results", async () => {
   const text = registry("[]", "one");
   const dry = await json(["apply", "-f", "-", "--dry-run"], { input: text });
   expect(dry).toMatchObject({
@@ -148,7 +148,7 @@ test("--json is one document of the plan with what became of it", async () => {
   });
 });
 
-test("a change that breaks someone stops all of it with 5; --keep-going does the rest; --compatibility none does it", async () => {
+test("a breaking change stops everything with 5; --keep-going does the rest; --compatibility none allows it", async () => {
   await run(["apply", "-f", file(registry("[]"))]);
   const path = file(registry('["id"]', "one"));
   const stopped = await run(["apply", "-f", path, "--secrets-file", "/dev/null"]);
@@ -171,7 +171,7 @@ test("a change that breaks someone stops all of it with 5; --keep-going does the
   expect(forced).toMatchObject({ code: 0, stderr: "Done: 0 created, 1 changed, 0 deleted.\n" });
 });
 
-test("--prune deletes what is not declared any more, and without a terminal only with --yes", async () => {
+test("--prune deletes what is no longer declared, and without a terminal only with --yes", async () => {
   await run(["apply", "-f", file(registry("[]", "one", "two")), "--secrets-file", "/dev/null"]);
   const path = file(registry("[]", "one"));
   const kept = await run(["apply", "-f", path]);
@@ -191,7 +191,7 @@ test("--prune deletes what is not declared any more, and without a terminal only
   expect(await run(["apply", "-f", path, "--yes"])).toMatchObject({ code: 2 });
 });
 
-test("a step that fails is told with the reason, and so is what was not tried; 7 when some was done", async () => {
+test("a failed step is reported with the reason, and so is what was not tried; 7 when some was done", async () => {
   const inside = registry("[]", "one", "two").replace("127.0.0.1:9", "10.1.2.3");
   const path = file(inside);
   const { code, stderr } = await run(["apply", "-f", path, "--secrets-file", "/dev/null", "--keep-going"]);
@@ -210,7 +210,7 @@ test("a step that fails is told with the reason, and so is what was not tried; 7
   });
 });
 
-test("mistakes are told all at once, with their places, before anything is asked of the server", async () => {
+test("all mistakes are reported at once with their places, before the server is asked anything", async () => {
   writeFileSync(
     join(folder, "bad.yaml"),
     "actions:\n  - { action: a..b, application: x, schemata: {} }\n  - { acton: c }\n",
@@ -233,7 +233,7 @@ test("mistakes are told all at once, with their places, before anything is asked
   expect(await run(["apply"])).toMatchObject({ code: 2 });
 });
 
-test("a token sees and changes what its scopes hold", async () => {
+test("a token sees and changes only what its scopes allow", async () => {
   const others = application;
   await run(["apply", "-f", file(registry("[]"))]);
   application = `${application}-own`;

@@ -48,7 +48,7 @@ function bulk(...more: string[]): Promise<{ code: number | null; stdout: string;
   return run(["publish", "--batch", "kept.ndjson", ...more]);
 }
 
-test("what was published by a checkpoint is not published again, with it or without", async () => {
+test("events counted in a checkpoint are not published again, with the checkpoint or without", async () => {
   const own = line("kept", 2, ',"idempotency_key":"mine"');
   writeFileSync(at("kept.ndjson"), `${line("kept", 1)}\n${own}\n\nnot json\n${line("kept", "five")}`);
   const [checkpoint, rejects] = ["--checkpoint=kept.checkpoint", "--rejects=kept.refused"];
@@ -72,7 +72,7 @@ test("what was published by a checkpoint is not published again, with it or with
   expect(await total("kept")).toBe(2);
 });
 
-test("refused lines are kept with number, reason, field and text, for their owner only", () => {
+test("refused lines are saved with number, reason, field and text, for their owner only", () => {
   const refused = readFileSync(at("kept.refused"), "utf8").trimEnd().split("\n");
   expect(refused.map((text) => JSON.parse(text) as unknown)).toEqual([
     { line: 4, code: 400, error: expect.stringContaining("Malformed JSON at column"), text: "not json" },
@@ -82,7 +82,7 @@ test("refused lines are kept with number, reason, field and text, for their owne
   expect(statSync(at("kept.checkpoint")).mode & 0o777).toBe(0o600);
 });
 
-test("a checkpoint is refused for another file, and nothing is published", async () => {
+test("a checkpoint of another file is refused, and nothing is published", async () => {
   writeFileSync(at("other.ndjson"), line("kept", 9));
   const refused = await run(["publish", "--batch", "other.ndjson", "--checkpoint", "kept.checkpoint"]);
   expect(refused).toMatchObject({ code: 2, stdout: "" });
@@ -110,7 +110,7 @@ function keyed(text: string, key: string): NewEvent {
   return { action, payload: RawJson.fromValue(payload), idempotency_key: key };
 }
 
-test("an interrupted bulk goes on by the same command, also past a server that cannot take more for now", async () => {
+test("an interrupted bulk resumes with the same command, also past a server that asks to wait", async () => {
   const lines = Array.from({ length: 1_200 }, (_, id) => line("cut", id));
   writeFileSync(at("cut.ndjson"), lines.join("\n"));
   // A proxy that lets one batch through, then asks to wait.
@@ -157,7 +157,7 @@ test("an interrupted bulk goes on by the same command, also past a server that c
   expect(await total("cut")).toBe(1_200);
 });
 
-test("a file that grew is gone on with, and nothing of it is stored twice", async () => {
+test("a file that grew is resumed, and no line is stored twice", async () => {
   appendFileSync(at("cut.ndjson"), `\n${line("cut", 1_200)}\n`);
   const rest = await run(["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"]);
   expect(rest).toMatchObject({ code: 0 });
@@ -167,7 +167,7 @@ test("a file that grew is gone on with, and nothing of it is stored twice", asyn
   expect(await total("cut")).toBe(1_201);
 });
 
-test("a checkpoint is of the data, not of the address: another's is refused, and nothing is published", async () => {
+test("a checkpoint belongs to the data, not to the address: for other data it is refused", async () => {
   await server.stop();
   const words = ["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"];
   expect((await run([...words, "--data", data])).stderr).toMatch(/^Nothing was left to publish/);

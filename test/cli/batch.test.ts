@@ -44,7 +44,7 @@ function withBadLines(name: string): string {
   ].join("\n");
 }
 
-test("all rules that a line breaks are told, a few on the screen and all of them among the rejects", async () => {
+test("a few broken rules of a line are printed, and all of them are saved among the rejects", async () => {
   const needed = ["a", "b", "c", "d", "e"];
   const schemata = { type: "object", required: needed };
   await served.evreg.actions.create({ action: "batch.rules", application: "shop", schemata });
@@ -59,7 +59,7 @@ test("all rules that a line breaks are told, a few on the screen and all of them
   expect(errors.map(({ field }) => field)).toEqual(needed);
 });
 
-test("refused lines are told with number and reason, the others published, and the exit code is 7", async () => {
+test("refused lines are reported with number and reason, the others are published, and the exit code is 7", async () => {
   const name = await action("batch.continue");
   writeFileSync(join(folder, "bad.ndjson"), withBadLines(name));
   const { code, stdout, stderr } = await run(["publish", "--batch", "bad.ndjson"]);
@@ -73,7 +73,7 @@ test("refused lines are told with number and reason, the others published, and t
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
 
-test("lines refused alike are told five times, then summed up; for a program each is told", async () => {
+test("lines refused for the same reason are printed five times, then counted; JSON output has each", async () => {
   const name = await action("batch.alike");
   const bad = Array.from({ length: 1_200 }, () => line("no.such", 1));
   const input = [line(name, 1), ...bad, "{oops}"].join("\n");
@@ -100,7 +100,7 @@ function toldLines(stderr: string): number[] {
   return Array.from(stderr.matchAll(/^Line (\d+): /gm), ([, number]) => Number(number));
 }
 
-test("refused lines are told in the order of the file, whatever is wrong with them", async () => {
+test("refused lines are reported in the order of the file, whatever is wrong with them", async () => {
   const name = await action("batch.order");
   const { code, stderr } = await run(["publish", "--batch", "-"], { input: withFaultsInTurn(name) });
   expect(code).toBe(7);
@@ -108,7 +108,7 @@ test("refused lines are told in the order of the file, whatever is wrong with th
   expect(await idsOf(name)).toEqual([1]);
 });
 
-test("a fault within a line is placed by its column, as the line is told already", async () => {
+test("an error within a line has a column only, as the line is named already", async () => {
   const [table, jsonl] = await Promise.all([
     run(["publish", "--batch", "-"], { input: "\n{oops}" }),
     run(["publish", "--batch", "-", "--output", "jsonl"], { input: "\n{oops}" }),
@@ -119,14 +119,14 @@ test("a fault within a line is placed by its column, as the line is told already
   expect(told?.["details"]).toEqual({ column: 2, byte: 1, reason: "syntax" });
 });
 
-test("an array is told to be none of the lines that are wanted", async () => {
+test("an array is refused with a hint that lines are wanted", async () => {
   const input = `\u{feff} [${line("any", 1)},\n${line("any", 2)}]`;
   const { code, stderr } = await run(["publish", "--batch", "-"], { input });
   expect(code).toBe(7);
   expect(stderr).toMatch(/^Line 1: There must be one event a line, not an array\./);
 });
 
-test("for a program, accepted events are on stdout and refusals on stderr, each a JSON line", async () => {
+test("in JSON output, accepted events go to stdout and refusals to stderr, one JSON line each", async () => {
   const name = await action("batch.jsonl");
   const outcome = await run(["publish", "--batch", "-", "--output", "jsonl"], { input: withBadLines(name) });
   expect(outcome.code).toBe(7);
@@ -155,7 +155,7 @@ test("for a program, accepted events are on stdout and refusals on stderr, each 
   });
 });
 
-test("--on-error stop publishes everything before the first refused line and nothing behind it", async () => {
+test("--on-error stop publishes everything before the first refused line and nothing after it", async () => {
   const [early, late] = [await action("batch.stop.early"), await action("batch.stop.late")];
   const lateBad = [line(late, 1), line(late, 2), line("no.such", 3), line(late, 4), "not json"].join("\n");
   const outcomes = await Promise.all([
@@ -191,7 +191,7 @@ test("--atomic publishes all lines or none", async () => {
   expect(await idsOf(name)).toEqual([1]);
 });
 
-test("lines with an idempotency key can be sent again without harm", async () => {
+test("lines with an idempotency key can be sent again safely", async () => {
   const name = await action("batch.again");
   const input = [1, 2, 3].map((id) => line(name, id, `,"idempotency_key":"${name}-${id}"`)).join("\n");
   const more = `${input}\n${line(name, 4)}`;
@@ -222,11 +222,11 @@ test("lines with an idempotency key can be sent again without harm", async () =>
   expect(await idsOf(name)).toEqual([1, 2, 3, 4, 4]);
 });
 
-test("an empty input is nothing to do, and no failure", async () => {
+test("an empty input is no failure", async () => {
   expect(await run(["publish", "--batch", "-"], { input: "\n\n" })).toMatchObject({ code: 0, stdout: "" });
 });
 
-test("lines of a producer that goes on are published as they come; an interruption tells how far it came", async () => {
+test("lines of a slow producer are published as they come, and an interruption reports how many were", async () => {
   const name = await action("batch.interrupted");
   const child = spawn(process.execPath, [PROGRAM, "publish", "--batch", "-", "--output", "jsonl"], {
     env: cleanEnv({ EVREG_DATA: data }),
@@ -243,7 +243,7 @@ test("lines of a producer that goes on are published as they come; an interrupti
   expect(stderr).toMatch(/2 events published, 0 lines refused\. Interrupted behind line 2\. .*tail -n \+3/);
 });
 
-test("a target that is not there ends it before anything is published", async () => {
+test("an unreachable target ends the command before anything is published", async () => {
   const input = line("any", 1);
   const outcome = await run(["publish", "--batch", "-", "--url", "http://127.0.0.1:9"], { input });
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
@@ -252,7 +252,7 @@ test("a target that is not there ends it before anything is published", async ()
   );
 });
 
-test("a connection that breaks leaves no doubt about which lines are in doubt", async () => {
+test("after a broken connection it is clear which lines are uncertain", async () => {
   const receiver = await startReceiver();
   receiver.answer = () => "reset";
   const input = [line("any", 1), line("any", 2)].join("\n") + "\n";

@@ -44,7 +44,7 @@ function keptLine(): number {
   return (JSON.parse(readFileSync(at("checkpoint"), "utf8")) as { line: number }).line;
 }
 
-test("a checkpoint is written at once, then twice a second, and read again", async () => {
+test("a checkpoint is written at once, then twice a second, and can be read again", async () => {
   const checkpoint = await Checkpoint.open(options());
   expect(keptLine()).toBe(0);
   checkpoint.note(STATE);
@@ -55,7 +55,7 @@ test("a checkpoint is written at once, then twice a second, and read again", asy
   expect((await Checkpoint.open(options())).state).toEqual(STATE);
 });
 
-test("it is known by its size, its beginning and its end, wherever it lies, and keys are made of that", async () => {
+test("a file is recognised by its size, beginning and end wherever it lies, and so are the keys of its lines", async () => {
   const key = (await Checkpoint.open(options())).keyOf(lineOf(9));
   expect(key).toMatch(/^bulk:[\w-]{16}:000000009$/);
   copyFileSync(at("events"), at("copy"));
@@ -76,7 +76,7 @@ test("it is known by its size, its beginning and its end, wherever it lies, and 
   }
 });
 
-test("a file of the same size that was changed in what is counted is refused", async () => {
+test("a file of the same size whose published part was changed is refused", async () => {
   const [path, source] = [at("middle checkpoint"), at("middle")];
   writeFileSync(source, EVENTS);
   const checkpoint = await Checkpoint.open(options({ path, of: source }));
@@ -105,7 +105,7 @@ describe("a file that has grown", () => {
     return checkpoint;
   }
 
-  test("is gone on with behind what is counted, by the same keys", async () => {
+  test("is resumed after its published part, with the same keys", async () => {
     let bytes = 1_500_000;
     const before = await counted(EVENTS, bytes);
     for (const more of ["line\n", "line\n".repeat(300_000)]) {
@@ -122,7 +122,7 @@ describe("a file that has grown", () => {
     expect((await Checkpoint.open(options({ path, of: source }))).hasGrown).toBe(false);
   });
 
-  test("is refused where what is counted has changed between its beginning and its end", async () => {
+  test("is refused where its published part changed in the middle", async () => {
     await counted(EVENTS, 4_000_000);
     writeFileSync(source, `${EVENTS.slice(0, 2_500_000)}b${EVENTS.slice(2_500_001)}line\n`);
     await expect(Checkpoint.open(options({ path, of: source }))).rejects.toThrow(
@@ -146,7 +146,7 @@ describe("a file that has grown", () => {
   });
 });
 
-test("one of other data is refused, whatever the address; the same data may be at another", async () => {
+test("a checkpoint of other data is refused, at the same address too; the same data may move", async () => {
   expect((await Checkpoint.open(options({ target: "/srv/data" }))).state).toEqual(STATE);
   const elsewhere = { dataId: "b", target: "https://b.example" };
   await expect(Checkpoint.open(options(elsewhere))).rejects.toThrow(
@@ -159,7 +159,7 @@ test("one of other data is refused, whatever the address; the same data may be a
   expect(keptLine()).toBe(9);
 });
 
-test("one of an older form is refused, and what is no checkpoint is left as it is", async () => {
+test("an older format is refused, and a file that is not a checkpoint is not overwritten", async () => {
   const whole = JSON.parse(readFileSync(at("checkpoint"), "utf8")) as object;
   for (const text of [
     "",
@@ -189,7 +189,7 @@ test("one of an older form is refused, and what is no checkpoint is left as it i
   });
 });
 
-test("refused lines behind the checkpoint are taken back, so that each is there once", () => {
+test("refused lines after the checkpoint are removed on resume, so that each is there once", () => {
   const first = new RejectFile(at("refused"), 0);
   first.add(lineOf(1, '{"\u00e9'), { ...REFUSAL, details: { field: "a.b" } });
   const kept = first.bytes;
@@ -217,7 +217,7 @@ test("refused lines behind the checkpoint are taken back, so that each is there 
   expect(() => new RejectFile(folder.path, 0)).toThrow("could not be written (EISDIR");
 });
 
-test("no file is both read and written, by whatever name", () => {
+test("no file is both read and written, under any name", () => {
   symlinkSync(at("events"), at("link"));
   mkdirSync(at("sub"));
   expect(() => assertDistinctPaths({ "--batch": at("events"), "--rejects": at("link") })).toThrow(

@@ -77,8 +77,8 @@ async function turns(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-describe("several requests under way", () => {
-  test("are at most as many as told, and are settled in the order of the lines whatever answer comes first", async () => {
+describe("several requests in flight", () => {
+  test("stay within the limit, and are settled in the order of the lines", async () => {
     const target = heldTarget();
     const options = bulk({ lines: groups(2_000, 900), publish: target.publish, concurrency: 3 });
     const outcome = publishLines(options);
@@ -101,7 +101,7 @@ describe("several requests under way", () => {
     expect(settledLines).toEqual(settledLines.toSorted((one, other) => one - other));
   });
 
-  test("leave those behind a failed one unsettled, and in doubt when they were stored", async () => {
+  test("leave those after a failed one unsettled, and uncertain if they were stored", async () => {
     const target = heldTarget();
     let stopped = 0;
     const options = bulk({
@@ -129,7 +129,7 @@ describe("several requests under way", () => {
   });
 });
 
-test("one request at a time is made of whole batches while it is under way, and of what there is when it is not", async () => {
+test("a single request in flight is followed by whole batches, and sent at once when none is in flight", async () => {
   const target = heldTarget();
   const outcome = publishLines(bulk({ lines: groups(1_240, 200), publish: target.publish }));
   const sizes: number[] = [];
@@ -142,7 +142,7 @@ test("one request at a time is made of whole batches while it is under way, and 
   expect(sizes).toEqual([200, 500, 500, 40]);
 });
 
-test("a bulk goes on with the counts of the one before it", async () => {
+test("a resumed bulk continues the counts of the one before it", async () => {
   const from = { accepted: 7, replayed: 1, refused: 2, settledLine: 9, settledBytes: 900 };
   const outcome = await publishLines(bulk({ lines: groups(3, 3) }), from);
   expect(outcome).toMatchObject({ accepted: 10, replayed: 1, refused: 2, end: "all" });
@@ -183,7 +183,7 @@ const busy = (retryAfterMs?: number) =>
   Object.assign(new EvregError("unavailable", "The store cannot commit."), { retryAfterMs });
 const unreachable = (cause: string) => new EvregError("unreachable", "No.", { cause });
 
-test("what is published names its data, and a server that has other data ends the bulk", async () => {
+test("each request names the data it is for, and a server with other data ends the bulk", async () => {
   const asked: unknown[] = [];
   const publish = pinDataId("a", (items, how) => {
     asked.push(how);
@@ -200,15 +200,15 @@ test("what is published names its data, and a server that has other data ends th
   expect(asked).toEqual([{ minimal: true, data_id: "a" }, { data_id: "a" }, { data_id: "a" }]);
 });
 
-describe("patience", () => {
-  test("waits as long as the server asks, else longer each time", async () => {
+describe("retries", () => {
+  test("wait as long as the server asks, otherwise longer each time", async () => {
     const { publish, waitsMs, told } = unsteady(busy(2_000), busy(), busy(), busy(9_000));
     await publish(KEYED, {});
     expect(waitsMs).toEqual([2_000, 500, 1_000, 9_000]);
     expect(told).toEqual(["The store cannot commit. Trying again for 2 minutes."]);
   });
 
-  test("ends after two minutes, and at once where the server asks for more", async () => {
+  test("end after two minutes, and at once where the server asks for more", async () => {
     const long = unsteady(...Array.from({ length: 100 }, () => busy()));
     await expect(long.publish(KEYED, {})).rejects.toMatchObject({ code: "unavailable" });
     expect(long.waitsMs.reduce((sum, waitMs) => sum + waitMs, 0)).toBeGreaterThan(115_000);
@@ -241,7 +241,7 @@ describe("patience", () => {
     expect(tries()).toBe(isTriedAgain ? 3 : 2);
   });
 
-  test("a server that was never there is not waited for; one that broke off is", async () => {
+  test("start only after the server was reached once", async () => {
     const { publish, tries } = unsteady(unreachable("ECONNREFUSED"));
     await expect(publish(KEYED, {})).rejects.toMatchObject({ code: "unreachable" });
     expect(tries()).toBe(1);
@@ -250,14 +250,14 @@ describe("patience", () => {
     expect(restarted.told).toEqual(["The connection to the server broke. Trying again for 2 minutes."]);
   });
 
-  test("items that the store failed for are sent again with the rest where all have keys", async () => {
+  test("send failed items again with the rest where all have keys", async () => {
     const errors = [{ index: 0, ...busy().body() }];
     const partly: BatchResult = { data: [null], errors, meta: { accepted: 0, rejected: 1, replayed: 0 } };
     expect(await unsteady(partly).publish(KEYED, {})).toEqual(taken(KEYED));
     expect(await unsteady(partly).publish(PLAIN, {})).toBe(partly);
   });
 
-  test("an interruption ends the wait with what was wrong", async () => {
+  test("end at an interruption with the last error", async () => {
     const { publish, controller, tries } = unsteady(busy(2_000));
     const publishing = publish(KEYED, {});
     controller.abort();
@@ -266,7 +266,7 @@ describe("patience", () => {
   });
 });
 
-test("a rate is that of the last ten seconds, whatever was there at the beginning", () => {
+test("the rate shown is that of the last ten seconds", () => {
   let timeMs = 0;
   const rate = new RecentRate(() => timeMs);
   rate.reach(1_000_000);

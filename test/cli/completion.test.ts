@@ -15,7 +15,7 @@ import { runMany } from "../support/run-many.ts";
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-describe("what can be typed next", () => {
+describe("suggestions", () => {
   let config: Config;
   beforeAll(async () => {
     settings.enableAutoTranspile = false;
@@ -29,7 +29,7 @@ describe("what can be typed next", () => {
     return slot.kind === "words" ? slot.candidates.map(({ value }) => value) : slot;
   };
 
-  test("commands, their verbs and their flags, each with what it is", () => {
+  test("are commands, their verbs and their flags, each with a description", () => {
     expect(wordsAt("")).toEqual(expect.arrayContaining(["actions", "publish", "help", "completion"]));
     expect(wordsAt("")).not.toContain("complete");
     expect(wordsAt("-")).toEqual(["--help", "--version"]);
@@ -41,7 +41,7 @@ describe("what can be typed next", () => {
     for (const { value, about } of candidates) expect(about, value).toBeTruthy();
   });
 
-  test("a flag is offered once unless it may be repeated, under its alias and the topic's own name too", () => {
+  test("offer a flag once unless it may be repeated, under its alias and the topic's own name too", () => {
     expect(wordsAt("events --action a --")).not.toContain("--action");
     expect(wordsAt("events list --action=a --")).not.toContain("--action");
     expect(wordsAt("tokens create x --scope read --")).toContain("--scope");
@@ -51,7 +51,7 @@ describe("what can be typed next", () => {
     expect(wordsAt("tokens list ")).toContain("--json");
   });
 
-  test("values that are known, by themselves and behind =", () => {
+  test("include known values, after a space and after =", () => {
     expect(wordsAt("events --order ")).toEqual(["asc", "desc"]);
     expect(wordsAt("events --order=")).toEqual(["--order=asc", "--order=desc"]);
     expect(wordsAt("completion ")).toEqual(["bash", "zsh", "fish"]);
@@ -90,7 +90,7 @@ describe("what can be typed next", () => {
     else expect(slot).toMatchObject({ kind: "names", ...expected });
   });
 
-  test("files and folders are left to the shell", () => {
+  test("leave files and folders to the shell", () => {
     for (const line of ["publish --file ", "apply -f ", "config check ", "import ", "serve --config=x"]) {
       expect(at(line), line).toEqual({ kind: "files" });
     }
@@ -179,7 +179,7 @@ describe("names", () => {
     expect(context?.stdout).toBe(`prod\t${harness.url}\n`);
   });
 
-  test("are none, and nothing is said, where there is no answer; a folder without a server is not opened", async () => {
+  test("are empty without a message where nothing answers; a folder without a server is not opened", async () => {
     const silent = createServer(() => undefined);
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const never = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -217,7 +217,7 @@ describe("names", () => {
 const has = (shell: string) => spawnSync(shell, ["--version"]).error === undefined;
 
 describe("the scripts", () => {
-  test("are printed, and a shell that is none is named", async () => {
+  test("are printed, and an unknown shell is named in the error", async () => {
     const [bash, fish, none] = await runMany([
       ["completion", "bash"],
       ["completion", "fish", "--json"],
@@ -228,32 +228,29 @@ describe("the scripts", () => {
     expect(none).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("bash, zsh, fish") });
   });
 
-  test.runIf(has("bash"))(
-    "bash puts into the line what it was answered, quoted and behind the last : or =",
-    () => {
-      const bin = join(folder.path, "evreg");
-      writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`, { mode: 0o755 });
-      const complete = (line: string, word: string, type = 9) => `
+  test.runIf(has("bash"))("in bash insert the answer, quoted and after the last : or =", () => {
+    const bin = join(folder.path, "evreg");
+    writeFileSync(bin, `#!/bin/sh\nexec "${process.execPath}" "${PROGRAM}" "$@"\n`, { mode: 0o755 });
+    const complete = (line: string, word: string, type = 9) => `
       COMP_LINE='${line}'; COMP_POINT=\${#COMP_LINE}; COMP_TYPE=${type}
       _evreg '${bin}' '${word}' x; printf '%s\\n' "\${COMPREPLY[@]}" --`;
-      const script = [
-        SCRIPTS.bash,
-        complete("evreg tokens re", "re"),
-        complete("evreg events --order=d", "d"),
-        complete("evreg events --or", "--or"),
-        complete("evreg events --order ", "", 63),
-      ].join("\n");
-      const answer = execFileSync("bash", ["--norc", "-c", script], { env: cleanEnv(), encoding: "utf8" });
-      const [verb, value, flag, listed] = answer.split("--\n");
-      expect([verb, value, flag, listed]).toEqual(["revoke\n", "desc\n", "--order\n", "asc\ndesc\n"]);
-      const quoting = `${SCRIPTS.bash}
+    const script = [
+      SCRIPTS.bash,
+      complete("evreg tokens re", "re"),
+      complete("evreg events --order=d", "d"),
+      complete("evreg events --or", "--or"),
+      complete("evreg events --order ", "", 63),
+    ].join("\n");
+    const answer = execFileSync("bash", ["--norc", "-c", script], { env: cleanEnv(), encoding: "utf8" });
+    const [verb, value, flag, listed] = answer.split("--\n");
+    expect([verb, value, flag, listed]).toEqual(["revoke\n", "desc\n", "--order\n", "asc\ndesc\n"]);
+    const quoting = `${SCRIPTS.bash}
       evreg() { printf 'my shop $(touch pwned)\\tx\\n'; }
       COMP_LINE='evreg a --application my'; COMP_POINT=\${#COMP_LINE}; COMP_TYPE=9
       _evreg evreg my x; printf '%s\\n' "\${COMPREPLY[@]}"`;
-      const quoted = execFileSync("bash", ["--norc", "-c", quoting], { encoding: "utf8" });
-      expect(quoted).toBe("my\\ shop\\ \\$\\(touch\\ pwned\\)\n");
-    },
-  );
+    const quoted = execFileSync("bash", ["--norc", "-c", quoting], { encoding: "utf8" });
+    expect(quoted).toBe("my\\ shop\\ \\$\\(touch\\ pwned\\)\n");
+  });
 
   for (const shell of ["zsh", "fish"] as const) {
     test.runIf(has(shell))(`${shell} can read its one`, () => {

@@ -64,7 +64,7 @@ interface Shown {
   readonly place: string | null;
 }
 
-test("every key is shown with its value and where that is from, and no secret", () => {
+test("every key is shown with its value and source, and no secret is", () => {
   const { data, meta } = JSON.parse(outcomes["show"]!.stdout) as { data: Shown[]; meta: object };
   expect(data.map(({ key }) => key)).toEqual(CONFIG_KEYS.map(({ path }) => path));
   const of = (name: string) => data.find(({ key }) => key === name);
@@ -95,18 +95,18 @@ test("every key is shown with its value and where that is from, and no secret", 
   }
 });
 
-test("the data folder that systemd names is told as such", () => {
+test("the data folder that systemd names is shown with that source", () => {
   const lines = outcomes["state"]!.stdout.trimEnd().split("\n");
   const shown = lines.map((line) => JSON.parse(line) as Shown).find(({ key }) => key === "data");
   expect(shown).toMatchObject({ value: "/var/lib/evreg", source: "environment", place: "STATE_DIRECTORY" });
 });
 
-test("a configuration with mistakes is not shown, but every mistake is", () => {
+test("a configuration with mistakes is not shown, but all its mistakes are", () => {
   expect(outcomes["wrongVariable"]).toMatchObject({ code: 2, stdout: "" });
   expect(outcomes["wrongVariable"]?.stderr).toContain("EVREG_PORT: port must be");
 });
 
-test("a file is checked alone, with each mistake in its line", () => {
+test("a file is checked by itself, and each mistake has its line", () => {
   const file = join(here, "good.yaml");
   expect(outcomes["good"]).toMatchObject({ code: 0, stderr: "" });
   const warnings = process.platform === "win32" ? [] : [expect.stringContaining(`chmod 600 ${file}`)];
@@ -128,7 +128,7 @@ test("a file is checked alone, with each mistake in its line", () => {
   expect(outcomes["whole"]?.stderr).toContain("EVREG_PORT");
 });
 
-test("a certificate that is not there is warned of in a file, and a mistake of a start here", () => {
+test("a missing certificate is a warning in a checked file and a mistake at a start", () => {
   const gone = `tls.cert: ${join(here, "gone.pem")} cannot be read (ENOENT).`;
   expect(outcomes["tls"]).toMatchObject({
     code: 0,
@@ -146,7 +146,7 @@ test("a file is checked from stdin", async () => {
   });
 });
 
-test("the example is the one that comes with evreg, and does not take another file's place", () => {
+test("the example is the one that ships with evreg, and does not overwrite a file", () => {
   const example = readFileSync(new URL("../../config.example.yaml", import.meta.url), "utf8");
   expect(outcomes["example"]).toEqual({ code: 0, stdout: example, stderr: "" });
   expect(JSON.parse(outcomes["exampleJson"]!.stdout)).toEqual({ data: example });

@@ -43,7 +43,7 @@ async function run(...lines: CommandLine[]): Promise<Outcome[]> {
   return outcomes;
 }
 
-test("a context is added, used, listed and removed; no token is ever shown", async () => {
+test("a context can be added, used, listed and removed; no token is ever shown", async () => {
   const [none, added, again, second, listed, chosen, json, gone, left] = await run(
     ["context"],
     add("prod --token-file admin.token --use"),
@@ -74,7 +74,7 @@ test("a context is added, used, listed and removed; no token is ever shown", asy
   expect(JSON.parse(left?.stdout ?? "")).toEqual({ data: [prod] });
 });
 
-test("what the server refuses is not kept, unless it is not to be asked", async () => {
+test("a context that the server refuses is not saved, unless the check is turned off", async () => {
   const away = words("context add away --url http://127.0.0.1:9");
   const insecure = words(
     "context add far --url http://events.example.com --token-file admin.token --no-check",
@@ -100,7 +100,7 @@ test("what the server refuses is not kept, unless it is not to be asked", async 
   expect(JSON.parse(after?.stdout ?? "")).toEqual({ data: [data] });
 });
 
-test("the token comes from stdin as well", async () => {
+test("the token can come from stdin", async () => {
   const { code } = await runProgram(add("prod --token-file -"), {
     cwd: folder.path,
     env: { EVREG_CONFIG_DIR: settings },
@@ -110,7 +110,7 @@ test("the token comes from stdin as well", async () => {
   expect(readFileSync(join(settings, "contexts", "prod.json"), "utf8")).toContain(admin);
 });
 
-test("whoami tells who one is and where, and ends with 4 for a token that is none", async () => {
+test("whoami prints whose the token is and where, and ends with 4 for an invalid one", async () => {
   const [table, json, bad] = await run(
     ["whoami", "--url", harness.url, "--token-file", "reader.token"],
     ["whoami", "--url", harness.url, "--token-file", "reader.token", "--json"],
@@ -129,7 +129,7 @@ test("whoami tells who one is and where, and ends with 4 for a token that is non
   expect(bad).toMatchObject({ code: 4, stdout: "" });
 });
 
-test("flags go before variables, those before the file, that before the context in use, and that before the default folder", async () => {
+test("flags win over variables, those over the file, that over the context in use, that over the default folder", async () => {
   const nowhere = "http://127.0.0.1:9";
   const config = join(folder.path, "away.yaml");
   writeFileSync(config, `remote: {url: "${nowhere}"}\n`);
@@ -161,7 +161,7 @@ test("flags go before variables, those before the file, that before the context 
   expect(existsSync(join(folder.path, ".evreg"))).toBe(false);
 });
 
-test("the token typed goes before all, a typed context's own before that of the environment, and that before the one in use", async () => {
+test("a typed token wins, then a typed context's own, then the environment's, then that of the context in use", async () => {
   const who = ["whoami", "--json"];
   const config = join(folder.path, "token.yaml");
   writeFileSync(config, `remote: {token: ${admin}}\n`, { mode: 0o600 });
@@ -178,7 +178,7 @@ test("the token typed goes before all, a typed context's own before that of the 
   expect(names).toEqual(["read:shop", "admin", "read:shop", "admin", "read:shop"]);
 });
 
-test("a change says on which context, on stderr; a look and a script's change do not", async () => {
+test("a change by hand prints its context on stderr; a read or a script's change does not", async () => {
   const event = words("publish on.server {}");
   const said = `On the context prod (${harness.url}).\n`;
   writeFileSync(join(folder.path, "registry.yaml"), "actions: []\n");
@@ -201,7 +201,7 @@ test("a change says on which context, on stderr; a look and a script's change do
   expect(JSON.parse(refused?.stderr ?? "")).toHaveProperty("error");
 });
 
-test("a context's token goes to its own address only", async () => {
+test("a context's token is sent to its own address only", async () => {
   const cloned = join(folder.path, "cloned.yaml");
   writeFileSync(join(folder.path, "token-only.yaml"), "remote: {allowInsecureToken: true}\n");
   writeFileSync(cloned, `remote: {url: "${harness.url}", allowInsecureToken: true}\n`);
@@ -220,7 +220,7 @@ test("a context's token goes to its own address only", async () => {
   expect(open).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("unencrypted") });
 });
 
-test("where a context's token is not valid any more, the command that replaces it is told", async () => {
+test("where a context's token is no longer valid, the command that replaces it is printed", async () => {
   const { data } = await harness.owner.tokens.create({ name: "brief", scopes: ["read"] });
   writeFileSync(join(folder.path, "brief.token"), data.token);
   await run(add("brief --token-file brief.token --use"));
@@ -240,14 +240,14 @@ async function toldOfNone(scope: "read" | "read:nobody"): Promise<string> {
   return listed?.stderr ?? "";
 }
 
-test("a token for one application is told that there may be subscriptions it cannot read", async () => {
+test("a token for one application gets a note that there may be subscriptions it cannot read", async () => {
   expect(await toldOfNone("read")).toContain("No subscriptions yet. Create one: ");
   expect(await toldOfNone("read:nobody")).toContain(
     "No subscriptions yet, or none that this token may read. Create one: ",
   );
 });
 
-test("a context in use that is not there stops commands, but not the choice of another", async () => {
+test("a missing context in use stops commands, but another can still be chosen", async () => {
   mkdirSync(settings, { mode: 0o700 });
   writeFileSync(join(settings, "context-in-use"), "gone\n", { mode: 0o600 });
   const [acting, listed, none, after] = await run(["actions"], ["context"], words("context use --none"), [

@@ -34,7 +34,7 @@ async function looked(
   return { code, of: (check) => findings.find((one) => one.check === check)! };
 }
 
-test("a data folder is looked through, and what is damaged in it is a problem", async () => {
+test("doctor checks a data folder, and reports damage as a problem", async () => {
   const missing = await looked();
   expect(missing.code).toBe(1);
   expect(missing.of("folder")).toMatchObject({ status: "problem", found: expect.stringContaining(data) });
@@ -70,7 +70,7 @@ test("a data folder is looked through, and what is damaged in it is a problem", 
 const disk = mountSmallDisk(20);
 
 test.skipIf(disk === undefined)(
-  "a disk that can only be read is told as such (skipped where none can be mounted)",
+  "a read-only disk is reported as such (skipped where none can be mounted)",
   async () => {
     const onDisk = ["--data", join(disk!.path, "data")];
     try {
@@ -107,7 +107,7 @@ const asked = async (
   return found;
 };
 
-test("a server tells of itself, and its version and clock are compared", async () => {
+test("doctor asks a server about itself, and compares its version and clock", async () => {
   const found = await asked({ version: "9.9.9", deep: true });
   const of = (check: string): Finding | undefined => found.find((one) => one.check === check);
   expect(of("versions")).toMatchObject({ status: "warning", found: expect.stringContaining("9.9.9") });
@@ -118,7 +118,7 @@ test("a server tells of itself, and its version and clock are compared", async (
   expect(checks(found.slice(3, -1))).toEqual(checks((await harness.owner.doctor()).data));
 });
 
-test("a copy that cannot be put anywhere is a finding, and the others are there", async () => {
+test("a temporary copy that cannot be made is a finding, and does not hide the others", async () => {
   const nowhere = join(folder.path, "nowhere");
   vi.stubEnv("TMPDIR", nowhere);
   const found = await asked({ deep: true }).finally(() => vi.unstubAllEnvs());
@@ -131,7 +131,7 @@ test("a copy that cannot be put anywhere is a finding, and the others are there"
   expect(checks(found)).toContain("disk");
 });
 
-test("who may not ask, or finds nobody, is told what to do", async () => {
+test("a refused token and an unreachable server are reported with what to do", async () => {
   for (const [given, remedy] of [
     [{ token: "evreg_unknown" }, "--token-file"],
     [{ token: await harness.token("read") }, "scope admin"],
@@ -145,7 +145,7 @@ test("who may not ask, or finds nobody, is told what to do", async () => {
   expect(code).toBe(1);
 });
 
-test("sentences go on under themselves", () => {
+test("sentences are wrapped and indented", () => {
   const finding: Finding = {
     check: "disk",
     status: "problem",
@@ -170,7 +170,7 @@ const foundIn = (wrong: Partial<Parameters<typeof fileFindings>[1]>) =>
     ...wrong,
   }).map(({ check, status, found }) => [check, status, found]);
 
-test("what is wrong inside a file whose pages are whole is told by what it is", () => {
+test("damage inside a file whose pages are whole is reported by its kind", () => {
   const whole = "Every page and index of the data file is whole";
   expect(foundIn({})).toEqual([["integrity", "ok", `${whole}, and every event is as it was published.`]]);
   expect(foundIn({ events_without_checksum: 1_200 })[0]?.[2]).toMatch(
@@ -192,7 +192,7 @@ async function portFound(port: string): Promise<string> {
   return `${found} ${remedy}`;
 }
 
-test("an evreg of another data folder that listens at the port is known, and another program is not", async () => {
+test("doctor recognises an evreg of another data folder at the port, and another program", async () => {
   const other = createServer((_, response) => response.end("{}"));
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const url = new URL(harness.url);

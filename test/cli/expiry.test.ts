@@ -12,10 +12,10 @@ test.each([
   expect(expiry(text, NOW_MS)).toBe(time);
 });
 
-test("a span past every calendar is refused in words", () => {
+test("a span beyond every calendar is refused in words", () => {
   expect(() => expiry("99999999d", NOW_MS)).toThrow("too far away");
 });
 
-test.each(["tomorrow", "2028-01-01", "90 d", ""])("%j is refused with the forms there are", (text) => {
+test.each(["tomorrow", "2028-01-01", "90 d", ""])("%j is refused with the allowed forms", (text) => {
   expect(() => expiry(text, NOW_MS)).toThrow(/^--expires: .*90d.*ISO 8601/);
 });

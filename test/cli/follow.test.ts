@@ -58,7 +58,7 @@ function follow(
   }));
 }
 
-test("it ends when each delivery came to its end, whatever the end", async () => {
+test("waiting ends when every delivery has ended, in whatever state", async () => {
   const steps = [
     ["pending", "pending"],
     ["delivered", "waiting"],
@@ -68,11 +68,11 @@ test("it ends when each delivery came to its end, whatever the end", async () =>
   expect(await follow([["pending"], ["filtered"]])).toMatchObject({ end: "final", states: ["filtered"] });
 });
 
-test("an event that goes nowhere is at its end at once", async () => {
+test("waiting ends at once for an event without deliveries", async () => {
   expect(await follow([[]])).toMatchObject({ end: "final", states: [], sleeps: [] });
 });
 
-test("it looks soon at first, then about once a second", async () => {
+test("polls soon at first, then about once a second", async () => {
   const steps = [...Array.from({ length: 40 }, () => ["waiting"] as const), ["delivered"] as const];
   const { sleeps } = await follow(steps);
   expect(sleeps[0]).toBeLessThanOrEqual(50);
@@ -80,22 +80,22 @@ test("it looks soon at first, then about once a second", async () => {
   expect(sleeps).toEqual(sleeps.toSorted((a, b) => a - b));
 });
 
-test("with a time limit it ends then, to the millisecond", async () => {
+test("a time limit ends the wait to the millisecond", async () => {
   expect(await follow([["waiting"]], 1_500)).toMatchObject({ end: "timeout", nowMs: 1_500 });
 });
 
-test("nothing more is to come when all that is left is held", async () => {
+test("waiting ends when only held deliveries remain", async () => {
   expect(await follow([["delivered", "held"]])).toMatchObject({ end: "held" });
 });
 
-test("an interruption ends it with what was seen last", async () => {
+test("an interruption ends the wait with the last state seen", async () => {
   expect(await follow([["waiting"]], undefined, 3)).toMatchObject({
     end: "interrupted",
     states: ["waiting"],
   });
 });
 
-test("who waits is told of what, before each wait", async () => {
+test("progress is reported before each wait", async () => {
   const steps = [
     ["pending", "pending", "delivering"],
     ["delivered", "waiting", "failed"],

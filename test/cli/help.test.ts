@@ -23,7 +23,7 @@ test.each(HELP_TOPICS)(
   },
 );
 
-test("every exit code there is, and no other, has a meaning", async () => {
+test("the exit codes listed are all there are, each with a meaning", async () => {
   const told = [...(await helpOn("exit-codes", 80)).matchAll(/^ {2,4}(\d+) {2}\S/gm)].map(([, code]) =>
     Number(code),
   );
@@ -37,13 +37,13 @@ test("every state and error code of a delivery has a meaning", async () => {
   expect(told).toEqual([...DELIVERY_STATUSES, ...ATTEMPT_ERROR_CODES]);
 });
 
-test("every variable there is has a line of its own", async () => {
+test("every environment variable has a line of its own", async () => {
   const names = (await helpOn("environment", 80)).split("\n").filter((line) => /^[A-Z_]+$/.test(line));
   expect(names).toEqual(expect.arrayContaining(CONFIG_KEYS.map(({ env }) => env)));
   expect(names).toEqual(expect.arrayContaining(["EVREG_CONFIG", "EVREG_CONTEXT", "EVREG_CONFIG_DIR"]));
 });
 
-describe("the examples of receivers take what evreg signs, and nothing else", () => {
+describe("the examples of receivers accept what evreg signs, and nothing else", () => {
   const nowMs = Date.parse("2026-01-01T00:00:00Z");
   const [secret, previousSecret, other] = [1, 2, 3].map(
     (fill) => `whsec_${Buffer.alloc(32, fill).toString("base64")}`,
@@ -104,7 +104,7 @@ print(json.dumps([is_genuine(h, b.encode(), s, ms / 1000) for h, b, s, ms in jso
   });
 });
 
-test("help is for commands, topics of commands and topics of its own", async () => {
+test("help exists for commands, topics of commands and topics of its own", async () => {
   const [topic, mistyped, command, commands, flagged, own, two, none, root, everything] = await runMany([
     ["help", "exit-codes"],
     ["help", "signature"],

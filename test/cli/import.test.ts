@@ -22,7 +22,7 @@ const declared = (stdout: string) => (JSON.parse(stdout) as { actions: object[] 
 const closed = { allOf: [{ properties: { a: { xml: {} } } }], unevaluatedProperties: false };
 const branches = { anyOf: [{ properties: { a: {} } }], unevaluatedProperties: false };
 
-test("writes what apply reads, and tells what is different; the same again changes nothing", async () => {
+test("import writes what apply reads and reports differences; a second import changes nothing", async () => {
   const path = file("shop.json", document({ "order.created": webhook(closed), "order.paid": webhook({}) }));
   const first = await run(["import", path, "--output-dir", "registry"]);
   expect(first).toEqual({
@@ -65,7 +65,7 @@ subscriptions: []
   expect(await run(["import", edited, "--output-dir", "registry", "--force"])).toMatchObject({ code: 0 });
 });
 
-test("what would accept more is left out with exit code 7, and taken with --loosen", async () => {
+test("a schema that would accept more is left out with exit code 7, and taken with --loosen", async () => {
   const input = document({ a: webhook(branches), b: webhook({}) });
   const words = ["import", "-", "--application", "shop", "--prefix", "old.", "--json"];
   const strict = await run(words, { input });
@@ -111,7 +111,7 @@ test.each([
   expect(existsSync(join(folder.path, "none.yaml"))).toBe(false);
 });
 
-test("never writes over the document", async () => {
+test("import never overwrites the document", async () => {
   const text = document({ a: webhook({}) });
   const path = file("same.json", text);
   expect(await run(["import", path, "-o", `./${path}`])).toMatchObject({ code: 2 });

@@ -27,7 +27,7 @@ function failing(code: string, message: string): Readable {
   });
 }
 
-test("a file that fails in the middle is named, with the reason", async () => {
+test("a read error in the middle of a file names the file and the reason", async () => {
   expect(await failureOf(failing("EIO", "EIO: i/o error, read"), "/mnt/events.ndjson")).toMatchObject({
     code: "usage",
     message: "/mnt/events.ndjson cannot be read (EIO: i/o error).",
@@ -39,7 +39,7 @@ test("a file that fails in the middle is named, with the reason", async () => {
   });
 });
 
-test("an interruption stays one", async () => {
+test("an interruption is reported as one", async () => {
   const interrupted = new AbortController();
   const stream = addAbortSignal(interrupted.signal, new PassThrough());
   const failure = failureOf(stream, "/mnt/events.ndjson");
@@ -47,16 +47,19 @@ test("an interruption stays one", async () => {
   expect(await failure).toMatchObject({ name: "AbortError" });
 });
 
-test.runIf(process.platform === "linux")("publishing such a file ends with 2 and says so", async () => {
-  const folder = temporaryFolder();
-  const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
-  for (const more of [[], ["--atomic"]]) {
-    const outcome = await run(["publish", "--batch", "/proc/self/mem", ...more]);
-    expect(outcome).toMatchObject({ code: 2, stdout: "" });
-    expect(outcome.stderr).toContain("/proc/self/mem cannot be read (EIO");
-  }
-  folder.remove();
-});
+test.runIf(process.platform === "linux")(
+  "publishing such a file ends with 2 and reports the error",
+  async () => {
+    const folder = temporaryFolder();
+    const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });
+    for (const more of [[], ["--atomic"]]) {
+      const outcome = await run(["publish", "--batch", "/proc/self/mem", ...more]);
+      expect(outcome).toMatchObject({ code: 2, stdout: "" });
+      expect(outcome.stderr).toContain("/proc/self/mem cannot be read (EIO");
+    }
+    folder.remove();
+  },
+);
 
 test.runIf(process.platform === "linux")("pipes and devices are read only where they are named", async () => {
   const folder = temporaryFolder();
@@ -91,13 +94,13 @@ test.each<[text: string | Buffer, why: string | undefined]>([
   ["a: b\nc: \0", "line 2 has a byte that is zero"],
   [Buffer.from("a: b\nc: d\ne: é", "latin1"), "from line 3 on"],
   [Buffer.from([0x1f, 0x8b, 0x08]), "from line 1 on"],
-])("a file of %j is told for what it is", (text, why) => {
+])("a file of %j is reported as what it is", (text, why) => {
   const fault = textFault(Buffer.from(text));
   if (why === undefined) expect(fault).toBeUndefined();
   else expect(fault).toContain(why);
 });
 
-test("registry and schema files that are no UTF-8 are named", async () => {
+test("registry and schema files that are not UTF-8 are named", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder.path, "wide.yaml"), Buffer.from("\ufeffactions: []\n", "utf16le"));
   const { run } = commandLine(folder.path, { EVREG_DATA: folder.path });

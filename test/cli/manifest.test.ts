@@ -42,14 +42,14 @@ test("oclif.manifest.json is that of the commands as they are (`npm run manifest
   expect(kept).toEqual(built);
 });
 
-test("it has the commands in one order, so that two who write it write the same", () => {
+test("the manifest has a stable order", () => {
   const kept = JSON.parse(readFileSync(`${ROOT}/oclif.manifest.json`, "utf8")) as Manifest;
   const ids = Object.keys(kept.commands);
   const [alone, underTopics] = [ids.filter((id) => !id.includes(":")), ids.filter((id) => id.includes(":"))];
   expect(ids).toEqual([...alone.toSorted(), ...underTopics.toSorted()]);
 });
 
-test("every command says what it does, and shows it by example", () => {
+test("every command has a summary and an example", () => {
   const commands = Object.entries(built.commands);
   expect(commands.length).toBeGreaterThan(15);
   for (const [id, { summary, examples = [], args, flags }] of commands) {
@@ -66,7 +66,7 @@ test("every command says what it does, and shows it by example", () => {
   }
 });
 
-test("a usage line shows every flag that is not everywhere, and those that must be given as such", () => {
+test("a usage line shows every flag but the global ones, and marks required ones", () => {
   for (const [id, { flags, usage = "" }] of Object.entries(built.commands)) {
     const own = Object.entries(flags).filter(([, { helpGroup }]) => helpGroup !== "GLOBAL");
     for (const [name, { required = false }] of own) {
@@ -76,7 +76,7 @@ test("a usage line shows every flag that is not everywhere, and those that must 
   }
 });
 
-test("what help does not wrap fits into 80 columns", () => {
+test("lines that help does not wrap fit into 80 columns", () => {
   for (const [id, { summary = "", examples = [] }] of Object.entries(built.commands)) {
     expect(summary.length, id).toBeLessThanOrEqual(80);
     for (const example of examples) {
@@ -86,7 +86,7 @@ test("what help does not wrap fits into 80 columns", () => {
   }
 });
 
-test("help breaks no example inside of quotes, and stands in line", () => {
+test("help wraps no example inside quotes, and is aligned", () => {
   for (const [id, { examples = [], flags }] of Object.entries(built.commands)) {
     for (const example of examples) {
       const { command } = typeof example === "string" ? { command: example } : example;

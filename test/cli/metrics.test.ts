@@ -9,7 +9,7 @@ const folder = temporaryFolder();
 const { run } = commandLine(folder.path, { EVREG_DATA: join(folder.path, "data") });
 afterAll(() => folder.remove());
 
-test("metrics are those of the server, else of the data folder itself", async () => {
+test("metrics prints those of the server, or without one those of the data folder", async () => {
   const create = "actions create order.created --application shop --schema -".split(" ");
   await run(create, { input: '{"type": "object"}' });
   const subscribe =

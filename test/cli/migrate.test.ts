@@ -10,7 +10,7 @@ const { run, json } = commandLine(folder.path, {});
 
 afterAll(() => folder.remove());
 
-test("what a migration would do is shown without doing it, then done", async () => {
+test("a migration can be shown without being done", async () => {
   const file = join(folder.path, "evreg.db");
   const here = ["--data", folder.path];
   const { data: planned } = await json(["migrate", "--dry-run", ...here]);
@@ -25,13 +25,13 @@ test("what a migration would do is shown without doing it, then done", async () 
   expect(status.current).toBe(status.latest);
 });
 
-test("a folder that is not there has no form to be shown", async () => {
+test("a missing folder has no format to show", async () => {
   const outcome = await run(["migrate", "--status", "--data", join(folder.path, "nowhere")]);
   expect(outcome).toMatchObject({ code: 3, stdout: "" });
   expect(outcome.stderr).toMatch(/^Error: There is no data folder .*nowhere\. /);
 });
 
-test("a file that is not evreg's is refused and left as it is", async () => {
+test("a file that is not evreg's is refused and not changed", async () => {
   const other = temporaryFolder();
   const file = join(other.path, "evreg.db");
   writeFileSync(file, "something else entirely");
@@ -41,7 +41,7 @@ test("a file that is not evreg's is refused and left as it is", async () => {
   other.remove();
 });
 
-test("a damaged log is told of by every command, and given up only when that is asked for", async () => {
+test("every command reports a damaged log, and it is given up only on request", async () => {
   const other = temporaryFolder();
   const here = ["--data", other.path];
   const files = crashed((connection) => {

@@ -13,7 +13,7 @@ function text(line: Line): string | undefined {
   return line.bytes === undefined ? undefined : Buffer.from(line.bytes).toString();
 }
 
-test("lines come out the same however the input is cut into chunks", async () => {
+test("lines are the same however the input is cut into chunks", async () => {
   await assert(
     asyncProperty(
       array(string({ unit: "grapheme", minLength: 1 }).filter((part) => !/[\n\r\s\ufeff]/.test(part))),
@@ -31,7 +31,7 @@ test("lines come out the same however the input is cut into chunks", async () =>
   );
 });
 
-test("blank lines are left out and keep their numbers; a byte order mark is no part of the first line", async () => {
+test("blank lines are skipped but counted, and a byte order mark is ignored", async () => {
   const lines = await linesOf([Buffer.from("\ufeff{}\n\n \t\r\n[]\n")]);
   expect(lines.map(({ number }) => number)).toEqual([1, 4]);
   expect(lines.map(text)).toEqual(["{}", "[]"]);
@@ -48,7 +48,7 @@ test("an overlong line is reported without its bytes, and the next one is read",
   expect(lines.at(-1)?.endsAt).toBe(18 + 3 + 30);
 });
 
-test("a line is handed on when its producer pauses, not when the next chunk comes", async () => {
+test("a line is passed on when its producer pauses, not at the next chunk", async () => {
   const stream = new Readable({ read() {} });
   const groups = readLines(stream, 1_000);
   stream.push("first\nsec");

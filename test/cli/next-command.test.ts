@@ -3,12 +3,12 @@ import { nextCommand, setTarget, serveCommand } from "../../src/cli/target/next-
 
 afterEach(() => setTarget({}));
 
-test("a command that is named next is as bare as the one before it", () => {
+test("a suggested command is as short as the one typed", () => {
   expect(nextCommand("deliveries get 7")).toBe("evreg deliveries get 7");
   expect(serveCommand()).toBe("evreg serve");
 });
 
-test("it acts where that one was told to, and says no token", () => {
+test("a suggested command acts on the same target, and contains no token", () => {
   setTarget({ url: "https://events.example.com", token: "evreg_secret" });
   expect(nextCommand("deliveries get 7")).toBe(
     "evreg deliveries get 7 --url https://events.example.com --token TOKEN",

@@ -6,7 +6,7 @@ const folder = temporaryFolder();
 const { run, json } = commandLine(folder.path, {});
 afterAll(() => folder.remove());
 
-test("without a server, what waits for one is told of, and nothing else", async () => {
+test("without a server, only what waits for one is noted", async () => {
   const create = "actions create order.created --application shop --schema -".split(" ");
   await run(create, { input: '{"type": "object"}' });
   const publish = (more: readonly string[] = []) => run(["publish", "order.created", "{}", ...more]);

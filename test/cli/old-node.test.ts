@@ -51,7 +51,7 @@ function start(words: readonly string[], onOutput: (end: () => void) => void = (
 }
 
 describe.skipIf(process.platform === "win32")("an older Node", () => {
-  test("goes on with the Node that npm brought, and ends as that does", async () => {
+  test("continues with the Node that npm installed, and ends with its exit code", async () => {
     bringNode();
     const words = ["publish", "a.b", '{"text": "two words"}'];
     expect(await start(words)).toMatchObject({
@@ -61,7 +61,7 @@ describe.skipIf(process.platform === "win32")("an older Node", () => {
     });
   });
 
-  test("hands on the signal that stops a server", async () => {
+  test("passes on the signal that stops a server", async () => {
     bringNode();
     const outcome = await start(["serve"], (end) => end());
     expect(outcome).toMatchObject({
@@ -71,7 +71,7 @@ describe.skipIf(process.platform === "win32")("an older Node", () => {
     });
   });
 
-  test("says what is missing where none was brought", async () => {
+  test("reports what is missing where npm installed none", async () => {
     const none = { code: 1, stdout: "" };
     const needs = "evreg needs Node 22.19 or later; this is v";
     expect(await start(["--version"])).toMatchObject({

@@ -6,7 +6,7 @@ import { escapeControlInJson, escapeControl, escapeControlKeepingLines } from ".
 // oxlint-disable-next-line no-control-regex
 const ACTING = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
-test("whatever comes in, a line holds nothing that acts on a terminal", () => {
+test("printed lines contain nothing that controls a terminal", () => {
   assert(
     property(string({ unit: "binary" }), (text) => {
       expect(escapeControl(text)).not.toMatch(ACTING);
@@ -15,7 +15,7 @@ test("whatever comes in, a line holds nothing that acts on a terminal", () => {
   );
 });
 
-test("made printable, JSON is still the same document", () => {
+test("JSON made printable is still the same document", () => {
   assert(
     property(jsonValue({ stringUnit: "binary" }), (value) => {
       const json = JSON.stringify(value);
@@ -25,7 +25,7 @@ test("made printable, JSON is still the same document", () => {
   );
 });
 
-test("what was there can still be told", () => {
+test("escaped text can still be recognised", () => {
   expect(escapeControl("a\u001b[31mb\r\n\tc\u0000")).toBe("a\\e[31mb\\r\\n\\tc\\u0000");
   expect(escapeControl("naïve 注文 👍🏽")).toBe("naïve 注文 👍🏽");
 });

@@ -35,7 +35,7 @@ const LINES: readonly (readonly [words: string, expected: object, options?: Comm
   ["--version", { code: 0, stdout: expect.stringMatching(/^evreg\/\S+ /) }],
 ];
 
-test("a command says and ends the same in a process of its own and after others", async () => {
+test("a command prints and ends the same in its own process and after others", async () => {
   for (const [line, expected, options = {}] of LINES) {
     const words = line.replace("SERVER", server.url).split(" ");
     const alone = await runProgram(words, { cwd: folder.path, ...options, env: { ...env, ...options.env } });
@@ -44,7 +44,7 @@ test("a command says and ends the same in a process of its own and after others"
   }
 });
 
-test("a stdin that nobody ends keeps no finished command alive", async () => {
+test("an open stdin does not keep a finished command running", async () => {
   const child = spawn(process.execPath, [PROGRAM, "publish", "a.b", "{}"], { env: cleanEnv(env) });
   expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
 });

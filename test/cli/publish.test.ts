@@ -44,7 +44,7 @@ async function total(action: string): Promise<number> {
 
 const EXACT = '{"z": 1,\n "id":12345678901234567890, "1": 1.0, "é": "\\u00e9"}';
 
-test("a payload is kept byte for byte, from an argument, a file or stdin", async () => {
+test("a payload is stored byte for byte, from an argument, a file or stdin", async () => {
   writeFileSync(join(folder, "payload.json"), `${EXACT}\n`);
   const published = await Promise.all([
     json<{ rowid: number }>(["publish", "plain", EXACT]),
@@ -63,7 +63,7 @@ test("a payload is kept byte for byte, from an argument, a file or stdin", async
   ).toHaveLength(1);
 });
 
-test("what cannot be published says why, and ends with the code for it", async () => {
+test("a refused publish reports why, and ends with the exit code for it", async () => {
   const [against, unknown, malformed, twice, list, word, three] = await Promise.all([
     run(["publish", "plain", '{"id": "seven"}']),
     run(["publish", "no.such", "{}"]),
@@ -94,7 +94,7 @@ test("what cannot be published says why, and ends with the code for it", async (
   });
 });
 
-test("an idempotency key makes a second publish harmless, and another payload a conflict", async () => {
+test("an idempotency key makes a second publish safe, and another payload a conflict", async () => {
   const key = ["--idempotency-key", "order-7"];
   const first = await json<{ rowid: number }>(["publish", "plain", '{"id": 7}', ...key]);
   const again = await run(["publish", "plain", '{"id": 7}', ...key]);
@@ -103,7 +103,7 @@ test("an idempotency key makes a second publish harmless, and another payload a 
   expect(await run(["publish", "plain", '{"id": 8}', ...key])).toMatchObject({ code: 5, stdout: "" });
 });
 
-test("--wait ends by the outcome: 0 when all was delivered or filtered, 1 when not", async () => {
+test("--wait ends with 0 when all was delivered or filtered, else with 1", async () => {
   const [delivered, failed, nowhere, document, filtered] = await Promise.all([
     run(["publish", "wanted", '{"id": 1}', "--wait"]),
     run(["publish", "refused", '{"id": 1}', "--wait"]),
@@ -138,7 +138,7 @@ test("--wait ends by the outcome: 0 when all was delivered or filtered, 1 when n
   expect((await run(["subscriptions", "--action", "refused"])).stdout).toMatch(/refused +failing/);
 });
 
-test("a delivery sent again while its subscription is paused is held, and says so", async () => {
+test("a delivery retried while its subscription is paused is held, and the output says so", async () => {
   const { data: event } = await served.evreg.events.publish({
     action: "refused",
     payload: RawJson.fromText('{"id": 9}'),
@@ -159,7 +159,7 @@ test("a delivery sent again while its subscription is paused is held, and says s
   await served.evreg.subscriptions.update(delivery.subscription_id, { active: true });
 });
 
-test("an address that is refused is told with its reason and the setting that opens it", async () => {
+test("a refused address is reported with the reason and the setting that allows it", async () => {
   const names = { application: "billing", subscription: "itself", action: "plain" };
   const handler = `${served.server.url}/hook`;
   const { data: made } = await served.evreg.subscriptions.create({ ...names, handler, max_retries: 0 });
@@ -180,7 +180,7 @@ test("an address that is refused is told with its reason and the setting that op
   await served.evreg.subscriptions.delete(made.rowid);
 });
 
-test("--wait ends when what is left is held, and says how to let it go", async () => {
+test("--wait ends when only held deliveries remain, and prints how to resume them", async () => {
   const handler = `${receiver.url}/refused`;
   const names = { application: "billing", subscription: "s", action: "paused" };
   const { data: made } = await served.evreg.subscriptions.create({ ...names, handler, max_retries: 20 });
@@ -196,7 +196,7 @@ test("--wait ends when what is left is held, and says how to let it go", async (
   );
 });
 
-test("--wait gives up when told, and an interruption ends it with 130; the event is published either way", async () => {
+test("--wait ends at its time limit, and with 130 at an interruption; the event is published either way", async () => {
   const before = await total("stuck");
   const late = await run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0"]);
   expect(late.code).toBe(1);
@@ -234,7 +234,7 @@ test("--wait gives up when told, and an interruption ends it with 130; the event
   expect(stderr).toContain("Interrupted");
 });
 
-test("a listing is walked to its end, a record a line, and a reader may leave early", async () => {
+test("--all lists every record, one per line, and a reader may stop early", async () => {
   const lines = Array.from({ length: 1_203 }, (_, at) => `{"action":"many","payload":{"id":${at}}}`);
   const published = await run(["publish", "--batch", "-", "--output", "jsonl"], {
     input: `${lines.join("\n")}\n`,

@@ -23,7 +23,7 @@ async function body(path: string): Promise<string> {
   return (await fetch(served.server.url + path)).text();
 }
 
-test("--json is the API's answer byte for byte, jsonl its records, and a table what a person reads", async () => {
+test("--json prints the API's answer byte for byte, jsonl its records, and a table is for people", async () => {
   const [bare, document, lines, table] = await Promise.all([
     run(["actions", "--json"]),
     run(["actions", "list", "--json"]),
@@ -38,7 +38,7 @@ test("--json is the API's answer byte for byte, jsonl its records, and a table w
   expect(table.stdout).toMatch(/^order\.created +shop +1 +active +full +\d{4}-\d\d-\d\dT[\d:.]+Z$/m);
 });
 
-test("a schema comes from a file or from stdin, as JSON or as YAML; what checks nothing in it is warned of", async () => {
+test("a schema comes from a file or stdin, as JSON or YAML, with warnings for what checks nothing", async () => {
   writeFileSync(
     join(folder, "schema.yaml"),
     "type: object\nrequired: [id]\nproperties:\n  id: {type: integer}\n",
@@ -59,7 +59,7 @@ test("a schema comes from a file or from stdin, as JSON or as YAML; what checks 
   expect(slip.stdout).not.toContain("Warning");
 });
 
-test("what cannot be done to an action says why, and ends with the code for it", async () => {
+test("a refused change of an action reports why, and ends with the exit code for it", async () => {
   const breaking = JSON.stringify({ ...SCHEMA, required: ["id", "note"] });
   const [missing, taken, broken, noSchema, notJson, forced] = await Promise.all([
     run(["actions", "get", "no.such"]),
@@ -96,7 +96,7 @@ test("a compatible schema becomes the next revision", async () => {
   expect(action).toMatchObject({ revision: 2, schemata: wider });
 });
 
-test("a filter is taken from a file or stdin, checked, and goes with none", async () => {
+test("a filter comes from a file or stdin, is checked, and is removed with none", async () => {
   await served.evreg.actions.create({
     action: "a.sifted",
     application: "shop",
@@ -127,7 +127,7 @@ test("a filter is taken from a file or stdin, checked, and goes with none", asyn
   await served.evreg.subscriptions.delete(Number(id));
 });
 
-test("a subscription is created, shown, paused, resumed and deleted; its secret is told once", async () => {
+test("a subscription can be created, shown, paused, resumed and deleted; its secret is printed once", async () => {
   const created = await run([
     ..."subscriptions create --application billing --subscription invoices --action order.created".split(" "),
     "--handler",
@@ -157,7 +157,7 @@ test("a subscription is created, shown, paused, resumed and deleted; its secret 
   expect(empty.stderr).toContain("evreg subscriptions create");
 });
 
-test("a token is told once, listed without itself, and revoked", async () => {
+test("a token is printed once, listed without its value, and can be revoked", async () => {
   const created = await json<{ rowid: number; token: string }>(
     "tokens create deploy --scope read --scope publish:shop --expires 90d".split(" "),
   );
@@ -177,7 +177,7 @@ test("a token is told once, listed without itself, and revoked", async () => {
   });
 });
 
-test("a token for an application that nothing has is created, with a warning", async () => {
+test("a token for an unknown application is created, with a warning", async () => {
   const scopes = ["--scope", "publish:shop,publish:shp", "--scope", "read"];
   const warned = await run(["tokens", "create", "slip", ...scopes]);
   expect(warned.code).toBe(0);
@@ -190,7 +190,7 @@ test("a token for an application that nothing has is created, with a warning", a
   expect(known).toMatchObject({ code: 0, stderr: "" });
 });
 
-test("at 40 columns nothing breaks out of the terminal's width", async () => {
+test("at 40 columns no line is wider than the terminal", async () => {
   const note = "long ".repeat(30);
   await served.evreg.events.publish({
     action: "order.shipped",
@@ -204,7 +204,7 @@ test("at 40 columns nothing breaks out of the terminal's width", async () => {
   }
 });
 
-test("colour is for a terminal: none in a pipe, none with NO_COLOR, some when it is forced", async () => {
+test("colour is used on a terminal: not in a pipe, not with NO_COLOR, but when forced", async () => {
   const [piped, forced] = await Promise.all([
     run(["actions"], { env: { NO_COLOR: "" } }),
     run(["actions"], { env: { NO_COLOR: "", FORCE_COLOR: "1" } }),
@@ -213,7 +213,7 @@ test("colour is for a terminal: none in a pipe, none with NO_COLOR, some when it
   expect(forced.stdout).toContain("\u001b[1m");
 });
 
-test.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failure, not silence", async () => {
+test.skipIf(!existsSync("/dev/full"))("output that cannot be written is an error", async () => {
   await Promise.all(
     ["actions", "", "actions --help"].map(async (words) => {
       const line = `exec "${process.execPath}" "${PROGRAM}" ${words} > /dev/full`;
@@ -226,7 +226,7 @@ test.skipIf(!existsSync("/dev/full"))("output that cannot be written is a failur
   );
 });
 
-test("names and payloads from outside cannot steer the terminal", async () => {
+test("names and payloads cannot control the terminal", async () => {
   const evil = '{"id":2,"note":"\\u001b]0;gotcha\\u0007 and \u009b31m raw"}';
   const { data: event } = await served.evreg.events.publish({
     action: "order.shipped",
@@ -238,7 +238,7 @@ test("names and payloads from outside cannot steer the terminal", async () => {
   expect((await run(["events", "get", String(event.rowid), "--json"])).stdout).toContain(evil);
 });
 
-test("a table that is not all there is says so in a pipe too, and a page beyond the last names that", async () => {
+test("an incomplete table says so in a pipe too, and so does a page after the last", async () => {
   const { evreg } = served;
   const event = { action: "order.shipped", payload: RawJson.fromValue({ id: 5 }) };
   await evreg.events.publishBatch([event, event, event]);

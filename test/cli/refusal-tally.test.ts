@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ErrorSummary } from "../../src/cli/publish/bulk-report.ts";
 
-test("the first five lines of a reason are told each, the others together", () => {
+test("the first five lines of a reason are printed each, the others as a count", () => {
   const tally = new ErrorSummary();
   const told: number[] = [];
   for (let line = 1; line <= 2_000; line += 1) {
@@ -16,7 +16,7 @@ test("the first five lines of a reason are told each, the others together", () =
   expect(tally.remaining("refused.ndjson").at(-1)).toBe("refused.ndjson holds each refused line.");
 });
 
-test("nothing is summed up where each was told", () => {
+test("five or fewer are not counted again", () => {
   const tally = new ErrorSummary();
   for (let line = 1; line <= 5; line += 1) expect(tally.add(line, "same")).toBe(true);
   expect(tally.remaining(undefined)).toEqual([]);
@@ -24,7 +24,7 @@ test("nothing is summed up where each was told", () => {
   expect(tally.remaining(undefined)[0]).toBe("1 more line, up to line 6: same");
 });
 
-test("past a thousand reasons each further one is told, and none is forgotten", () => {
+test("after a thousand reasons each further one is printed, and none is dropped", () => {
   const tally = new ErrorSummary();
   for (let line = 1; line <= 1_000; line += 1) tally.add(line, `reason ${line}`);
   for (let line = 1_001; line <= 1_020; line += 1) expect(tally.add(line, "one too many")).toBe(true);

@@ -41,7 +41,7 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
   ["tokens create x --scope read --expires 2020-01-01T00:00:00Z", /^Error: --expires: must be in the future/],
 ];
 
-test("so is a refused argument, with a server and without", async () => {
+test("a refused argument is a usage error too, with a server and without", async () => {
   const schema = join(folder.path, "schema.json");
   writeFileSync(schema, "{}");
   const refused = [
@@ -67,7 +67,7 @@ test("so is a refused argument, with a server and without", async () => {
   }
 });
 
-test("a refused value of a flag is a usage mistake under the flag's name, with a server and without", async () => {
+test("a refused value of a flag is a usage error that names the flag, with a server and without", async () => {
   for (const [line, told] of REFUSED) {
     const words = line.split(" ");
     const [remote, inFolder] = await Promise.all([
@@ -92,7 +92,7 @@ const MISTAKEN: readonly (readonly [string, RegExp])[] = [
   ["subscriptions update 1 --ordered --no-ordered", /^Error: --ordered and --no-ordered: give one of them\./],
 ];
 
-test("a flag out of its limits is told in the flag's own words and units, before anything is asked", async () => {
+test("a flag out of range is reported in its own words and units, before anything is requested", async () => {
   const nobody = ["--url", "http://127.0.0.1:9"];
   const outcomes = await Promise.all(MISTAKEN.map(([line]) => run([...line.split(" "), ...nobody])));
   for (const [at, [line, told]] of MISTAKEN.entries()) {
@@ -101,7 +101,7 @@ test("a flag out of its limits is told in the flag's own words and units, before
   }
 });
 
-test("what is wrong in a schema or a filter is told with the name of its file", async () => {
+test("an error in a schema or a filter names its file", async () => {
   writeFileSync(join(folder.path, "bad.json"), '{"properties": {"a": {"type": "strin"}}}');
   const filter =
     "subscriptions create --application x --subscription y --action a --handler https://example.com";
@@ -116,7 +116,7 @@ test("what is wrong in a schema or a filter is told with the name of its file", 
   }
 });
 
-test("a header that is none is refused without being repeated", async () => {
+test("an invalid header is refused and not repeated", async () => {
   const line = ["subscriptions", "update", "1", "--header", "X-A: b", "--header", "Cookie=credential"];
   const outcome = await run([...line, "--url", server.url]);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });
@@ -124,20 +124,20 @@ test("a header that is none is refused without being repeated", async () => {
   expect(outcome.stderr).not.toContain("credential");
 });
 
-test("with --json it is one document that names the flag", async () => {
+test("with --json the error is one document that names the flag", async () => {
   const { code, stderr } = await run(["events", "--limit", "0", "--json", "--url", server.url]);
   expect(code).toBe(2);
   expect(JSON.parse(stderr)).toMatchObject({ code: 400, details: { flag: "limit", value: 0 } });
 });
 
-test("a payload's member that is called as a flag is still the payload's", async () => {
+test("a member of a payload with the name of a flag is not mistaken for the flag", async () => {
   const words = ["publish", "a", '{"timeout": "long"}', "--wait", "--timeout", "5", "--url", server.url];
   const outcome = await run(words);
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toContain("does not conform to the schema of a: timeout must be");
 });
 
-test("an empty listing tells whether there is nothing or nothing that matches", async () => {
+test("an empty listing says whether there is nothing or nothing that matches", async () => {
   const [none, noMatch, noEvent, noSubscription, noDelivery] = await Promise.all([
     run(["actions", "--url", server.url, "--application", "shop", "--json"]),
     run(["actions", "--url", server.url, "--application", "nope"]),

@@ -48,7 +48,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-test("counts, sends and tells, in each form", async () => {
+test("a replay counts, sends and reports, in each output format", async () => {
   const id = await subscribe("counted");
   const counted = await json<ReplayCount>([...replay(id, "missed"), "--dry-run"]);
   expect(counted.data).toMatchObject({ subscription_id: id, selection: "missed", total: EVENTS });
@@ -65,7 +65,7 @@ test("counts, sends and tells, in each form", async () => {
   expect(stdout).toContain(`${id} billing/counted`);
 });
 
-test("a date alone is its beginning in UTC, here and in listings", async () => {
+test("a date without a time means its start in UTC, here and in listings", async () => {
   const id = await subscribe("dated");
   const words = ["subscriptions", "replay", String(id), "--from", "2020-02-29", "--to", "2020-03-01"];
   const { data: counted } = await json<ReplayCount>([...words, "--status", "all", "--dry-run"]);
@@ -83,7 +83,7 @@ test("a date alone is its beginning in UTC, here and in listings", async () => {
   }
 });
 
-test("begins one in the background, one for each subscription, and ends it", async () => {
+test("replays run in the background, one for each subscription, and can be ended", async () => {
   const id = await subscribe("paused");
   await evreg.subscriptions.update(id, { active: false });
   const begun = await run(replay(id, "missed"));
@@ -106,7 +106,7 @@ test("begins one in the background, one for each subscription, and ends it", asy
   });
 });
 
-test("following one that is cancelled meanwhile ends with 1", async () => {
+test("following a replay that is cancelled meanwhile ends with 1", async () => {
   const id = await subscribe("cancelled");
   await evreg.subscriptions.update(id, { active: false });
   const following = run([...replay(id, "missed"), "--wait"]);
@@ -122,7 +122,7 @@ test("following one that is cancelled meanwhile ends with 1", async () => {
   );
 });
 
-test("a mistake is one of its flag", async () => {
+test("a mistake is reported for its flag", async () => {
   const words = ["subscriptions", "replay", "1", "--status", "all"];
   expect(await run([...words, "--from", "yesterday"])).toMatchObject({
     code: 2,
@@ -136,7 +136,7 @@ test("a mistake is one of its flag", async () => {
   expect(await run([...replay(1, "all"), "--wait", "--dry-run"])).toMatchObject({ code: 2 });
 });
 
-test("what an ordered subscription is blocked by is shown, and skipped", async () => {
+test("what blocks an ordered subscription is shown, and can be skipped", async () => {
   const action = "order.blocked";
   await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
   const wanted = { application: "billing", subscription: "blocked", action, handler: receiver.url };
@@ -190,7 +190,7 @@ test("what an ordered subscription is blocked by is shown, and skipped", async (
   expect((await evreg.subscriptions.get(made.rowid)).data.blocked_by).toBeNull();
 });
 
-test("in a folder without a server it is recorded, and goes on with the next one", async () => {
+test("without a server a replay is recorded, and continues with the next server", async () => {
   const id = await subscribe("later");
   const before = receiver.requests.length;
   await evreg.close();

@@ -60,7 +60,7 @@ test.each([
   expect(lineFinder(YAML_TEXT)(pointer)).toBe(line);
 });
 
-test("an annotation is one line, whatever is in it", () => {
+test("an annotation is one line, whatever is in the message", () => {
   const annotation = {
     level: "error",
     file: "a,b:c.json",

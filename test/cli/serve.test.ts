@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => home.remove());
 
-test("--dev is refused where others could reach it, and a taken port is named", async () => {
+test("--dev is refused where others could connect, and a port in use is named", async () => {
   const other = temporaryFolder();
   const { port } = new URL(running.url);
   const [open, taken] = await Promise.all([
@@ -45,7 +45,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("away from a terminal the server writes log lines only, to stderr, and ends with 0 when told to stop", async () => {
+test("without a terminal the server writes log lines only, to stderr, and ends with 0 when stopped", async () => {
   const { code, stdout, stderr } = await running.end("SIGTERM");
   expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
   const lines = stderr
@@ -89,7 +89,7 @@ test.skipIf(process.platform === "win32").each(["", "EPIPE"])(
   },
 );
 
-test.skipIf(process.platform === "win32")("without a log, the stack is told on stderr", async () => {
+test.skipIf(process.platform === "win32")("without a log, the stack of a crash goes to stderr", async () => {
   const folder = temporaryFolder();
   const fault = join(folder.path, "fault.mjs");
   writeFileSync(fault, `process.on("SIGUSR2", function faulty() { throw new Error("unforeseen"); });`);
@@ -122,7 +122,7 @@ const ABOUT = {
   program: "evreg",
 };
 
-test("a terminal is told address, data folder, where the token is, and a command to type next", () => {
+test("a terminal shows the address, the data folder, where the token is, and a command to type next", () => {
   const text = announcement(ABOUT);
   for (const part of [ABOUT.url, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
     expect(text).toContain(part);
@@ -131,7 +131,7 @@ test("a terminal is told address, data folder, where the token is, and a command
   expect(text).not.toContain("--data");
 });
 
-test("the next command fits the place: elsewhere it names the data folder, and in a checkout it runs", () => {
+test("the suggested command names another data folder, and runs in a checkout", () => {
   const text = announcement({
     ...ABOUT,
     cwd: "/home/me",
@@ -145,20 +145,20 @@ test("the next command fits the place: elsewhere it names the data folder, and i
   expect(announcement(without)).toMatch(/token +one of those that were made; without any, stop this/);
 });
 
-test("where a context is in use, the next command names the data folder all the same", () => {
+test("where a context is in use, the suggested command names the data folder", () => {
   const text = announcement({ ...ABOUT, context: "prod" });
   expect(text).toContain("Your context prod is in use");
   expect(text).toContain("actions create hello.said --application hello --schema - --data /srv/shop/.evreg");
 });
 
-test("a server that others reach tells where", () => {
+test("a server that others can reach shows its address", () => {
   const addresses = ["0.0.0.0:7480", "127.0.0.1:7480", "192.0.2.7:7480", "[::1]:7480", "[2001:db8::7]:7480"];
   expect(announcement({ ...ABOUT, addresses })).toContain("also   192.0.2.7:7480, [2001:db8::7]:7480\n");
   const one = { ...ABOUT, url: "http://192.0.2.7:7480", addresses: ["192.0.2.7:7480"] };
   expect(announcement(one)).not.toContain("also");
 });
 
-test("the command told first leaves the README's tour as it is", () => {
+test("the first suggested command does not break the README's tour", () => {
   const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
   const [, action = ""] = /actions create (\S+)/.exec(announcement(ABOUT)) ?? [];
   expect(action).toMatch(/./);

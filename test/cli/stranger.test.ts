@@ -56,7 +56,7 @@ function forged(name = "data"): string {
 }
 
 test.skipIf(process.platform === "win32")(
-  "in a folder others may write to, nobody gets the token of that folder",
+  "in a folder others may write to, nobody is sent that folder's token",
   async () => {
     const data = forged();
     writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
@@ -69,7 +69,7 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test("a found configuration file sends nothing to its address; a named one and an own word do", async () => {
+test("a configuration file that was merely found causes no request; a named one or typed flag does", async () => {
   const config = join(folder.path, "evreg.config.yaml");
   writeFileSync(config, `remote:\n  url: ${url}\n`);
   writeFileSync(join(folder.path, "token.txt"), TOKEN);
@@ -97,7 +97,7 @@ test("a found configuration file sends nothing to its address; a named one and a
   expect(seen).toEqual(meant.map(() => `Bearer ${TOKEN}`));
 });
 
-test("what answers everything in JSON is not taken for an evreg", async () => {
+test("a program that answers everything in JSON is not mistaken for an evreg", async () => {
   const other = createServer((_, response) => {
     response.setHeader("content-type", "application/json");
     response.end('{"data":{}}');
@@ -123,7 +123,7 @@ test("what answers everything in JSON is not taken for an evreg", async () => {
   }
 });
 
-test("nor does one take the place of the context in use, unless it is of the same address", async () => {
+test("a found configuration file does not replace the context in use, unless its address is the same", async () => {
   const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
   const add = async (name: string, address: string, ...words: string[]): Promise<void> => {
     const added = await cli.run(["context", "add", name, "--no-check", "--url", address, ...words], {
@@ -179,7 +179,7 @@ test.runIf(process.platform === "linux")(
   },
 );
 
-test("a found file's data folder does not take the place of the context in use", async () => {
+test("a found file's data folder does not replace the context in use", async () => {
   const settings = { EVREG_CONFIG_DIR: join(folder.path, "settings") };
   await cli.run(["context", "add", "prod", "--no-check", "--use", "--url", url], { env: settings });
   const config = join(folder.path, "evreg.config.yaml");
@@ -201,7 +201,7 @@ test("a found file's data folder does not take the place of the context in use",
   expect(seen).toEqual(["no token"]);
 });
 
-test("the server on the data folder gets the folder's own token, and the environment's only where there is none", async () => {
+test("the server on the data folder is sent the folder's token, and the environment's only where there is none", async () => {
   const data = forged();
   const env = { EVREG_TOKEN: TOKEN, EVREG_DATA: data };
   await cli.run(["events"], { env });
@@ -216,7 +216,7 @@ test("the server on the data folder gets the folder's own token, and the environ
 describe.runIf(process.getuid?.() === 0)("root on another user's folder", () => {
   const STRANGER = 65_534;
 
-  test("gives that user's server that user's token, or a typed one, and none of root's", async () => {
+  test("sends that user's server that user's token, or a typed one, and never root's", async () => {
     const data = forged();
     const token = join(data, "token");
     const secret = join(folder.path, "secret");

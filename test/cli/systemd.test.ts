@@ -45,14 +45,14 @@ describe.skipIf(!hasAnalyze)("systemd's own check (skipped where there is no sys
       },
     ],
     ["on a folder of a user", { user: "root", data: '/srv/a "quoted" $HOME 100%' }],
-  ])("takes the unit %s", (_, given) => {
+  ])("accepts the unit %s", (_, given) => {
     expect(analyze(systemdUnit({ ...PLAIN, ...given }), "verify", "--man=no")).toEqual({
       status: 0,
       said: "",
     });
   });
 
-  test("finds little that the service may do", () => {
+  test("finds few permissions left to the service", () => {
     const { said } = analyze(systemdUnit(PLAIN), "security", "--offline=yes", "--no-pager");
     const [, exposure] = /Overall exposure level for evreg\.service: ([\d.]+)/.exec(said) ?? [];
     expect(Number(exposure)).toBeGreaterThan(0);
@@ -60,7 +60,7 @@ describe.skipIf(!hasAnalyze)("systemd's own check (skipped where there is no sys
   });
 });
 
-test("the unit starts the program that printed it, and warns where the service could not see that", async () => {
+test("the unit starts the program that printed it, and warns where the service could not read that", async () => {
   const outcome = await run(["service", "systemd", "--port", "80", "--program", "/home/ada/evreg"]);
   expect(outcome.code).toBe(0);
   expect(outcome.stdout).toContain("ExecStart=/home/ada/evreg serve --port 80\n");
@@ -71,7 +71,7 @@ test("the unit starts the program that printed it, and warns where the service c
   expect(own.stdout).toMatch(/^DynamicUser=yes$/m);
 });
 
-test("the unit says how the same one is made again, and a folder the service could not see is told", async () => {
+test("the unit says how to print it again, and a folder that the service could not read is reported", async () => {
   const data = "/home/ada/data";
   const typed = relative(folder.path, data);
   const words = ["--port", "8080", "--user", "evreg", "--data", typed, "--encryption-key", "/etc/my key"];

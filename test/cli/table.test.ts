@@ -35,7 +35,7 @@ function cellsBefore(part: string, line = ""): number {
   return textWidth(line.slice(0, line.indexOf(part)));
 }
 
-test("in a pipe nothing is cut", () => {
+test("in a pipe nothing is truncated", () => {
   const text = renderTable(COLUMNS, ROWS, undefined);
   expect(text).toContain(ROWS[0]?.payload);
   expect(text.split("\n")[0]).toMatch(/^ +ID {2}NAME +AT +PAYLOAD$/);
@@ -61,7 +61,7 @@ test.each([20, 40])("at %i columns each record becomes a block, and loses nothin
   );
 });
 
-test("a spare column gives way before a row becomes a block, the lowest first, and none where that does not help", () => {
+test("optional columns are dropped before rows become blocks, lowest priority first, and only where that helps", () => {
   const columns = COLUMNS.map((column): Column<Row> => {
     const spare = { AT: 2, NAME: 1 }[column.title];
     return spare === undefined ? column : { ...column, dropOrder: spare };
@@ -162,7 +162,7 @@ function listed<T>(columns: readonly Column<T>[], record: T, width: number): rea
     .split("\n");
 }
 
-test("at 80 columns a delivery keeps its event and action: times, texts and then the subscription give way", () => {
+test("at 80 columns a delivery keeps its event and action: times, texts and then the subscription are dropped", () => {
   const delivery = {
     ...DELIVERY,
     rowid: 7,
@@ -185,7 +185,7 @@ test("at 80 columns a delivery keeps its event and action: times, texts and then
   expect(listed(ACTIONS.list, { ...action, action: "a".repeat(100) }, 80)[1]).toMatch(/^a+… /);
 });
 
-test("of an address the middle is left out, and no title is ever cut", () => {
+test("addresses are shortened in the middle, and titles never", () => {
   const handler = "https://hooks.example.com/a/long/way/to/invoices";
   const [title, line] = listed(SUBSCRIPTIONS.list, { ...SUBSCRIPTION, handler }, 80);
   expect(title).toMatch(/^ID {2}APPLICATION {2}SUBSCRIPTION {2}ACTION +STATE +HANDLER$/);
@@ -198,7 +198,7 @@ test("wide characters keep the columns straight", () => {
   expect(cellsBefore(AT, lines[1])).toBe(cellsBefore(AT, lines[2]));
 });
 
-test("escape sequences in names and values stay text", () => {
+test("escape sequences in names and values are printed as text", () => {
   const evil = { id: 1, name: "a\u001b[2J\u009b31m\u202eb", at: AT, payload: "line\nbreak\u0007" };
   for (const text of [
     renderTable(COLUMNS, [evil], 100),
@@ -211,14 +211,14 @@ test("escape sequences in names and values stay text", () => {
   expect(renderRecord(COLUMNS, evil, undefined)).toContain("a\\e[2J\\u009b31m\\u202eb");
 });
 
-test("a block keeps its line breaks and nothing else that acts on a terminal", () => {
+test("a block keeps its line breaks, and contains nothing else that controls a terminal", () => {
   const block: Column<Row>[] = [
     { title: "Payload", value: () => '{\n\t"a": "\u001b]0;x\u0007"\n}', block: true },
   ];
   expect(renderRecord(block, ROWS[0] as Row, 40)).toBe('Payload\n  {\n  \\t"a": "\\e]0;x\\u0007"\n  }\n');
 });
 
-test("a value of several lines stands beside its title, a line each", () => {
+test("a value of several lines is next to its title, one line each", () => {
   const columns: Column<{ text: string }>[] = [
     { title: "Id", value: () => 1 },
     { title: "Headers", value: ({ text }) => text, lines: true },

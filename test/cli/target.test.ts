@@ -29,12 +29,12 @@ afterAll(async () => {
 
 const SEEN = { code: 0, stdout: expect.stringContaining("on.server"), stderr: "" };
 
-test("the server on the data folder is found, with the token in that folder", async () => {
+test("a command finds the server on its data folder, and the token in that folder", async () => {
   expect(await run(["actions", "--data", data])).toMatchObject(SEEN);
   expect(await run(["actions"], { env: { EVREG_DATA: data } })).toMatchObject(SEEN);
 });
 
-test("a server is named by a flag, by the environment or by the configuration, with its token from each", async () => {
+test("a server can be named by a flag, the environment or the configuration, with its token from each", async () => {
   const { url } = server;
   const config = join(folder.path, "remote.yaml");
   writeFileSync(config, `remote:\n  url: ${url}\n  token: ${token}\n`, { mode: 0o600 });
@@ -54,7 +54,7 @@ test("a server is named by a flag, by the environment or by the configuration, w
   for (const outcome of outcomes) expect.soft(outcome).toMatchObject(SEEN);
 });
 
-test("the environment goes before the configuration, and a token of the configuration goes nowhere else", async () => {
+test("the environment wins over the configuration, whose token goes to its own server only", async () => {
   const config = join(folder.path, "other.yaml");
   writeFileSync(config, `remote:\n  url: http://127.0.0.1:9\n  token: ${token}\n`, { mode: 0o600 });
   const [environment, flag, nowhere] = await Promise.all([
@@ -67,7 +67,7 @@ test("the environment goes before the configuration, and a token of the configur
   expect(nowhere).toMatchObject({ code: 6, stdout: "" });
 });
 
-test("no token, a wrong one and one too narrow end with 4 and say what to do; no token is ever shown", async () => {
+test("no token, an invalid one and one too narrow end with 4 and what to do; no token is ever shown", async () => {
   const narrow = await json<{ token: string }>([
     "tokens",
     "create",
@@ -91,7 +91,7 @@ test("no token, a wrong one and one too narrow end with 4 and say what to do; no
   expect(small.stderr).toContain("publish");
 });
 
-test("with --wait and a token that may only publish, it is told what was published, and that only the wait failed", async () => {
+test("with --wait, a token that may only publish publishes, and only the wait fails", async () => {
   const scope = ["--scope", "publish", "--data", data];
   const narrow = await json<{ token: string }>(["tokens", "create", "publisher", ...scope]);
   const words = ["publish", "on.server", "{}", "--wait", "--json", "--url", server.url];
@@ -107,13 +107,13 @@ test("with --wait and a token that may only publish, it is told what was publish
   );
 });
 
-test("a server that is not there ends with 6 and a next step", async () => {
+test("an unreachable server ends with 6 and a next step", async () => {
   const outcome = await run(["actions", "--url", "http://127.0.0.1:9"]);
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
   expect(outcome.stderr).toContain("evreg serve");
 });
 
-test("without a server the data folder itself is used, and deliveries wait for one", async () => {
+test("without a server a command uses the data folder, and deliveries wait for a server", async () => {
   const local = join(folder.path, "local");
   const { run: inFolder, json: fromFolder } = commandLine(folder.path, {
     EVREG_DATA: local,
@@ -150,7 +150,7 @@ test("without a server the data folder itself is used, and deliveries wait for o
   await receiver.close();
 });
 
-test("the commands that are named next act where this one did", async () => {
+test("suggested commands act on the same target as the one typed", async () => {
   const at = ["--url", server.url, "--token", token];
   const missing = await run(["deliveries", "get", "99", ...at]);
   expect(missing.stderr).toContain(
@@ -159,7 +159,7 @@ test("the commands that are named next act where this one did", async () => {
   expect(missing.stderr).not.toContain(token);
 });
 
-test("a command that only looks makes no data folder where there is none", async () => {
+test("a command that only reads creates no data folder", async () => {
   const nowhere = join(folder.path, "nowhere");
   const outcomes = await Promise.all([
     run(["events", "--data", nowhere]),
@@ -172,7 +172,7 @@ test("a command that only looks makes no data folder where there is none", async
   expect(existsSync(nowhere)).toBe(false);
 });
 
-test("a command that only looks leaves a folder without data as it is", async () => {
+test("a command that only reads does not change a folder without data", async () => {
   const empty = join(folder.path, "empty");
   mkdirSync(empty);
   const lists = ["events", "actions", "subscriptions", "deliveries", "replays", "tokens", "whoami", "export"];
@@ -188,7 +188,7 @@ test("a command that only looks leaves a folder without data as it is", async ()
   expect(await run(["events", "--data", empty])).toMatchObject({ code: 0 });
 });
 
-test("a token is made in a new data folder only where that is named, not in the default one of any folder", async () => {
+test("a new data folder gets a token only where the folder is named", async () => {
   const words = ["tokens", "create", "ci", "--scope", "read"];
   const [nowhere, byFlag, byVariable] = ["default", "by-flag", "by-variable"].map((name) =>
     join(folder.path, name),

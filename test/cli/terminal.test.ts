@@ -71,7 +71,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
   });
   afterAll(() => folder.remove());
 
-  test("deleting a subscription asks before, and takes a no", async () => {
+  test("deleting a subscription asks first, and accepts a no", async () => {
     const { run } = commandLine(folder.path, {});
     const create = "--application keep --subscription it --action order.created --handler https://a.example";
     const made = await run(["subscriptions", "create", ...create.split(" "), "--json"]);
@@ -84,7 +84,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(yes).toMatchObject({ code: 0, text: expect.stringContaining("Deleted.") });
   });
 
-  test("an address that only a found file names is asked about", async () => {
+  test("an address that only a found file names needs confirmation", async () => {
     const file = join(folder.path, "evreg.config.yaml");
     writeFileSync(file, "remote: { url: http://127.0.0.1:9 }\n");
     const no = await onTerminal(200, ["events"], asking("n\r"));
@@ -94,7 +94,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(yes.code).toBe(6);
   });
 
-  test("a data folder that only a found file names is asked about where a context is in use", async () => {
+  test("a data folder that only a found file names needs confirmation where a context is in use", async () => {
     const { run } = commandLine(folder.path, { EVREG_CONFIG_DIR: settings });
     const file = join(folder.path, "evreg.config.yaml");
     await run("context add there --url http://127.0.0.1:9 --no-check --use".split(" "));
@@ -114,7 +114,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     for (const line of text.split("\r\n")) expect(textWidth(line)).toBeLessThanOrEqual(40);
   });
 
-  test("--json is indented, and what it holds cannot steer the terminal", async () => {
+  test("--json is indented, and its values cannot control the terminal", async () => {
     const { text } = await onTerminal(80, ["events", "--json"]);
     expect(text).toContain('\r\n  "data": [\r\n');
     expect(text).toContain('"raw":"\\u009b31m"');
@@ -122,7 +122,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(JSON.parse(text)).toMatchObject({ data: [{ payload: { raw: "\u009b31m" } }] });
   });
 
-  test("a token is asked for, and not shown", async () => {
+  test("a token is prompted for, and not shown", async () => {
     const words = "context add prod --url http://127.0.0.1:9 --no-check --token-file -".split(" ");
     const { code, text } = await onTerminal(80, words, atPrompt("evreg_secret\r"));
     expect(code).toBe(0);
@@ -133,7 +133,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(await onTerminal(80, [...words, "--replace"], atPrompt("\u0003"))).toMatchObject({ code: 130 });
   });
 
-  test("a bulk shows how far it is, and leaves the terminal as it was", async () => {
+  test("a bulk shows its progress, and restores the terminal", async () => {
     const line = '{"action":"order.created","payload":{}}\n';
     writeFileSync(join(folder.path, "events.ndjson"), `${line.repeat(700)}bad\n${line}`);
     const { code, text } = await onTerminal(100, ["publish", "--batch", "events.ndjson"]);
@@ -147,7 +147,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
   });
 
   test(
-    "a page tells how many there are, and the command for the next; the last one that there is none",
+    "a page reports the total and the command for the next page, and the last one that there is none",
     { timeout: 60_000 },
     async () => {
       const { run } = commandLine(folder.path, {});
@@ -169,7 +169,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     },
   );
 
-  test("who waits for deliveries sees them come along, on a line that is gone at the end", async () => {
+  test("waiting for deliveries shows progress, on a line that is removed at the end", async () => {
     const receiver = await startReceiver();
     const seen = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: seen.promise });
@@ -195,7 +195,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(kept).not.toContain("so far");
   });
 
-  test("who follows a replay sees how far it is, and may leave it to itself", async () => {
+  test("following a replay shows progress, and Ctrl-C leaves the replay running", async () => {
     const { run } = commandLine(folder.path, {});
     const subscribe =
       "subscriptions create --application billing --subscription late --action order.created --no-active --handler https://example.com";
@@ -214,7 +214,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect((await run(["replays"])).stdout).toContain("running");
   });
 
-  test("deleting is asked about first: no and Ctrl-C leave all as it is", async () => {
+  test("pruning asks first, and no or Ctrl-C changes nothing", async () => {
     const { run } = commandLine(folder.path, {});
     writeFileSync(join(folder.path, "two.json"), registry("kept", "gone"));
     writeFileSync(join(folder.path, "one.json"), registry("kept"));
@@ -239,7 +239,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(await left()).not.toContain("gone");
   });
 
-  test("the server says where it is and what to type next; Ctrl-C stops it in order", async () => {
+  test("the server prints its address and what to type next, and Ctrl-C stops it in order", async () => {
     const { code, text } = await onTerminal(
       80,
       ["serve", "--dev", "--port", "0", "--data", "first"],

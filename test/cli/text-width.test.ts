@@ -27,7 +27,7 @@ test.each([
   expect(textWidth(truncate(text, cells))).toBeLessThanOrEqual(cells);
 });
 
-test("text is broken at spaces, and inside words only where one is too long", () => {
+test("text is wrapped at spaces, and inside words only where one is too long", () => {
   expect(wrap("one two three", 8)).toEqual(["one two", "three"]);
   expect(wrap("https://example.com/hooks", 10)).toEqual(["https://ex", "ample.com/", "hooks"]);
   expect(wrap("a 注文注文注文 b", 6)).toEqual(["a", "注文注", "文注文", "b"]);

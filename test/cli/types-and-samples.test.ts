@@ -41,7 +41,7 @@ const served = useServed(async ({ evreg }) => {
 const { folder, run, json } = served;
 
 test(
-  "types are a file that compiles, in which a delivery's action tells its payload",
+  "types are a file that compiles, in which the action of a delivery determines its payload",
   { timeout: 60_000 },
   async () => {
     const [all, one, document, missing, language] = await Promise.all([
@@ -90,7 +90,7 @@ export const used = [receive, paid];
   },
 );
 
-test("--out writes the file, and leaves one alone that is the same", async () => {
+test("--out writes the file, and does not touch one that is the same", async () => {
   const file = join(folder, "events.ts");
   const first = await run(["actions", "types", "order.paid", "--out", "events.ts"]);
   expect(first).toMatchObject({ code: 0, stdout: "", stderr: "Wrote the types of 1 action.\n" });
@@ -122,7 +122,7 @@ test("a sample is a payload that can be published, the same for the same seed", 
   expect(published).toMatchObject({ code: 0 });
 });
 
-test("a sample shows nothing that acts on a terminal as it is, and has the same value", async () => {
+test("a sample cannot control a terminal, and keeps its value", async () => {
   const text = await run(["actions", "sample", "hostile", "--seed", "1"]);
   const line = await run(["actions", "sample", "hostile", "--seed", "1", "--output", "jsonl"]);
   for (const { stdout } of [text, line]) expect(escapeControlKeepingLines(stdout)).toBe(stdout);
@@ -130,7 +130,7 @@ test("a sample shows nothing that acts on a terminal as it is, and has the same 
   expect(JSON.parse(line.stdout)).toEqual({ action: "hostile", payload: { [NAME]: NAME } });
 });
 
-test("many samples are events, a line each, as a batch takes them", async () => {
+test("several samples are events, one per line, as a batch takes them", async () => {
   const lines = await run([
     "actions",
     "sample",
@@ -153,7 +153,7 @@ test("many samples are events, a line each, as a batch takes them", async () => 
   expect(document.data.map((event) => `${JSON.stringify(event)}\n`).join("")).toBe(lines.stdout);
 });
 
-test("where no payload is found, it says so and what helps", async () => {
+test("where no payload is found, the output says so and what helps", async () => {
   const [never, publish, unknown, none, many] = await Promise.all([
     run(["actions", "sample", "never"]),
     run(["publish", "never", "--sample"]),
@@ -176,7 +176,7 @@ test("where no payload is found, it says so and what helps", async () => {
   expect((await run(["actions", "sample", "hard"])).stdout).toContain(`${"a".repeat(30)}qxqxqxqxqx`);
 });
 
-test("publish --sample publishes one, and shows it", async () => {
+test("publish --sample publishes a sample and prints it", async () => {
   const table = await run(["publish", "user.created", "--sample", "--seed", "7"]);
   expect(table).toMatchObject({ code: 0, stderr: "" });
   const sample = JSON.parse((await run(["actions", "sample", "user.created", "--seed", "7"])).stdout) as {

@@ -154,7 +154,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
 
 const NOWHERE = { env: { EVREG_DATA: "/nonexistent/evreg" } };
 
-test("every mistake on the command line ends with 2, is named on stderr, and leaves stdout empty", async () => {
+test("every usage error ends with 2, is named on stderr, and leaves stdout empty", async () => {
   const outcomes = await runMany(
     MISTAKES.map(([, args]) => args),
     NOWHERE,
@@ -167,7 +167,7 @@ test("every mistake on the command line ends with 2, is named on stderr, and lea
   }
 });
 
-test("-h is --help everywhere, and -v is --version", async () => {
+test("-h means --help everywhere, and -v means --version", async () => {
   const pairs = [
     [["-h"], ["--help"]],
     [
@@ -187,7 +187,7 @@ test("-h is --help everywhere, and -v is --version", async () => {
   }
 });
 
-test("a complaint about flags repeats no token", async () => {
+test("an error about flags repeats no token", async () => {
   const token = "evreg_thisisnotarealone";
   const outcomes = await runMany(
     [
@@ -205,7 +205,7 @@ test("a complaint about flags repeats no token", async () => {
   }
 });
 
-test("the program itself ends so too", async () => {
+test("the program itself ends with these codes too", async () => {
   expect(await runProgram(["actions", "--bogus"])).toMatchObject({
     code: 2,
     stdout: "",
@@ -213,7 +213,7 @@ test("the program itself ends so too", async () => {
   });
 });
 
-test("with --json or jsonl a failure is the API's error body and nothing else, on stderr", async () => {
+test("with --json or jsonl an error is the API's error body and nothing else, on stderr", async () => {
   const mistakes = [["bogus"], ["actions", "--bogus"], ["events", "get", "first"]];
   const forms = [["--json"], ["--output=jsonl"], ["--output", "json"]];
   const commands = mistakes.flatMap((words) => forms.map((form) => words.concat(form)));
@@ -224,14 +224,14 @@ test("with --json or jsonl a failure is the API's error body and nothing else, o
   }
 });
 
-test("a word that would steer the terminal is shown, not obeyed", async () => {
+test("a word that would control the terminal is escaped", async () => {
   const [outcome] = await runMany([["actions", "\u001b[2Jx\u0007"]], NOWHERE);
   expect(outcome?.stderr).toContain("x");
   // oxlint-disable-next-line no-control-regex
   expect(outcome?.stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
 });
 
-test("a reader that leaves early is no failure", async () => {
+test("a reader that closes the pipe early is no failure", async () => {
   const child = spawn(process.execPath, [PROGRAM, "--help"], {
     env: cleanEnv(),
     stdio: ["ignore", "pipe", "pipe"],

@@ -53,14 +53,14 @@ async function refused(evreg: Evreg): Promise<string> {
 }
 
 describe("a backup over HTTP", () => {
-  test("is read when it arrives whole", async () => {
+  test("is accepted when it arrives whole", async () => {
     const evreg = await answering((_, response) => {
       response.writeHead(200, headersOf(CONTENT)).end(CONTENT);
     });
     expect(await read(evreg)).toBe(CONTENT.length);
   });
 
-  test("is refused when it was cut off", async () => {
+  test("is refused when it was truncated", async () => {
     const evreg = await answering((_, response) => {
       response.writeHead(200, headersOf(CONTENT));
       response.write(CONTENT.subarray(0, 100_000), () => response.destroy());
@@ -80,7 +80,7 @@ describe("a backup over HTTP", () => {
   test.each<[string, Record<string, string | number>]>([
     ["without a digest", { "content-length": CONTENT.length }],
     ["without a length", { "repr-digest": String(headersOf(CONTENT)["repr-digest"]) }],
-  ])("is not taken for one %s", async (_, headers) => {
+  ])("is not accepted %s", async (_, headers) => {
     const evreg = await answering((__, response) => {
       response.writeHead(200, headers).end(CONTENT);
     });

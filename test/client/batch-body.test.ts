@@ -13,7 +13,7 @@ import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 
 const payload = RawJson.fromText('{ "é": 1.0,\n "1": "𝄞" }');
 
-test("a batch's body is that of its items, whatever they are", () => {
+test("a batch's body contains its items, whatever they are", () => {
   const events = [
     { action: "a.b", payload },
     { action: "a.b", payload, idempotency_key: 'k"1' },
@@ -33,7 +33,7 @@ test("a batch's body is that of its items, whatever they are", () => {
   expect(Buffer.from(batchBody(unread)).toString()).toBe(encodeJson({ events: [events[0], null] }));
 });
 
-test("a line goes as it is, with a key put in where it is to have one", () => {
+test("a line is sent unchanged, with a key inserted where it needs one", () => {
   const line = '{ "payload":{"é": 1.0}, "action":"a" }';
   const lines = [
     EventLine.from(Buffer.from(line), undefined),
@@ -44,7 +44,7 @@ test("a line goes as it is, with a key put in where it is to have one", () => {
   expect(Buffer.from(batchBody(lines)).toString()).toBe(body);
 });
 
-test("events are read as they were written, whatever came before them", () => {
+test("events are read byte for byte, whatever came before them", () => {
   const events = [
     { rowid: 1, action: "a", payload, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" },
     {
@@ -63,7 +63,7 @@ test("events are read as they were written, whatever came before them", () => {
   expect(rest).toEqual({ meta: { accepted: 8 } });
 });
 
-test("what a server or a proxy asks to wait is kept with its refusal", () => {
+test("a Retry-After from a server or a proxy is kept with its error", () => {
   const bytes = Buffer.from('{"error":"Not now.","details":{},"code":503}');
   const waitMs = (value: string): number | undefined =>
     refusal({ status: 503, headers: { "retry-after": value }, bytes, asked: "POST" })?.retryAfterMs;
@@ -76,7 +76,7 @@ test("what a server or a proxy asks to wait is kept with its refusal", () => {
   expect(foreignAnswer(html)).toMatchObject({ code: "unreachable", retryAfterMs: 7_000 });
 });
 
-test("a server that passes the preference over has its events left out here", async () => {
+test("events are dropped here where a server ignores the preference for none", async () => {
   const asked: unknown[] = [];
   const body = { data: [null, null], errors: [], meta: { accepted: 2, rejected: 0, replayed: 0 } };
   const server = createServer((request, response) => {

@@ -73,12 +73,12 @@ describe("the address", () => {
     }
   });
 
-  test("a token that could not stand in a header is refused, and not shown", () => {
+  test("a token that is invalid in a header is refused, and not shown", () => {
     expect(() => connect({ url: "http://127.0.0.1", token: "se cret" })).toThrow(/characters/);
     expect(() => connect({ url: "http://127.0.0.1", token: "secret\r\nx: y" })).not.toThrow(/secret/);
   });
 
-  test("a path before /v1 is kept; the token is in the header only", async () => {
+  test("a path before /v1 is kept, and the token is in the header only", async () => {
     const seen: { url: string | undefined; authorization: string | undefined }[] = [];
     const url = await other((request, response) => {
       seen.push({ url: request.url, authorization: request.headers.authorization });
@@ -92,7 +92,7 @@ describe("the address", () => {
   });
 });
 
-describe("nobody there", () => {
+describe("no server", () => {
   test("a closed port is unreachable, and the message says what to do", async () => {
     const server = createTcpServer();
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -106,14 +106,14 @@ describe("nobody there", () => {
     expect(error.message).not.toMatch(/ --\w|`evreg /);
   });
 
-  test("a server that does not answer in time", async () => {
+  test("a server that does not answer in time is unreachable", async () => {
     const url = await other(() => {});
     const error = await failure(client({ url, timeoutMs: 50 }).actions.list());
     expect(error).toMatchObject({ code: "unreachable" });
     expect(error.message).toContain("0.05 s");
   });
 
-  test("a server that stops in the middle of its answer", async () => {
+  test("a server that stops in the middle of its answer is unreachable", async () => {
     const url = await other((_, response) => {
       response.writeHead(200, { "content-length": 100 });
       response.write('{"data"');
@@ -123,7 +123,7 @@ describe("nobody there", () => {
     });
   });
 
-  test("a connection that breaks: after a write, that it may have been done", async () => {
+  test("a broken connection after a write says that it may have been done", async () => {
     const url = await other((request) => request.socket.destroy());
     const evreg = client({ url });
     expect((await failure(evreg.actions.list())).message).not.toContain("may have been done");
@@ -131,7 +131,7 @@ describe("nobody there", () => {
     expect((await failure(publish)).message).toContain("may have been done");
   });
 
-  test("after close", async () => {
+  test("after close every call fails", async () => {
     const evreg = client({ url: "http://127.0.0.1:1" });
     await evreg.close();
     await evreg.close();
@@ -139,8 +139,8 @@ describe("nobody there", () => {
   });
 });
 
-describe("an address that is nearly right", () => {
-  test("https to where http is spoken", async () => {
+describe("an address that is nearly correct", () => {
+  test("https to an http server is reported", async () => {
     const url = await other((_, response) => response.end());
     const error = await failure(client({ url: url.replace("http:", "https:") }).health());
     expect(error.code).toBe("unreachable");
@@ -149,7 +149,7 @@ describe("an address that is nearly right", () => {
     expect(error.message).not.toContain("certificate");
   });
 
-  test("a /v1 at its end, which is added anyway", async () => {
+  test("a /v1 at its end is reported, as it is added anyway", async () => {
     const harness = await startHarness();
     closing.push(() => harness.close());
     const token = await harness.token("admin");
@@ -164,7 +164,7 @@ describe("an address that is nearly right", () => {
     }
   });
 
-  test("a proxy's own /v1 in front of evreg is no mistake", async () => {
+  test("a proxy's own /v1 in front of evreg works", async () => {
     const url = await other((_, response) => {
       response.writeHead(404, { "content-type": "application/json" });
       response.end('{"error":"There is no action \\"a\\".","details":{},"code":404}');
@@ -173,7 +173,7 @@ describe("an address that is nearly right", () => {
   });
 });
 
-describe("somebody else there", () => {
+describe("another server", () => {
   test.each([
     ["a page", 200, "text/html", "<html>"],
     ["a proxy's failure", 502, "text/html", "<h1>Bad Gateway</h1>"],
@@ -189,7 +189,7 @@ describe("somebody else there", () => {
     ],
     ["an event without a payload", 200, "application/json", '{"data":{"rowid":1}}'],
     ["invalid UTF-8", 200, "application/json", Buffer.from([0x22, 0xff, 0x22])],
-  ])("%s is not taken for evreg", async (_, status, type, body) => {
+  ])("%s is not mistaken for evreg", async (_, status, type, body) => {
     const url = await other((__, response) => {
       response.writeHead(status, { "content-type": type }).end(body);
     });
@@ -199,7 +199,7 @@ describe("somebody else there", () => {
     expect(error.message).toContain(url);
   });
 
-  test("an empty list is not taken for evreg's unless it is one that answers", async () => {
+  test("an empty list is not mistaken for evreg's answer", async () => {
     const url = await other((_, response) => {
       response.setHeader("content-type", "application/json").end('{"data":[]}');
     });
@@ -224,7 +224,7 @@ describe("somebody else there", () => {
     );
   });
 
-  test("an answer too large is not read to its end", async () => {
+  test("an answer that is too large is not read to its end", async () => {
     const url = await other((_, response) => {
       response.setHeader("content-type", "application/json").end(`{"data":["${"a".repeat(10_000)}"]}`);
     });
@@ -232,7 +232,7 @@ describe("somebody else there", () => {
     expect(error.message).toContain("5000");
   });
 
-  test("a refusal of evreg is the error it was there", async () => {
+  test("an error of evreg arrives as the same error", async () => {
     const url = await other((_, response) => {
       response.writeHead(409, { "content-type": "application/json" });
       response.end('{"error":"taken","details":{"field":"action"},"code":409}');
@@ -245,7 +245,7 @@ describe("somebody else there", () => {
   });
 });
 
-test("a caller that was busy for longer than the server keeps a connection asks on a new one", async () => {
+test("a caller that was busy for longer than the server's keep-alive uses a new connection", async () => {
   // In a thread of its own, as this one is blocked meanwhile.
   const server = new Worker(
     `const server = require("node:net").createServer((socket) => {

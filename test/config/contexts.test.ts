@@ -26,7 +26,7 @@ afterEach(() => folder.remove());
 
 const PROD = { name: "prod", url: "https://events.example.com", token: "evreg_secret" };
 
-test("what is kept is found again, by name, in files for this user alone", () => {
+test("a stored context is found by name, in files for this user only", () => {
   contexts.save(PROD);
   contexts.save({ name: "dev", url: "http://127.0.0.1:7480", allowInsecureToken: true });
   expect(contexts.names()).toEqual(["dev", "prod"]);
@@ -43,7 +43,7 @@ test("what is kept is found again, by name, in files for this user alone", () =>
   for (const path of [config, files]) expect(statSync(path).mode & 0o777).toBe(0o700);
 });
 
-test("looking makes no folder, and finds nothing where there is none", () => {
+test("reading creates no folder, and finds nothing where there is none", () => {
   expect(contexts.names()).toEqual([]);
   expect(contexts.inUse()).toBeUndefined();
   expect(existsSync(config)).toBe(false);
@@ -51,7 +51,7 @@ test("looking makes no folder, and finds nothing where there is none", () => {
   expect(new Contexts("/dev/null/evreg").inUse()).toBeUndefined();
 });
 
-test("one is in use until another is, or it is removed", () => {
+test("a context is in use until another is chosen or it is removed", () => {
   contexts.save(PROD);
   contexts.save({ ...PROD, name: "dev" });
   contexts.use("prod");
@@ -63,7 +63,7 @@ test("one is in use until another is, or it is removed", () => {
   expect(contexts.names()).toEqual([]);
 });
 
-test("one that is not there is not found, and the one that was meant is named", () => {
+test("a missing context is reported with the name that was probably meant", () => {
   expect(() => contexts.get("prod")).toThrow(/no context "prod"; there are none yet/);
   contexts.save(PROD);
   for (const act of [() => contexts.get("prd"), () => contexts.use("prd"), () => contexts.remove("prd")]) {
@@ -72,12 +72,15 @@ test("one that is not there is not found, and the one that was meant is named", 
   expect(() => contexts.get("../prod")).toThrow(expect.objectContaining({ code: "not_found" }));
 });
 
-test.each(["", "Prod", "../x", "a/b", ".hidden", "a b", "a\n", "x".repeat(65)])("%j is no name", (name) => {
-  expect(() => contexts.save({ ...PROD, name })).toThrow(expect.objectContaining({ code: "usage" }));
-  expect(existsSync(config)).toBe(false);
-});
+test.each(["", "Prod", "../x", "a/b", ".hidden", "a b", "a\n", "x".repeat(65)])(
+  "%j is refused as a name",
+  (name) => {
+    expect(() => contexts.save({ ...PROD, name })).toThrow(expect.objectContaining({ code: "usage" }));
+    expect(existsSync(config)).toBe(false);
+  },
+);
 
-test("a file that holds no context is named, with what to do", () => {
+test("a file that is not a context is reported with what to do", () => {
   contexts.save(PROD);
   for (const text of ["", "{", "[]", "7", '{"token":"x"}', '{"url":1}', '{"url":"x","token":1}']) {
     writeFileSync(join(config, "contexts", "prod.json"), text);
@@ -85,7 +88,7 @@ test("a file that holds no context is named, with what to do", () => {
   }
 });
 
-describe.skipIf(process.platform === "win32")("what others could have written or may read", () => {
+describe.skipIf(process.platform === "win32")("files that others could write or read", () => {
   test.each([0o640, 0o604, 0o620, 0o602])("is not trusted: a file of mode %o", (mode) => {
     contexts.save(PROD);
     contexts.use("prod");
@@ -95,7 +98,7 @@ describe.skipIf(process.platform === "win32")("what others could have written or
     expect(() => contexts.inUse()).toThrow(/cannot be trusted.*chmod 600 .*context-in-use/);
   });
 
-  test("is not trusted: a folder, nor is a token written to one", () => {
+  test("is not trusted: a folder; no token is written to one", () => {
     contexts.save(PROD);
     chmodSync(join(config, "contexts"), 0o777);
     expect(() => contexts.get("prod")).toThrow(/chmod 700 .*contexts/);
@@ -112,7 +115,7 @@ describe.skipIf(process.platform === "win32")("what others could have written or
     expect(() => contexts.get("prod")).toThrow(expect.objectContaining({ code: "usage" }));
   });
 
-  test("a folder that cannot be made is named, and where else there may be one", () => {
+  test("a folder that cannot be created is reported, with where else it may be", () => {
     mkdirSync(folder.path, { recursive: true });
     writeFileSync(join(folder.path, "file"), "");
     const inFile = new Contexts(join(folder.path, "file", "evreg"));

@@ -26,11 +26,11 @@ test("the example file is what the program writes (`evreg config example > confi
   expect(exampleConfig()).toBe(text);
 });
 
-test("the example file holds every key with its default, in the table's order, and no other", () => {
+test("the example file has every key with its default, in the table's order, and no other", () => {
   expect(leaves(parse(text) as object)).toEqual(CONFIG_KEYS.map((key) => [key.path, key.default]));
 });
 
-test("each key stands under a comment with its description, variables, flag and bounds", () => {
+test("each key is below a comment with its description, variables, flag and limits", () => {
   const lines = text.split("\n");
   for (const key of CONFIG_KEYS) {
     const name = key.path.slice(key.path.lastIndexOf(".") + 1);
@@ -54,7 +54,7 @@ test("each key stands under a comment with its description, variables, flag and 
   }
 });
 
-test("a copy of it changes nothing", async () => {
+test("a copy of the example changes nothing", async () => {
   copyFileSync(EXAMPLE, join(folder, "evreg.config.yaml"));
   for (const env of [{}, { STATE_DIRECTORY: "/var/lib/evreg" }]) {
     const copied = await loadConfig({ env, cwd: folder });
@@ -63,7 +63,7 @@ test("a copy of it changes nothing", async () => {
   }
 });
 
-test("names are used once", () => {
+test("names of keys, variables and flags are unique", () => {
   const names = CONFIG_KEYS.flatMap((key) => [key.env, key.envAlias, key.flag]).filter(
     (name) => name !== undefined,
   );

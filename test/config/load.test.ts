@@ -110,7 +110,7 @@ describe("precedence", () => {
     });
   });
 
-  test("a duration is read into milliseconds, whether it is set or the default, and off into none", async () => {
+  test("a duration is read into milliseconds, set or default, and off means none", async () => {
     expect((await load()).config.delivery.disableAfter).toBe(432_000_000);
     put("evreg.config.yaml", "delivery:", "  disableAfter: 90m");
     expect((await load()).config.delivery.disableAfter).toBe(5_400_000);
@@ -119,7 +119,7 @@ describe("precedence", () => {
     );
   });
 
-  test("the result is frozen at every level", async () => {
+  test("the configuration is frozen at every level", async () => {
     const { config } = await load();
     const parts = [
       config,
@@ -132,7 +132,7 @@ describe("precedence", () => {
     expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
   });
 
-  test("how long events are kept is said in minutes, hours or days, and not set is for good", async () => {
+  test("retention is set in minutes, hours or days, and is for ever when unset", async () => {
     expect((await load()).config.retention).toEqual({});
     for (const [text, ms] of [
       ["1m", 60_000],
@@ -176,7 +176,7 @@ describe("finding the file", () => {
     expect(loaded.file).toBe(file);
   });
 
-  test("config.yaml in the data folder, then beside it", async () => {
+  test("config.yaml is looked for in the data folder, then next to it", async () => {
     put("config.yaml", "port: 5");
     expect((await load()).config.port).toBe(5);
     mkdirSync(join(cwd, ".evreg"));
@@ -186,7 +186,7 @@ describe("finding the file", () => {
     expect((await load({ flags: { data: join(cwd, "elsewhere/data") } })).config.port).toBe(7480);
   });
 
-  test("--config goes before EVREG_CONFIG, and both before a search", async () => {
+  test("--config wins over EVREG_CONFIG, and both over a search", async () => {
     put("evreg.config.yaml", "port: 5");
     put("six.yaml", "port: 6");
     put("seven.yaml", "port: 7");
@@ -195,7 +195,7 @@ describe("finding the file", () => {
     expect(both.config.port).toBe(7);
   });
 
-  test("a named file that is not there, or is no data, stops", async () => {
+  test("a named file that is missing or not data is an error", async () => {
     expect(await refusal({ configFile: "none.yaml" })).toBe(
       `--config: the configuration file ${join(cwd, "none.yaml")} does not exist.`,
     );
@@ -206,7 +206,7 @@ describe("finding the file", () => {
     expect(await refusal({ configFile: "package.json" })).toMatch(/is no configuration file/);
   });
 
-  test("no code beside it runs, and no folder further up is looked at", async () => {
+  test("no code next to it runs, and parent folders are not searched", async () => {
     const home = process.cwd();
     const mark = globalThis as { evregCodeRan?: boolean };
     put("evreg.config.js", "globalThis.evregCodeRan = true; module.exports = { port: 1 }");
@@ -227,26 +227,26 @@ describe("finding the file", () => {
     expect(mark.evregCodeRan).toBeUndefined();
   });
 
-  test("one file cannot pull in another", async () => {
+  test("a file cannot include another", async () => {
     put("other.yaml", "port: 2");
     const file = put("evreg.config.yaml", "$import: ./other.yaml");
     expect(await refusal({})).toContain(`${file}:1:1: $import is not a key of evreg`);
   });
 
-  test("an empty file is one that sets nothing", async () => {
+  test("an empty file sets nothing", async () => {
     const file = put("evreg.config.yaml", "");
     const loaded = await load();
     expect(loaded.file).toBe(file);
     expect(loaded.config.port).toBe(7480);
   });
 
-  test.skipIf(process.getuid?.() === 0)("a file that may not be read is not passed over", async () => {
+  test.skipIf(process.getuid?.() === 0)("an unreadable file is an error", async () => {
     const file = put("evreg.config.yaml", "port: 1");
     chmodSync(file, 0o000);
     expect(await refusal({})).toContain(`${file} cannot be read (EACCES). Name another with --config`);
   });
 
-  test.skipIf(process.getuid?.() === 0)("nor is a folder that may not be looked into", async () => {
+  test.skipIf(process.getuid?.() === 0)("an unreadable folder is an error", async () => {
     const folder = join(cwd, "closed");
     mkdirSync(folder);
     chmodSync(folder, 0o000);
@@ -267,7 +267,7 @@ describe("secrets", () => {
     expect(config.auth.bootstrapToken).toBe("the-first");
   });
 
-  test("that file must be there and hold something, and not disagree with the plain variable", async () => {
+  test("that file must exist, not be empty, and not contradict the plain variable", async () => {
     put("empty.txt", "");
     put("token.txt", "one");
     expect(await refusal({ env: { EVREG_TOKEN_FILE: "gone.txt" } })).toBe(
@@ -278,7 +278,7 @@ describe("secrets", () => {
     expect(message).toMatch(/EVREG_TOKEN and EVREG_TOKEN_FILE both set remote\.token/);
   });
 
-  test("are never in a message", async () => {
+  test("never appear in a message", async () => {
     const file = put(
       "evreg.config.yaml",
       "remote:",
@@ -291,7 +291,7 @@ describe("secrets", () => {
     expect(message.match(/must be a text of 1 to 4096/g)).toHaveLength(3);
   });
 
-  test("a file's token stays with that file's server", async () => {
+  test("are sent only to the server of the same file: a token", async () => {
     put("evreg.config.yaml", "remote:", "  url: https://a.example", "  token: theirs");
     expect((await load()).config.remote).toEqual({
       allowInsecureToken: false,
@@ -304,7 +304,7 @@ describe("secrets", () => {
     expect(own.config.remote).toEqual({ allowInsecureToken: false, url: "https://b.example", token: "mine" });
   });
 
-  test("of an address that only a file names which was merely found, the place is told", async () => {
+  test("an address that only a found file names is reported with its place", async () => {
     const file = put("evreg.config.yaml", "remote:", "  url: https://a.example");
     const env = { EVREG_TOKEN: "mine" };
     expect(await load({ env })).toMatchObject({ unnamedUrlPlace: `${file}:2:8` });
@@ -321,7 +321,7 @@ describe("secrets", () => {
     }
   });
 
-  test.skipIf(process.platform === "win32")("in a file others may read get a warning", async () => {
+  test.skipIf(process.platform === "win32")("get a warning in a file that others may read", async () => {
     const file = put("evreg.config.yaml", "remote:", "  token: theirs");
     chmodSync(file, 0o644);
     expect((await load()).warnings).toEqual([
@@ -331,7 +331,7 @@ describe("secrets", () => {
     expect((await load()).warnings).toEqual([]);
   });
 
-  test("sent over plain http get a warning, on this machine not", async () => {
+  test("get a warning when sent over plain http to another machine", async () => {
     const { warnings } = await load({ flags: { url: "http://evreg.example", token: "t" } });
     expect(warnings).toEqual(["The token goes to http://evreg.example unencrypted; use an https: address."]);
     expect((await load({ flags: { url: "http://[::1]:7480", token: "t" } })).warnings).toEqual([]);

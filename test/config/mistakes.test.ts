@@ -27,7 +27,7 @@ async function mistake(from: {
   throw new Error("nothing was refused");
 }
 
-test("a key that is none is refused without a word of it, and one to change from needs one to change to", async () => {
+test("an unknown key is refused, and an old encryption key needs a new one", async () => {
   const almost = "c2VjcmV0LWtleS10aGF0LWlzLW5vdC0zMi1ieXRlcw==";
   const bad = await mistake({ env: { EVREG_ENCRYPTION_KEY: almost } });
   expect(bad).toMatch(/^EVREG_ENCRYPTION_KEY: encryption\.key must be a key of 32 bytes as base64 or hex/);
@@ -38,7 +38,7 @@ test("a key that is none is refused without a word of it, and one to change from
   for (const message of [bad, inFile, alone]) expect(message).not.toMatch(/c2VjcmV0|abab/);
 });
 
-describe("a file's mistake is named with its key, line and column, and what is allowed", () => {
+describe("a file's mistake is reported with its key, line and column, and what is allowed", () => {
   test.each([
     ["port: 70000", "1:7: port must be a whole number from 0 to 65535, not 70000"],
     ["port: '7480'", '1:7: port must be a whole number from 0 to 65535, not "7480"'],
@@ -110,14 +110,14 @@ describe("a file's mistake is named with its key, line and column, and what is a
     else expect(said).toMatch(message);
   });
 
-  test("aliases without end are a mistake like any other", async () => {
+  test("endless aliases are reported", async () => {
     const levels = Array.from({ length: 9 }, (_, i) => `l${i + 1}: &l${i + 1} [${`*l${i},`.repeat(9)}]`);
     const file = ["l0: &l0 [x]", ...levels, "delivery:", "  allowNetworks: *l9"].join("\n");
     expect(await mistake({ file })).toMatch(/:12:18: delivery\.allowNetworks must be a list/);
   });
 });
 
-describe("a variable's mistake is named with the variable", () => {
+describe("a variable's mistake is reported with the variable", () => {
   test.each([
     [{ EVREG_PORT: "http" }, 'EVREG_PORT: port must be a whole number from 0 to 65535, not "http"'],
     [{ EVREG_PORT: "1e3" }, 'EVREG_PORT: port must be a whole number from 0 to 65535, not "1e3"'],
@@ -142,7 +142,7 @@ describe("a variable's mistake is named with the variable", () => {
     else expect(said).toMatch(message);
   });
 
-  test("one that is empty counts as not set, and those Kubernetes makes for a service named evreg are none of ours", async () => {
+  test("an empty variable counts as unset, and those Kubernetes makes for a service named evreg are ignored", async () => {
     const { config } = await loadConfig({
       cwd,
       env: {
@@ -160,8 +160,8 @@ describe("a variable's mistake is named with the variable", () => {
   });
 });
 
-describe("mistakes elsewhere", () => {
-  test("a flag's is named with the flag", async () => {
+describe("other mistakes", () => {
+  test("in a flag are reported with the flag", async () => {
     expect(await mistake({ flags: { port: -1 } })).toBe(
       "--port: port must be a whole number from 0 to 65535, not -1",
     );
@@ -170,7 +170,7 @@ describe("mistakes elsewhere", () => {
     );
   });
 
-  test("all are told at once", async () => {
+  test("are all reported at once", async () => {
     const file = "port: x\nnope: 1\n";
     const message = await mistake({ file, env: { EVREG_HOST: "a b" }, flags: { url: "nowhere" } });
     expect(message.split("\n").map((line) => line.trim().split(": ")[0])).toEqual([
@@ -182,7 +182,7 @@ describe("mistakes elsewhere", () => {
     ]);
   });
 
-  test("a config.yaml that may be another program's says how to get past it", async () => {
+  test("in a config.yaml of another program come with how to ignore the file", async () => {
     writeFileSync(join(cwd, "config.yaml"), "services: {}\n");
     expect(await mistake({})).toMatch(
       /config\.yaml is another program's, name evreg's own file with --config/,
@@ -194,7 +194,7 @@ describe("mistakes elsewhere", () => {
 
 describe("rules between keys", () => {
   test.each(["127.0.0.1", "127.8.9.10", "localhost", "::1", "0:0:0:0:0:0:0:1"])(
-    "auth off on %s",
+    "auth may be off on %s",
     async (host) => {
       const { config } = await loadConfig({ flags: { host }, env: { EVREG_AUTH_MODE: "off" }, cwd });
       expect(config.auth.mode).toBe("off");
@@ -202,7 +202,7 @@ describe("rules between keys", () => {
   );
 
   test.each(["0.0.0.0", "::", "10.0.0.1", "evreg.example", "127.evil.example", "::ffff:10.0.0.1"])(
-    "no auth off on %s",
+    "auth may not be off on %s",
     async (host) => {
       const said = await mistake({ flags: { host }, file: "auth:\n  mode: off\n" });
       expect(said).toMatch(/^evreg\.config\.yaml:2:9: auth\.mode off is only for a loopback host/);
@@ -210,7 +210,7 @@ describe("rules between keys", () => {
     },
   );
 
-  test("one subscription can never take every place", async () => {
+  test("one subscription can never take every attempt", async () => {
     expect(await mistake({ file: "delivery: { maxInFlight: 8, maxInFlightPerSubscription: 8 }" })).toMatch(
       /^evreg\.config\.yaml:1:57: delivery\.maxInFlightPerSubscription must be at most 7/,
     );
@@ -221,7 +221,7 @@ describe("rules between keys", () => {
   });
 });
 
-test("every refused value leaves a message with its own key, for every key there is", async () => {
+test("every refused value is reported with its own key, for every key", async () => {
   for (const key of CONFIG_KEYS) {
     const isPath = key.type.kind === "folder" || key.type.kind === "file";
     const bad = key.secret === true ? "two words" : isPath ? "a\0b" : "\u0007 no such";

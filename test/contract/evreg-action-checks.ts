@@ -32,7 +32,7 @@ export function actionChecksContract(open: OpenEvreg): void {
     const check = async (candidate: SchemaCandidate) =>
       (await under.evreg.actions.check(name, candidate)).data;
 
-    it("tells that it would be applied, and applies nothing", async () => {
+    it("reports that a schema would be accepted, and applies nothing", async () => {
       const before = (await create()).data;
       expect(await check({ schemata: WIDER })).toEqual({
         compatible: true,
@@ -43,7 +43,7 @@ export function actionChecksContract(open: OpenEvreg): void {
       expect((await under.evreg.actions.get(name)).data).toEqual(before);
     });
 
-    it("tells what it would break, as the update would", async () => {
+    it("reports what a schema would break, as the update would", async () => {
       await create();
       const verdict = await check({ schemata: BREAKING });
       expect(verdict.compatible).toBe(false);
@@ -54,7 +54,7 @@ export function actionChecksContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("judges by another mode when asked to", async () => {
+    it("uses another mode on request", async () => {
       await create();
       expect(await check({ schemata: BREAKING, mode: "none" })).toMatchObject({
         compatible: true,
@@ -99,7 +99,7 @@ export function actionChecksContract(open: OpenEvreg): void {
       expect((await check({ schemata: WIDER, replay: 0 })).replay).toBeNull();
     });
 
-    it("goes through more events than it reads at once, and lists the first 100 that fail", async () => {
+    it("reads any number of events in batches, and lists the first 100 that fail", async () => {
       await create();
       const { data } = await under.evreg.events.publishBatch(Array.from({ length: 250 }, ownEvent));
       const { replay } = await check({ schemata: BREAKING, replay: 240 });
@@ -112,14 +112,14 @@ export function actionChecksContract(open: OpenEvreg): void {
       );
     });
 
-    it("answers several checks that come together", async () => {
+    it("answers several checks at the same time", async () => {
       await create();
       await publish(under.evreg, ownEvent());
       const checks = [BREAKING, WIDER, BREAKING].map((schemata) => check({ schemata, replay: 5 }));
       expect((await Promise.all(checks)).map(({ replay }) => replay?.failed)).toEqual([1, 0, 1]);
     });
 
-    it("refuses what it refuses at an update, and an action that is not there", async () => {
+    it("refuses what an update refuses, and a missing action", async () => {
       await create();
       const bad = [
         [{}, "schemata"],
@@ -136,7 +136,7 @@ export function actionChecksContract(open: OpenEvreg): void {
       await refusal(under.evreg.actions.check("nobody", { schemata: WIDER }), "not_found");
     });
 
-    it("is given up with its signal, as is a change, which then is not made", async () => {
+    it("is aborted with its signal; so is a change, which then is not made", async () => {
       await create();
       const signal = AbortSignal.abort(new Error("not wanted any more"));
       const { actions, subscriptions } = under.evreg;

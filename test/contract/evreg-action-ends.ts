@@ -13,7 +13,7 @@ import {
 import type { OpenEvreg } from "./harness.ts";
 
 export function actionEndsContract(open: OpenEvreg): void {
-  describe("the end of actions", () => {
+  describe("deprecating and retiring actions", () => {
     const under = useSharedEvreg(open);
     let old: string;
     let next: string;
@@ -32,7 +32,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       told = { action: old, since: new Date(wholeSecondMs).toISOString(), successor: next };
     });
 
-    it("tells whoever publishes to a deprecated action since when, and what to use instead", async () => {
+    it("tells publishers since when an action is deprecated, and what to use instead", async () => {
       expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
       const { data } = await under.evreg.actions.update(old, { deprecated: true, successor: next });
       expect(data).toMatchObject({ deprecated: true, retired: false, successor: next, revision: 1 });
@@ -43,13 +43,13 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(await under.evreg.events.publish(keyed)).toMatchObject({ replayed: true, deprecation: told });
     });
 
-    it("knows a deprecated action without a successor", async () => {
+    it("needs no successor", async () => {
       await under.evreg.actions.update(old, { deprecated: true });
       const { deprecation } = await under.evreg.events.publish(event);
       expect(deprecation).toEqual({ ...told, successor: null });
     });
 
-    it("tells of a batch which of its actions are deprecated, each once", async () => {
+    it("lists the deprecated actions of a batch, each once", async () => {
       await under.evreg.actions.update(old, { deprecated: true, successor: next });
       const { meta } = await under.evreg.events.publishBatch([event, newEvent({}, next), event]);
       expect(meta).toEqual({ accepted: 3, rejected: 0, replayed: 0, deprecated: [told] });
@@ -57,14 +57,14 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(other.meta).not.toHaveProperty("deprecated");
     });
 
-    it("forgets it when it is undone, and the successor with it", async () => {
+    it("undoing a deprecation removes the successor too", async () => {
       await under.evreg.actions.update(old, { deprecated: true, successor: next });
       const { data } = await under.evreg.actions.update(old, { deprecated: false });
       expect(data).toMatchObject({ deprecated: false, successor: null });
       expect(await under.evreg.events.publish(event)).not.toHaveProperty("deprecation");
     });
 
-    it("refuses to publish to a retired action, and names the successor", async () => {
+    it("refuses events of a retired action, and names the successor", async () => {
       await under.evreg.actions.update(old, { retired: true, successor: next });
       const error = await refusal(publish(under.evreg, event), "gone");
       expect(error.details).toMatchObject({ field: "action", value: old, successor: next });
@@ -76,7 +76,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(atomic.data).toEqual([null, null]);
     });
 
-    it("answers a retry of what was accepted before it was retired", async () => {
+    it("answers a retry of an event that was accepted before its action was retired", async () => {
       const keyed = { ...event, idempotency_key: "before" };
       const first = await publish(under.evreg, keyed);
       await under.evreg.actions.update(old, { retired: true });
@@ -85,7 +85,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       await refusal(publish(under.evreg, { ...keyed, idempotency_key: "after" }), "gone");
     });
 
-    it("goes on being read, subscribed to and revised once retired", async () => {
+    it("a retired action can still be read, subscribed to and revised", async () => {
       await subscribe(under.evreg, { action: old });
       const { rowid } = await publish(under.evreg, event);
       await under.evreg.actions.update(old, { retired: true });
@@ -96,14 +96,14 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(data).toMatchObject({ revision: 2, retired: true });
     });
 
-    it("takes events again when it is undone", async () => {
+    it("undoing a retirement accepts events again", async () => {
       await under.evreg.actions.update(old, { retired: true });
       await refusal(publish(under.evreg, event), "gone");
       await under.evreg.actions.update(old, { retired: false });
       expect(await publish(under.evreg, event)).toMatchObject({ action: old });
     });
 
-    it("stores nothing after the answer that it is retired, whatever was under way", async () => {
+    it("stores no event after the answer that its action is retired", async () => {
       await publish(under.evreg, event);
       const attempt = () =>
         publish(under.evreg, event).then(
@@ -121,7 +121,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(total).toBe(1 + ends.filter((end) => end === "stored").length);
     });
 
-    it("takes as a successor another action that is there, of one that comes to its end", async () => {
+    it("accepts as a successor another existing action, for an action that is deprecated or retired", async () => {
       const { actions } = under.evreg;
       const alone = await refusal(actions.update(old, { successor: next }), "invalid");
       expect(alone.details).toMatchObject({ field: "successor" });
@@ -135,7 +135,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect((await actions.get(old)).data).toMatchObject({ deprecated: false, successor: null });
     });
 
-    it("takes no successor that leads back, is retired, or tells of evreg itself", async () => {
+    it("refuses a successor that leads back, is retired, or is one of evreg's own", async () => {
       const { actions } = under.evreg;
       const third = freshName();
       await actions.create(newAction({ action: third }));
@@ -162,7 +162,7 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect((await actions.get(old)).data.successor).toBe(third);
     });
 
-    it("names the first of its successors that takes events, also when one is retired later", async () => {
+    it("names the first successor in a chain that accepts events, also when one is retired later", async () => {
       const { actions } = under.evreg;
       const third = freshName();
       await actions.create(newAction({ action: third }));
@@ -178,14 +178,14 @@ export function actionEndsContract(open: OpenEvreg): void {
       expect(await instead()).toBe(next);
     });
 
-    it("does not tell of a successor to whoever may not know of it", async () => {
+    it("hides a successor from callers who may not read it", async () => {
       await under.evreg.actions.create(newAction({ action: "shop.a", application: "shop" }));
       const { actions } = await under.as(["write:crm", "read:crm"]);
       await refusal(actions.update(old, { deprecated: true, successor: "shop.a" }), "not_found");
       expect((await actions.update(old, { deprecated: true, successor: next })).data.successor).toBe(next);
     });
 
-    it("takes a whole action back with its end", async () => {
+    it("accepts a whole action as it was read, with its state", async () => {
       const { data } = await under.evreg.actions.update(old, { deprecated: true, successor: next });
       expect((await under.evreg.actions.update(old, data)).data).toEqual(data);
     });

@@ -24,7 +24,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
     const create = (rule: Partial<CompatibilityRule> = {}) =>
       under.evreg.actions.create({ ...newAction({ action: name }), ...rule });
 
-    it("keeps each schema with its number and time, newest first, page by page", async () => {
+    it("stores each schema with its number and time, newest first, page by page", async () => {
       const createdMs = under.clock.now();
       await create();
       await under.clock.advance(1_000);
@@ -58,7 +58,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect(await numbers({ limit: 12, after: 20 })).toEqual(all.slice(2, 14));
     });
 
-    it("tells under which mode each was admitted, and how much that let through", async () => {
+    it("records the mode of each revision, and how much that mode allowed", async () => {
       await create();
       const { actions } = under.evreg;
       await actions.update(name, { schemata: withMore("a") });
@@ -77,7 +77,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("has no other revisions", async () => {
+    it("has no revisions outside its range", async () => {
       await create();
       const { actions } = under.evreg;
       await refusal(actions.revision(name, 2), "not_found");
@@ -88,7 +88,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       await refusal(actions.revisions(name, { page: 2 } as object), "malformed");
     });
 
-    it("rolls back by the schema of an earlier revision, which is an update like any other", async () => {
+    it("rolls back by an update with an earlier schema", async () => {
       await create();
       await under.evreg.actions.update(name, { schemata: withMore("a") });
       const { schemata } = (await under.evreg.actions.revision(name, 1)).data;
@@ -101,7 +101,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ["full", [BREAKING, LOOSENED], []],
       ["producer", [BREAKING], [LOOSENED]],
       ["consumer", [LOOSENED], [BREAKING]],
-    ] as const)("refuses in mode %s what breaks those it protects", async (mode, refused, applied) => {
+    ] as const)("in mode %s refuses what breaks those it protects", async (mode, refused, applied) => {
       expect((await create({ compatibility: mode })).data.compatibility).toBe(mode);
       for (const schemata of refused) {
         await refusal(under.evreg.actions.update(name, { schemata }), "conflict");
@@ -114,14 +114,14 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect(data).toMatchObject({ revision: 2, compatibility: mode });
     });
 
-    it("applies anything in mode none", async () => {
+    it("in mode none applies anything", async () => {
       await create({ compatibility: "none" });
       const writer = await under.as(["write"]);
       const { data } = await writer.actions.update(name, { schemata: BREAKING });
       expect(data).toMatchObject({ revision: 2, schemata: BREAKING });
     });
 
-    it("compares with the last schema, or with all there were", async () => {
+    it("compares with the last schema, or with all revisions", async () => {
       await create();
       const { actions } = under.evreg;
       await actions.update(name, { schemata: withMore("a") });
@@ -141,7 +141,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect((await actions.update(name, { schemata: otherA })).data.revision).toBe(4);
     });
 
-    it("compares with revisions however long ago they were", async () => {
+    it("compares with revisions however old they are", async () => {
       await create({ compatibility: "none" });
       const { actions } = under.evreg;
       const otherA = { ...USER_SCHEMA, properties: { ...properties, a: { type: "integer" } } };
@@ -157,7 +157,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("tells a break of several revisions once, of the newest", async () => {
+    it("reports a break of several revisions once, for the newest", async () => {
       await create({ compatibility_against: "all" });
       await under.evreg.actions.update(name, { schemata: withMore("a") });
       const update = under.evreg.actions.update(name, {
@@ -167,7 +167,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect(details["changes"]).toEqual([expect.objectContaining({ revision: 2, pointer: "/required" })]);
     });
 
-    it("changes its mode without a revision, and holds the schema beside it to the new one", async () => {
+    it("changes the mode without a revision, and checks the schema sent with it by the new mode", async () => {
       const before = (await create()).data;
       const { data } = await under.evreg.actions.update(name, { compatibility: "producer" });
       expect(data).toEqual({ ...before, compatibility: "producer" });
@@ -181,7 +181,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       });
     });
 
-    it("asks for admin where less is protected than before, and for write where more is", async () => {
+    it("needs admin to protect less than before, and write to protect more", async () => {
       await create({ compatibility: "producer", compatibility_against: "all" });
       const writer = await under.as(["write"]);
       for (const looser of [
@@ -199,7 +199,7 @@ export function actionHistoryContract(open: OpenEvreg): void {
       expect((await admin.actions.update(name, none)).data).toMatchObject(none);
     });
 
-    it("refuses what is no mode", async () => {
+    it("refuses an unknown mode", async () => {
       await create();
       for (const input of [{ compatibility: "backward" }, { compatibility_against: "first" }]) {
         const error = await refusal(under.evreg.actions.update(name, input as object), "invalid");

@@ -28,14 +28,14 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect((await under.evreg.actions.get(name)).data).toEqual(data);
     });
 
-    it("makes no revision of the same schema, in whatever order its members come", async () => {
+    it("creates no revision of the same schema, in whatever order its members are", async () => {
       const before = await create();
       const turned = Object.fromEntries(Object.entries(USER_SCHEMA).toReversed());
       const { data } = await under.evreg.actions.update(name, { schemata: turned });
       expect(data).toEqual(before);
     });
 
-    it("refuses a breaking schema with its changes and a name for it", async () => {
+    it("refuses a breaking schema with the list of breaks and a name for a new version", async () => {
       const before = await create();
       const update = under.evreg.actions.update(name, { schemata: BREAKING });
       const { details, message } = await refusal(update, "conflict");
@@ -65,7 +65,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect((await refusal(update, "conflict")).details["suggestion"]).toBe(`${name}.v4`);
     });
 
-    it("applies a breaking schema when told not to mind", async () => {
+    it("applies a breaking schema on request", async () => {
       await create();
       const none = { compatibility: "none" } as const;
       const { data } = await under.evreg.actions.update(name, { schemata: BREAKING }, none);
@@ -73,7 +73,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       await refusal(publish(under.evreg, ownEvent()), "invalid");
     });
 
-    it("knows no other way to weigh compatibility", async () => {
+    it("refuses an unknown compatibility option", async () => {
       await create();
       const options = { compatibility: "full" } as unknown as { compatibility: "none" };
       const update = under.evreg.actions.update(name, { schemata: WIDER }, options);
@@ -83,7 +83,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       });
     });
 
-    it("takes a whole action back", async () => {
+    it("accepts a whole action as it was read", async () => {
       const before = await create();
       const { data } = await under.evreg.actions.update(name, { ...before, schemata: WIDER });
       expect(data).toEqual({ ...before, schemata: WIDER, revision: 2 });
@@ -94,7 +94,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       ["rowid", 99],
       ["revision", 7],
       ["timestamped", "2020-01-01T00:00:00.000Z"],
-    ])("refuses a whole action whose %s does not agree", async (member, value) => {
+    ])("refuses a whole action whose %s differs", async (member, value) => {
       const before = await create();
       const input = { ...before, schemata: WIDER, [member]: value } as ActionUpdate;
       const error = await refusal(under.evreg.actions.update(name, input), "invalid");
@@ -132,7 +132,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       }
     });
 
-    it("has nothing to update where there is no such action", async () => {
+    it("reports that an action does not exist", async () => {
       await refusal(under.evreg.actions.update(name, { schemata: WIDER }), "not_found");
     });
 
@@ -143,7 +143,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect(meta?.warnings).toEqual([{ pointer: "/descripton", message: expect.stringMatching(/./) }]);
     });
 
-    it("applies each of several updates at the same time", async () => {
+    it("applies each of several concurrent updates", async () => {
       await create();
       const updates = Array.from({ length: 8 }, (_, index) =>
         under.evreg.actions.update(name, { schemata: { ...USER_SCHEMA, title: `no. ${index}` } }),
@@ -152,7 +152,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect(revisions.toSorted((one, other) => one - other)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
     });
 
-    it("holds payloads to the schema in force, and each event to its revision", async () => {
+    it("checks payloads by the current schema, and each event keeps its revision", async () => {
       await create();
       const first = await publish(under.evreg, ownEvent());
       const schemata = { ...WIDER, properties: { ...properties, phone: { type: "string" } } };
@@ -167,7 +167,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
       expect((await under.evreg.events.get(first.rowid)).data.revision).toBe(1);
     });
 
-    it("publishes on while the schema changes", async () => {
+    it("accepts events while the schema changes", async () => {
       await create();
       const work = Array.from({ length: 60 }, (_, index) =>
         index % 10 === 5

@@ -31,7 +31,7 @@ export function actionsContract(open: OpenEvreg): void {
   describe("actions", () => {
     const under = useSharedEvreg(open);
 
-    it("creates one with its first revision", async () => {
+    it("are created with their first revision", async () => {
       const { data, meta } = await under.evreg.actions.create(newAction());
       expect(data).toEqual({
         rowid: expect.any(Number) as number,
@@ -50,7 +50,7 @@ export function actionsContract(open: OpenEvreg): void {
       expect(await under.evreg.actions.get("user.created")).toEqual({ data });
     });
 
-    it("keeps, lists, changes and compares schemas of 256 KiB", async () => {
+    it("can be stored, listed, changed and compared with schemas of 256 KiB", async () => {
       const { actions } = under.evreg;
       const application = freshName();
       // More than are read at once.
@@ -76,7 +76,7 @@ export function actionsContract(open: OpenEvreg): void {
       expect(broken.details["changes"]).not.toEqual([]);
     });
 
-    it("refuses unknown and empty filters rather than list more than was asked for", async () => {
+    it("refuse unknown and empty filters rather than list more than was asked for", async () => {
       const { actions } = under.evreg;
       const unknown = await refusal(actions.list({ aplication: "crm" } as object), "malformed");
       expect(unknown.details).toMatchObject({ field: "aplication", value: "crm" });
@@ -85,28 +85,28 @@ export function actionsContract(open: OpenEvreg): void {
       });
     });
 
-    it("knows a name only once", async () => {
+    it("have unique names", async () => {
       const action = freshName();
       await under.evreg.actions.create(newAction({ action }));
       await refusal(under.evreg.actions.create(newAction({ action, application: "other" })), "conflict");
       expect((await under.evreg.actions.get(action)).data.application).toBe("crm");
     });
 
-    it("takes names of 128 characters in dotted segments", async () => {
+    it("have names of up to 128 characters in dotted segments", async () => {
       for (const action of ["a", "A_b-9.c.v2", "x".repeat(128), "constructor", "__proto__"]) {
         expect((await under.evreg.actions.create(newAction({ action }))).data.action).toBe(action);
         expect((await under.evreg.actions.get(action)).data.action).toBe(action);
       }
     });
 
-    it("trims an application's name", async () => {
+    it("have an application whose name is trimmed", async () => {
       const { data } = await under.evreg.actions.create(
         newAction({ action: freshName(), application: "  Sales & Söhne " }),
       );
       expect(data.application).toBe("Sales & Söhne");
     });
 
-    it("warns of what is legal but checks nothing", async () => {
+    it("come with warnings of what is legal but checks nothing", async () => {
       const schemata = {
         ...ANY_OBJECT,
         properties: { email: { type: "string", fromat: "email" }, when: { format: "yesterday" } },
@@ -119,7 +119,7 @@ export function actionsContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("warns of a type that no payload has", async () => {
+    it("come with warnings of a type that no payload has", async () => {
       for (const type of ["string", ["array", "null"]]) {
         const action = `of.${[type].flat().join(".")}`;
         const { meta } = await under.evreg.actions.create(newAction({ action, schemata: { type } }));
@@ -136,10 +136,10 @@ export function actionsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("actions listed", () => {
+  describe("listing actions", () => {
     const under = useSharedEvreg(open);
 
-    it("lists them by name, all or of one application", async () => {
+    it("sorts by name, all or of one application", async () => {
       const { actions } = under.evreg;
       await actions.create(newAction({ action: "user.deleted" }));
       await actions.create(newAction({ action: "order.placed", application: "shop" }));
@@ -163,15 +163,15 @@ export function actionsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("actions refused", () => {
+  describe("invalid actions", () => {
     const under = useSharedEvreg(open);
 
-    it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("has no action %j", async (name) => {
+    it.each(["nothing.here", "with space", "a/b", "ä", ".", "%2e"])("are not found by %j", async (name) => {
       await refusal(under.evreg.actions.get(name), "not_found");
     });
 
     it.each(["", ".", "a.", ".a", "a..b", "a b", "a/b", "ä", "a\n", "x".repeat(129), 7, null, ["a"]])(
-      "refuses %j as a name",
+      "are refused with the name %j",
       async (action) => {
         const input = { ...newAction(), action } as NewAction;
         const error = await refusal(under.evreg.actions.create(input), "invalid");
@@ -181,7 +181,7 @@ export function actionsContract(open: OpenEvreg): void {
     );
 
     it.each(["", "   ", "a\u0000b", "a\nb", "\u200b", "x".repeat(129), 7, null])(
-      "refuses %j as an application",
+      "are refused with the application %j",
       async (application) => {
         const input = { ...newAction(), application } as NewAction;
         const error = await refusal(under.evreg.actions.create(input), "invalid");
@@ -189,13 +189,13 @@ export function actionsContract(open: OpenEvreg): void {
       },
     );
 
-    it.each(["action", "application", "schemata"])("asks for the member %s", async (member) => {
+    it.each(["action", "application", "schemata"])("are refused without the member %s", async (member) => {
       const { [member as keyof NewAction]: _, ...rest } = newAction();
       const error = await refusal(under.evreg.actions.create(rest as unknown as NewAction), "invalid");
       expect(error.details).toMatchObject({ field: member, value: null });
     });
 
-    it("refuses members it would lose", async () => {
+    it("are refused with unknown members", async () => {
       const input = { ...newAction(), schema: {} };
       const error = await refusal(under.evreg.actions.create(input), "invalid");
       expect(error.details).toMatchObject({ field: "schema" });
@@ -210,14 +210,14 @@ export function actionsContract(open: OpenEvreg): void {
       ["a remote reference", { $ref: "https://example.com/schema.json" }],
       ["an async schema", { $async: true, type: "object" }],
       ["a pattern that is none", { properties: { a: { pattern: "(" } } }],
-    ])("refuses %s as a schema, saying where", async (_, schemata) => {
+    ])("are refused with %s as a schema, with the place", async (_, schemata) => {
       const input = { ...newAction(), schemata } as NewAction;
       const error = await refusal(under.evreg.actions.create(input), "invalid");
       expect(error.details["field"]).toMatch(/^schemata/);
       await refusal(under.evreg.actions.get("user.created"), "not_found");
     });
 
-    it("names the place in a refused schema", async () => {
+    it("are refused with the place in the schema", async () => {
       const schemata = { properties: { age: { type: "numbre" } } };
       const error = await refusal(under.evreg.actions.create(newAction({ schemata })), "invalid");
       expect(error.details["field"]).toBe("schemata.properties.age.type");

@@ -20,7 +20,7 @@ export function backupsContract(open: OpenEvreg): void {
       await publish(evreg);
     });
 
-    it("hold all there is, as a data file by itself", async () => {
+    it("contain everything, in one data file", async () => {
       const before = await publish(under.evreg);
       const backup = await under.evreg.backup();
       const bytes = await bytesOf(backup);
@@ -40,7 +40,7 @@ export function backupsContract(open: OpenEvreg): void {
       folder.remove();
     });
 
-    it("can be made again after one that nobody read to its end", async () => {
+    it("can be made again after one that was not read to its end", async () => {
       const first = await under.evreg.backup();
       await first.close();
       const second = await freed(() => under.evreg.backup());
@@ -51,7 +51,7 @@ export function backupsContract(open: OpenEvreg): void {
       await (await freed(() => under.evreg.backup())).close();
     });
 
-    it("can be given up while they are made", async () => {
+    it("can be aborted", async () => {
       const given = AbortSignal.abort(new Error("enough"));
       await expect(under.evreg.backup(given)).rejects.toThrow();
       await (await freed(() => under.evreg.backup())).close();

@@ -38,7 +38,7 @@ export function batchContract(open: OpenEvreg): void {
     });
     const total = (): Promise<number> => totalOf(under.evreg, users, anyone);
 
-    it("answers an event an item, in order", async () => {
+    it("answers with one event for each item, in order", async () => {
       const items = [any({ n: 0 }), user(), any({ n: 2 })];
       const { data, errors, meta } = await under.evreg.events.publishBatch(items);
       const first = data[0]!.rowid;
@@ -52,7 +52,7 @@ export function batchContract(open: OpenEvreg): void {
       expect((await under.evreg.events.get(first + 2)).data.payload.text()).toBe('{"n":2}');
     });
 
-    it("stores all of a batch that is too much for one transaction, in order", async () => {
+    it("stores a batch that is too large for one transaction, in order", async () => {
       const many = Array.from({ length: 900 }, (_, n) =>
         subscribe(under.evreg, { action: users, subscription: `s${n}` }),
       );
@@ -111,7 +111,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(2);
     });
 
-    it("keeps the place of an item that could not be read", async () => {
+    it("counts an item that could not be parsed", async () => {
       const unread = new EvregError("malformed", "Line 7 is not JSON.", { line: 7 });
       const { data, errors, meta } = await under.evreg.events.publishBatch([any({}), unread, any({})]);
       expect(data.map((event) => event !== null)).toEqual([true, false, true]);
@@ -119,7 +119,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(meta).toEqual({ accepted: 2, rejected: 1, replayed: 0 });
     });
 
-    it("takes lines that were not read, with the reason of each that is refused", async () => {
+    it("accepts unparsed lines, and reports each that is refused", async () => {
       const keyOf = (): string => `${users} line`;
       const lines = [
         `{"action":"${anyone}", "payload":{"10":1,"2":1.0}}`,
@@ -154,7 +154,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(4);
     });
 
-    it("can accept none", async () => {
+    it("may accept no item at all", async () => {
       const { data, errors, meta } = await under.evreg.events.publishBatch([user({}), user({})]);
       expect(data).toEqual([null, null]);
       expect(errors.map(({ index }) => index)).toEqual([0, 1]);
@@ -174,7 +174,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(1_000);
     });
 
-    it("answers earlier events for keys used before, also inside the batch", async () => {
+    it("answers with earlier events for keys used before, also within the batch", async () => {
       const first = (await under.evreg.events.publish(keyed("a", { n: 0 }))).data;
       const items = [keyed("a", { n: 0 }), keyed("b", { n: 1 }), keyed("b", { n: 1 }), keyed("b", { n: 2 })];
       const { data, errors, meta } = await under.evreg.events.publishBatch(items);
@@ -191,7 +191,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(2);
     });
 
-    it("leaves the events out of the answer where that is asked for", async () => {
+    it("omits the events from the answer on request", async () => {
       const { events } = under.evreg;
       const items = [any({ n: 0 }), user({}), keyed("a", { n: 2 }), keyed("a", { n: 2 })];
       const { data, errors, meta } = await events.publishBatch(items, { minimal: true });
@@ -205,7 +205,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(await total()).toBe(3);
     });
 
-    it("takes nothing that is for other data", async () => {
+    it("refuses a batch for other data", async () => {
       const { data: identity } = await under.evreg.whoami();
       const { events } = under.evreg;
       await events.publishBatch([any({})], { data_id: identity.data_id });
@@ -228,13 +228,13 @@ export function batchContract(open: OpenEvreg): void {
       ]);
     });
 
-    it("holds each item to the schema in force", async () => {
+    it("checks each item by the current schema", async () => {
       await under.evreg.actions.update(anyone, { schemata: { ...ANY_OBJECT, title: "second" } });
       const { data } = await under.evreg.events.publishBatch([any({}), user()]);
       expect(data.map((event) => event?.revision)).toEqual([2, 1]);
     });
 
-    it("publishes whole batches while schemas change", async () => {
+    it("accepts whole batches while schemas change", async () => {
       const batches = Array.from({ length: 10 }, (_, n) =>
         under.evreg.events.publishBatch(
           Array.from({ length: 20 }, (_item, m) => (m % 2 === 0 ? any({ n, m }) : user())),
@@ -263,7 +263,7 @@ export function batchContract(open: OpenEvreg): void {
         expect(meta).toEqual({ accepted: 2, rejected: 0, replayed: 0 });
       });
 
-      it("stores nothing where one is not, and reports only that one", async () => {
+      it("stores nothing where one is invalid, and reports only that one", async () => {
         const items = [any({}), user({}), any({}), newEvent({}, "unknown")];
         const { data, errors, meta } = await under.evreg.events.publishBatch(items, atomic);
         expect(data).toEqual([null, null, null, null]);
@@ -275,7 +275,7 @@ export function batchContract(open: OpenEvreg): void {
         expect(await total()).toBe(0);
       });
 
-      it("reports every item with a fault, with or without a key", async () => {
+      it("reports every invalid item, with or without a key", async () => {
         const bad = user({});
         const items = [
           { ...bad, idempotency_key: `${users} a` },
@@ -293,7 +293,7 @@ export function batchContract(open: OpenEvreg): void {
         expect(await total()).toBe(0);
       });
 
-      it("stores nothing where an item could not be read", async () => {
+      it("stores nothing where an item could not be parsed", async () => {
         const unread = new EvregError("malformed", "Line 2 is not JSON.");
         const { data, meta } = await under.evreg.events.publishBatch([any({}), unread], atomic);
         expect(data).toEqual([null, null]);
@@ -301,7 +301,7 @@ export function batchContract(open: OpenEvreg): void {
         expect(await total()).toBe(0);
       });
 
-      it("stores nothing where a key conflicts, and leaves the other keys free", async () => {
+      it("stores nothing where a key conflicts, and does not use up the other keys", async () => {
         await under.evreg.events.publish(keyed("a", { n: 0 }));
         const items = [keyed("b", {}), keyed("a", { n: 1 })];
         const { data, errors } = await under.evreg.events.publishBatch(items, atomic);
@@ -310,14 +310,14 @@ export function batchContract(open: OpenEvreg): void {
         expect((await under.evreg.events.publish(keyed("b", {}))).replayed).toBe(false);
       });
 
-      it("counts no replay where it stores nothing", async () => {
+      it("counts no repeated key where it stores nothing", async () => {
         await under.evreg.events.publish(keyed("a", { n: 0 }));
         const items = [keyed("a", { n: 0 }), keyed("a", { n: 1 })];
         const { meta } = await under.evreg.events.publishBatch(items, atomic);
         expect(meta).toEqual({ accepted: 0, rejected: 2, replayed: 0 });
       });
 
-      it("counts a replay as no fault", async () => {
+      it("accepts a repeated key", async () => {
         const { rowid } = (await under.evreg.events.publish(keyed("a", { n: 0 }))).data;
         const { data, meta } = await under.evreg.events.publishBatch([any({}), keyed("a", { n: 0 })], atomic);
         expect(data.map((event) => event?.rowid)).toEqual([rowid + 1, rowid]);

@@ -61,7 +61,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(details).toMatchObject({ rowid: 1, status: (await first(under)).status });
     };
 
-    it("is one for each active subscription of the event's action", async () => {
+    it("are one for each active subscription of the event's action", async () => {
       await subscribe(under.evreg, { subscription: "one" });
       await subscribe(under.evreg, { subscription: "two", application: "shop" });
       await subscribe(under.evreg, { subscription: "paused", active: false });
@@ -87,7 +87,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect((await under.evreg.deliveries.get(two!.rowid)).data).toEqual({ ...two, attempts: [] });
     });
 
-    it("tells why an address was refused, to those who may do everything", async () => {
+    it("show why an address was refused, to callers who may do everything", async () => {
       await subscribe(under.evreg);
       await publish(under.evreg);
       const [begun] = await claim();
@@ -108,7 +108,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       }
     });
 
-    it("is listed newest first, by exact filters", async () => {
+    it("are listed newest first, by exact filters", async () => {
       await subscribe(under.evreg);
       await subscribe(under.evreg, { action: "any" });
       for (let n = 1; n <= 6; n++) {
@@ -129,7 +129,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(await events({ subscription: 1, limit: 2 })).toEqual([5, 3]);
     });
 
-    it("is listed by action also after its subscription was bound to another", async () => {
+    it("are listed by action also after the subscription moved to another", async () => {
       const { rowid } = await subscribe(under.evreg);
       await publish(under.evreg);
       await under.evreg.subscriptions.update(rowid, { action: "any" });
@@ -138,7 +138,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect((await under.evreg.deliveries.list({ action: "any" })).data).toEqual([]);
     });
 
-    it("can be walked", async () => {
+    it("can be read page by page", async () => {
       await subscribe(under.evreg);
       await under.evreg.events.publishBatch(Array.from({ length: 7 }, () => newEvent()));
       const walked: number[] = [];
@@ -152,13 +152,13 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(walked).toEqual([7, 6, 5, 4, 3, 2, 1]);
     });
 
-    describe("under way", () => {
+    describe("in progress", () => {
       beforeEach(async () => {
         await subscribe(under.evreg);
         await publish(under.evreg);
       });
 
-      it("tells its attempts", async () => {
+      it("list their attempts", async () => {
         const [begun] = await claim();
         expect(await first(under)).toMatchObject({ status: "delivering", attempt: 1, attempts: [] });
         const atMs = under.clock.now() + 2_000;
@@ -193,7 +193,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         });
       });
 
-      it("can be sent again once it failed, with its history kept", async () => {
+      it("can be retried after they failed, and keep their history", async () => {
         const [begun] = await claim();
         await finish(begun!, { kind: "failed" }, { errorCode: "timeout" });
         expect(await first(under)).toMatchObject({
@@ -213,7 +213,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         expect((await first(under)).attempts).toMatchObject([{ attempt: 1, error_code: "timeout" }]);
       });
 
-      it("can be sent again after it was delivered, and before its wait is over", async () => {
+      it("can be retried after success, and before their wait is over", async () => {
         const [begun] = await claim();
         await finish(begun!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
         await under.evreg.deliveries.retry(1);
@@ -223,7 +223,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         expect(await claim()).toMatchObject([{ deliveryId: 1, attempt: 3 }]);
       });
 
-      it("cannot be sent again while it is pending, under way, held or cancelled", async () => {
+      it("cannot be retried while they are pending, in progress, held or cancelled", async () => {
         await refusal(under.evreg.deliveries.retry(1), "conflict");
         const [begun] = await claim();
         await refusal(under.evreg.deliveries.retry(1), "conflict");
@@ -235,14 +235,14 @@ export function deliveriesContract(open: OpenEvreg): void {
       });
     });
 
-    describe("one that blocks an ordered subscription", () => {
+    describe("that block an ordered subscription", () => {
       beforeEach(async () => {
         await subscribe(under.evreg, { ordered: true, max_retries: 0 });
         await publish(under.evreg);
         await publish(under.evreg);
       });
 
-      it("is told by the subscription, and can be skipped: it has failed, and the next is on its way", async () => {
+      it("are shown by the subscription, and can be skipped: they have failed, and the next is due", async () => {
         expect((await under.evreg.subscriptions.get(1)).data.blocked_by).toBeNull();
         await failFirst();
         expect((await under.evreg.subscriptions.get(1)).data.blocked_by).toBe(1);
@@ -259,7 +259,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         expect(await claim()).toMatchObject([{ deliveryId: 2 }]);
       });
 
-      it("can be skipped while the subscription is paused, and sent again afterwards", async () => {
+      it("can be skipped while the subscription is paused, and retried afterwards", async () => {
         await failFirst();
         await under.evreg.subscriptions.update(1, { active: false });
         expect((await under.evreg.deliveries.skip(1)).data.status).toBe("failed");
@@ -268,7 +268,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         expect(await claim(1)).toMatchObject([{ deliveryId: 1, attempt: 2 }]);
       });
 
-      it("cannot be skipped before it has failed, while it is under way, and when it has ended", async () => {
+      it("cannot be skipped before they failed, while they are in progress, or after they ended", async () => {
         await skipRefused("no attempt of it has failed");
         const [begun] = await claim(1);
         await skipRefused("an attempt of it is under way");
@@ -278,7 +278,7 @@ export function deliveriesContract(open: OpenEvreg): void {
     });
   });
 
-  describe("deliveries refused", () => {
+  describe("invalid requests for deliveries", () => {
     const under = useSharedEvreg(open, () => Promise.resolve());
 
     it.each([
@@ -293,18 +293,18 @@ export function deliveriesContract(open: OpenEvreg): void {
       ["to", "2026-02-30T00:00:00Z"],
       ["page", 2],
       ["order", "asc"],
-    ])("is not listed by %s %j", async (field, value) => {
+    ])("are refused by %s %j", async (field, value) => {
       const query = { [field]: value } as DeliveryQuery;
       const error = await refusal(under.evreg.deliveries.list(query), "malformed");
       expect(error.details).toMatchObject({ field });
     });
 
-    it("is not listed in a range that holds nothing", async () => {
+    it("are refused in an empty range", async () => {
       const query = { from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z" };
       await refusal(under.evreg.deliveries.list(query), "malformed");
     });
 
-    it("is not there until an event is on its way", async () => {
+    it("find nothing before there is an event", async () => {
       await refusal(under.evreg.deliveries.get(1), "not_found");
       await refusal(under.evreg.deliveries.retry(1), "not_found");
       await refusal(under.evreg.deliveries.get(0), "malformed");

@@ -29,7 +29,7 @@ export function eventListsContract(open: OpenEvreg): void {
     const rowids = async (query?: EventQuery): Promise<number[]> =>
       (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
 
-    it("has the newest first, unless told otherwise", async () => {
+    it("is newest first by default", async () => {
       const { data, meta } = await under.evreg.events.list();
       expect(data.map(({ rowid }) => rowid)).toEqual([7, 6, 5, 4, 3, 2, 1]);
       expect(data[0]).toMatchObject({ action: "a", revision: 1, timestamped: "2026-01-01T00:06:00.000Z" });
@@ -39,7 +39,7 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(await rowids({ order: "desc" })).toEqual([7, 6, 5, 4, 3, 2, 1]);
     });
 
-    it("can be of one action, with its own total", async () => {
+    it("may be of one action, with its own total", async () => {
       const { data, meta } = await under.evreg.events.list({ action: "b", limit: 2 });
       expect(data.map(({ rowid }) => rowid)).toEqual([6, 4]);
       expect(meta).toEqual({ total: 3, page: 1, per_page: 2 });
@@ -64,7 +64,7 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(meta.total).toBe(expected.length);
     });
 
-    it("comes in pages", async () => {
+    it("has pages", async () => {
       const pages: number[][] = [];
       for (let page = 1; page <= 4; page++) {
         const { data, meta } = await under.evreg.events.list({ page, limit: 3 });
@@ -74,7 +74,7 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(pages).toEqual([[7, 6, 5], [4, 3, 2], [1], []]);
     });
 
-    it.each(["asc", "desc"] as const)("can be walked, %s", async (order) => {
+    it.each(["asc", "desc"] as const)("can be read page by page, %s", async (order) => {
       const walked: number[] = [];
       for (let after: number | undefined; ; after = walked.at(-1)) {
         const query = { order, limit: 2, action: "a", ...(after === undefined ? {} : { after }) };
@@ -109,7 +109,7 @@ export function eventListsContract(open: OpenEvreg): void {
       expect(error.details["message"]).toEqual(expect.stringMatching(/./));
     });
 
-    it("refuses pages of a walk, and ranges that hold nothing", async () => {
+    it("refuses an offset together with `after`, and empty ranges", async () => {
       const { events } = under.evreg;
       const both = await refusal(events.list({ page: 2, after: 3 }), "malformed");
       expect(both.details).toMatchObject({ field: "page" });
@@ -119,21 +119,21 @@ export function eventListsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("listing more and more events", () => {
+  describe("listing events while more come in", () => {
     const under = useEvreg(open);
     const rowids = async (query: EventQuery): Promise<number[]> =>
       (await under.evreg.events.list(query)).data.map(({ rowid }) => rowid);
 
     beforeEach(() => prepare(under));
 
-    it("walks past events published meanwhile", async () => {
+    it("is not confused by events published meanwhile", async () => {
       expect(await rowids({ limit: 3 })).toEqual([7, 6, 5]);
       await publish(under.evreg, newEvent({}, "a"));
       expect(await rowids({ limit: 3, after: 5 })).toEqual([4, 3, 2]);
       expect(await rowids({ order: "asc", after: 7 })).toEqual([8]);
     });
 
-    it("gives 500 at once and no more", async () => {
+    it("has at most 500 on a page", async () => {
       for (let batch = 0; batch < 2; batch++) {
         const items = Array.from({ length: 300 }, () => newEvent({}, "a"));
         await under.evreg.events.publishBatch(items);
@@ -147,7 +147,7 @@ export function eventListsContract(open: OpenEvreg): void {
   describe("one event", () => {
     const under = useSharedEvreg(open);
 
-    it("is not there until it is published", async () => {
+    it("exists once it is published", async () => {
       await refusal(under.evreg.events.get(1), "not_found");
       await refusal(under.evreg.events.deliveries(1), "not_found");
     });
@@ -157,7 +157,7 @@ export function eventListsContract(open: OpenEvreg): void {
       await refusal(under.evreg.events.deliveries(id), "malformed");
     });
 
-    it("tells where it went", async () => {
+    it("shows its deliveries", async () => {
       await under.evreg.actions.create(newAction());
       await subscribe(under.evreg, { subscription: "one" });
       await subscribe(under.evreg, { subscription: "two" });

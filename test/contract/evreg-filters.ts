@@ -45,7 +45,7 @@ export function filtersContract(open: OpenEvreg): void {
       await under.store.queue.finish(results, nowMs);
     }
 
-    it("are refused with the place where they cannot be used, as the schemas of actions are", async () => {
+    it("are refused with the place of the error, like the schemas of actions", async () => {
       const { rowid } = await subscribe(under.evreg, { filter: FILTER });
       for (const [filter, field] of REFUSED) {
         const input = newSubscription({ subscription: "other", filter });
@@ -59,7 +59,7 @@ export function filtersContract(open: OpenEvreg): void {
       expect(data.map(({ filter }) => filter)).toEqual([FILTER]);
     });
 
-    it("are answered with what in them is probably a slip, and nothing else is", async () => {
+    it("come with warnings of probable slips only", async () => {
       const filter = { type: "string", patern: "a" };
       const warnings = [
         { pointer: "/type", message: expect.stringContaining("nothing is sent") },
@@ -79,7 +79,7 @@ export function filtersContract(open: OpenEvreg): void {
       expect(plain).not.toHaveProperty("meta");
     });
 
-    it("leave a record of what they keep back, which can be listed, counted and sent again", async () => {
+    it("leave a record of excluded deliveries, which can be listed, counted and sent", async () => {
       const { rowid } = await subscribe(under.evreg, { filter: FILTER });
       await publish(under.evreg);
       await endDue({ kind: "filtered" });

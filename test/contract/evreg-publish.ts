@@ -40,7 +40,7 @@ export function publishContract(open: OpenEvreg): void {
 
     beforeEach(() => prepare(under));
 
-    it("answers the event as it is kept", async () => {
+    it("answers with the event as it is stored", async () => {
       const { data, replayed } = await under.evreg.events.publish(newEvent());
       expect(replayed).toBe(false);
       expect({ ...data, payload: data.payload.text() }).toEqual({
@@ -54,7 +54,7 @@ export function publishContract(open: OpenEvreg): void {
       expect({ ...kept, payload: kept.payload.text() }).toEqual({ ...data, payload: data.payload.text() });
     });
 
-    it("refuses a payload with all that it breaks, up to 20 rules of one", async () => {
+    it("refuses a payload with all the rules that it breaks, up to 20", async () => {
       const rules = { properties: { n: { minimum: 0, multipleOf: 2 }, list: { items: { type: "string" } } } };
       const strict = freshName();
       await under.evreg.actions.create(
@@ -78,7 +78,7 @@ export function publishContract(open: OpenEvreg): void {
       expect(details["errors"]).toContainEqual({ field: "list[19]", message: "must be a string", value: 0 });
     });
 
-    it("gives rowids that only grow", async () => {
+    it("assigns rising rowids", async () => {
       const rowids: number[] = [];
       for (let count = 0; count < 5; count++) rowids.push((await publish(under.evreg)).rowid);
       expect(rowids).toEqual([1, 2, 3, 4, 5]);
@@ -88,7 +88,7 @@ export function publishContract(open: OpenEvreg): void {
   describe("payloads", () => {
     const under = useSharedEvreg(open, prepare);
 
-    it.each(FRAGILE)("keeps every byte of %s", async (text) => {
+    it.each(FRAGILE)("are stored byte for byte: %s", async (text) => {
       const event = { ...rawEvent(text, "any"), idempotency_key: `once ${FRAGILE.indexOf(text)}` };
       const { rowid, payload } = await publish(under.evreg, event);
       expect(payload.text()).toBe(text);
@@ -99,7 +99,7 @@ export function publishContract(open: OpenEvreg): void {
       expect(batch.data[0]?.payload.text()).toBe(text);
     });
 
-    it("knows no event for an unknown action", async () => {
+    it("are refused for an unknown action", async () => {
       const error = await refusal(publish(under.evreg, newEvent({}, "user.deleted")), "not_found");
       expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
       expect(error.message).toContain("user.deleted");
@@ -113,7 +113,7 @@ export function publishContract(open: OpenEvreg): void {
       [{ email: "a@example.com", address: { zip: 8001 } }, "address.zip", 8001],
       [{ email: "a@example.com", items: [{}, {}, { sku: null }] }, "items[2].sku", null],
       [{ email: "a@example.com", address: "home" }, "address", "home"],
-    ])("refuses the payload %j for its %s", async (payload, field, value) => {
+    ])("are refused: %j for its %s", async (payload, field, value) => {
       const before = (await under.evreg.events.list()).meta.total;
       const error = await refusal(publish(under.evreg, newEvent(payload)), "invalid");
       const rule = { field, message: expect.stringMatching(/./), value };
@@ -122,10 +122,13 @@ export function publishContract(open: OpenEvreg): void {
       expect((await under.evreg.events.list()).meta.total).toBe(before);
     });
 
-    it.each(["[]", '"text"', "7", "null", "true"])("refuses %s, which is no object", async (text) => {
-      const error = await refusal(publish(under.evreg, rawEvent(text, "any")), "invalid");
-      expect(error.details).toMatchObject({ field: "payload" });
-    });
+    it.each(["[]", '"text"', "7", "null", "true"])(
+      "are refused unless they are objects: %s",
+      async (text) => {
+        const error = await refusal(publish(under.evreg, rawEvent(text, "any")), "invalid");
+        expect(error.details).toMatchObject({ field: "payload" });
+      },
+    );
 
     it.each([
       ["what is not JSON", '{"a":1,}'],
@@ -134,18 +137,18 @@ export function publishContract(open: OpenEvreg): void {
       ["a lone surrogate", '{"a":"\\ud800"}'],
       ["65 levels", `${'{"a":'.repeat(65)}1${"}".repeat(65)}`],
       ["two documents", "{}{}"],
-    ])("refuses %s rather than alter it", async (_, text) => {
+    ])("are refused rather than altered: %s", async (_, text) => {
       const before = (await under.evreg.events.list()).meta.total;
       await refusal(publish(under.evreg, rawEvent(text, "any")), "malformed");
       expect((await under.evreg.events.list()).meta.total).toBe(before);
     });
 
-    it("takes 64 levels", async () => {
+    it("may have 64 levels", async () => {
       const text = `${'{"a":'.repeat(64)}1${"}".repeat(64)}`;
       expect((await publish(under.evreg, rawEvent(text, "any"))).payload.text()).toBe(text);
     });
 
-    it("takes a payload of exactly the limit, and not a byte more", async () => {
+    it("may be as large as the limit, and not a byte more", async () => {
       await publish(under.evreg, rawEvent(ofBytes(PAYLOAD_BYTES), "any"));
       const error = await refusal(
         publish(under.evreg, rawEvent(ofBytes(PAYLOAD_BYTES + 2), "any")),
@@ -154,7 +157,7 @@ export function publishContract(open: OpenEvreg): void {
       expect(error.details).toEqual({ limit: PAYLOAD_BYTES, size: PAYLOAD_BYTES + 2 });
     });
 
-    it("refuses what is no event at all", async () => {
+    it("must come in an event", async () => {
       const bad = [
         [{ payload: newEvent().payload }, "action"],
         [{ ...newEvent(), action: 7 }, "action"],
@@ -167,7 +170,7 @@ export function publishContract(open: OpenEvreg): void {
     });
 
     it.each(["", "x".repeat(256), "é", "a\nb", "\u007f", 7])(
-      "refuses the idempotency key %j",
+      "must not come with the idempotency key %j",
       async (key) => {
         const event = { ...newEvent(), idempotency_key: key } as NewEvent;
         const error = await refusal(under.evreg.events.publish(event), "invalid");
@@ -196,7 +199,7 @@ export function publishContract(open: OpenEvreg): void {
     });
     const total = (): Promise<number> => totalOf(under.evreg, users, anyone);
 
-    it("answer the first event again, and store nothing", async () => {
+    it("answer with the first event again, and store nothing", async () => {
       const first = await under.evreg.events.publish(keyed("order 1"));
       await under.clock.advance(86_400_000);
       await publish(under.evreg, newEvent(undefined, users));
@@ -207,14 +210,14 @@ export function publishContract(open: OpenEvreg): void {
       expect(await total()).toBe(2);
     });
 
-    it("answer the revision the first event was held to", async () => {
+    it("answer with the revision the first event was checked by", async () => {
       await under.evreg.events.publish(keyed("k", {}, anyone));
       await under.evreg.actions.update(anyone, { schemata: { ...ANY_OBJECT, title: "next" } });
       const again = await under.evreg.events.publish(keyed("k", {}, anyone));
       expect(again).toMatchObject({ replayed: true, data: { revision: 1 } });
     });
 
-    it("answer the first event also once its payload would be refused", async () => {
+    it("answer with the first event even if its payload would be refused now", async () => {
       const { actions, events } = under.evreg;
       const event = keyed("k", {}, anyone);
       const { data } = await events.publish(event);
@@ -236,7 +239,7 @@ export function publishContract(open: OpenEvreg): void {
       expect(await total()).toBe(2);
     });
 
-    it("queue no second delivery", async () => {
+    it("create no second delivery", async () => {
       const { data: to } = await under.evreg.subscriptions.create({
         application: "billing",
         subscription: "s",
@@ -262,19 +265,19 @@ export function publishContract(open: OpenEvreg): void {
       expect(await total()).toBe(1);
     });
 
-    it("are one event for many callers at the same time", async () => {
+    it("lead to one event for many concurrent callers", async () => {
       const calls = Array.from({ length: 20 }, () => under.evreg.events.publish(keyed("k")));
       const answers = await Promise.all(calls);
       expect(new Set(answers.map(({ data }) => data.rowid)).size).toBe(1);
       expect(answers.filter(({ replayed }) => !replayed)).toHaveLength(1);
     });
 
-    it("are not taken by an event that was refused", async () => {
+    it("are not used up by a refused event", async () => {
       await refusal(under.evreg.events.publish(keyed("k", {})), "invalid");
       expect((await under.evreg.events.publish(keyed("k"))).replayed).toBe(false);
     });
 
-    it("tell capitals and spaces apart", async () => {
+    it("are case-sensitive, and spaces count", async () => {
       for (const key of ["k", "K", "k ", "~", "x".repeat(255)]) {
         const event = { ...newEvent(undefined, users), idempotency_key: key };
         expect((await under.evreg.events.publish(event)).replayed).toBe(false);

@@ -30,7 +30,7 @@ export function replaysContract(open: OpenEvreg): void {
 
     beforeEach(() => prepare(under));
 
-    it("are counted without being begun", async () => {
+    it("can be counted without being started", async () => {
       const { data } = await under.evreg.replays.count(1, { from: FROM, status: "missed" });
       expect(data).toEqual({
         subscription_id: 1,
@@ -53,7 +53,7 @@ export function replaysContract(open: OpenEvreg): void {
       expect((await under.evreg.replays.list()).data).toEqual([]);
     });
 
-    it("are begun, found, listed and cancelled", async () => {
+    it("can be started, read, listed and cancelled", async () => {
       const { data: begun } = await under.evreg.replays.start(1, { from: FROM, status: "missed" });
       expect(begun).toEqual({
         rowid: 1,
@@ -90,7 +90,7 @@ export function replaysContract(open: OpenEvreg): void {
       expect((await under.evreg.replays.start(1, { from: FROM, status: "failed" })).data.rowid).toBe(2);
     });
 
-    it("need a subscription, and a replay, that are there", async () => {
+    it("need an existing subscription", async () => {
       await refusal(under.evreg.replays.start(9, { from: FROM, status: "all" }), "not_found");
       await refusal(under.evreg.replays.count(9, { from: FROM, status: "all" }), "not_found");
       await refusal(under.evreg.replays.start(0, { from: FROM, status: "all" }), "malformed");
@@ -115,7 +115,7 @@ export function replaysContract(open: OpenEvreg): void {
     });
   });
 
-  describe("replays refused", () => {
+  describe("invalid replays", () => {
     const under = useSharedEvreg(open, prepare);
 
     it.each<[string, object]>([
@@ -134,7 +134,7 @@ export function replaysContract(open: OpenEvreg): void {
       }
     });
 
-    it("are listed only as can be", async () => {
+    it("are refused by invalid filters of a list", async () => {
       for (const query of [{ limit: 501 }, { status: "lost" }, { page: 1 }]) {
         await refusal(under.evreg.replays.list(query as ReplayQuery), "malformed");
       }

@@ -72,20 +72,20 @@ export function scopesContract(open: OpenEvreg): void {
 
     beforeEach(() => prepare(under));
 
-    it.each(["read", "write", "publish", "admin"])("%s lets one do what needs it", async (scope) => {
+    it.each(["read", "write", "publish", "admin"])("%s allows what needs it", async (scope) => {
       const evreg = await under.as([scope]);
       for (const [, , call] of CALLS.filter(([needed]) => needed === scope)) {
         await expect(call(evreg)).resolves.toBeDefined();
       }
     });
 
-    it("admin lets one do everything", async () => {
+    it("admin allows everything", async () => {
       const evreg = await under.as(["admin"]);
       for (const [, , call] of CALLS) await expect(call(evreg)).resolves.toBeDefined();
     });
 
     it.each([["read:crm", "write:crm", "publish:crm"], ["admin:crm"]])(
-      "%s, for one application, is enough for what is its own",
+      "%s for one application allows what belongs to it",
       async (...scopes) => {
         const evreg = await under.as(scopes);
         for (const [, , call] of CALLS.filter(([needed]) => needed !== "admin")) {
@@ -94,7 +94,7 @@ export function scopesContract(open: OpenEvreg): void {
       },
     );
 
-    it("publishes only for the application", async () => {
+    it("publish only for the application", async () => {
       const evreg = await under.as(["publish:crm"]);
       await refusal(publish(evreg, newEvent({}, "shop.a")), "forbidden");
       const items = [newEvent({}, "crm.a"), newEvent({}, "shop.a"), newEvent({}, "unknown")];
@@ -107,7 +107,7 @@ export function scopesContract(open: OpenEvreg): void {
       expect((await under.evreg.events.list({ action: "shop.a" })).meta.total).toBe(1);
     });
 
-    it("writes actions only of the application, before and after", async () => {
+    it("write actions only of the application, before and after", async () => {
       const { actions } = await under.as(["write:crm"]);
       await refusal(actions.create(newAction({ action: "x", application: "shop" })), "forbidden");
       await refusal(actions.update("shop.a", { schemata }), "forbidden");
@@ -118,7 +118,7 @@ export function scopesContract(open: OpenEvreg): void {
       expect(data.application).toBe("shop");
     });
 
-    it("needs admin to break an action", async () => {
+    it("breaking an action needs admin", async () => {
       const none = { compatibility: "none" } as const;
       const breaking = { schemata: { ...ANY_OBJECT, required: ["x"] } };
       const writer = await under.as(["write", "read", "admin:shop"]);
@@ -128,7 +128,7 @@ export function scopesContract(open: OpenEvreg): void {
       expect((await admin.actions.update("crm.a", breaking, none)).data.revision).toBe(2);
     });
 
-    it("writes subscriptions only of the application", async () => {
+    it("write subscriptions only of the application", async () => {
       const { subscriptions } = await under.as(["write:crm"]);
       const foreign = newSubscription({ application: "shop", subscription: "x", action: "crm.a" });
       await refusal(subscriptions.create(foreign), "forbidden");
@@ -138,7 +138,7 @@ export function scopesContract(open: OpenEvreg): void {
       expect((await subscriptions.update(2, { active: false })).data.active).toBe(false);
     });
 
-    it("subscribes only to what one may read or write", async () => {
+    it("subscribe only to what one may read or write", async () => {
       const writer = await under.as(["write:crm"]);
       const input = { application: "crm", subscription: "x", action: "shop.a" };
       const unseen = await refusal(subscribe(writer, input), "not_found");
@@ -149,10 +149,10 @@ export function scopesContract(open: OpenEvreg): void {
     });
   });
 
-  describe("scopes, of what stays as it is", () => {
+  describe("scopes for reading and refusals", () => {
     const under = useSharedEvreg(open, prepare);
 
-    it.each(CALLS)("without %s one cannot do %s", async (scope, _, call) => {
+    it.each(CALLS)("%s is needed to do %s", async (scope, _, call) => {
       const others = ["publish", "read", "write"].filter((name) => name !== scope);
       const { details, message } = await refusal(call(await under.as(others)), "forbidden");
       expect(details).toEqual({ scope });
@@ -190,12 +190,12 @@ export function scopesContract(open: OpenEvreg): void {
       },
     );
 
-    it("adds up what several limited scopes allow", async () => {
+    it("several limited scopes add up", async () => {
       const { actions } = await under.as(["read:crm", "read:shop"]);
       expect((await actions.list()).data.map(({ action }) => action)).toEqual(["crm.a", "shop.a"]);
     });
 
-    it("answers records of others as if they did not exist", async () => {
+    it("records of others look as if they did not exist", async () => {
       const evreg = await under.as(["read:crm"]);
       const all = (await under.evreg.deliveries.list()).data;
       const foreign = all.find(({ application }) => application === "shop")!;
@@ -213,7 +213,7 @@ export function scopesContract(open: OpenEvreg): void {
       }
     });
 
-    it("does not tell whose a record is that one may not touch", async () => {
+    it("a refusal does not say whose a record is", async () => {
       const error = await refusal(
         publish(await under.as(["publish:crm"]), newEvent({}, "shop.a")),
         "forbidden",
@@ -228,14 +228,14 @@ export function scopesContract(open: OpenEvreg): void {
       expect(message).toContain("holds it only for 4 other applications");
     });
 
-    it("does not tell who owns the name that is taken", async () => {
+    it("a refusal does not say who owns a name that is taken", async () => {
       const input = newAction({ action: "shop.a", application: "crm" });
       const error = await refusal((await under.as(["write:crm"])).actions.create(input), "conflict");
       expect(JSON.stringify(error.body())).not.toMatch(/shop(?!\.a)/);
       expect(error.details).toMatchObject({ field: "action", value: "shop.a" });
     });
 
-    it("retries and skips deliveries only of the application", async () => {
+    it("retry and skip deliveries only of the application", async () => {
       const { deliveries } = await under.as(["write:crm"]);
       const all = (await under.evreg.deliveries.list()).data;
       const idOf = (name: string): number => all.find(({ application }) => application === name)!.rowid;
@@ -248,7 +248,7 @@ export function scopesContract(open: OpenEvreg): void {
       await refusal((await under.as(["read"])).deliveries.retry(idOf("crm")), "forbidden");
     });
 
-    it("gives no rights to whoever holds none", async () => {
+    it("without scopes nothing is allowed", async () => {
       const nobody = await under.as(["admin:unrelated"]);
       expect((await nobody.actions.list()).data).toEqual([]);
       expect((await nobody.events.list()).meta.total).toBe(0);

@@ -15,7 +15,7 @@ export function secretsContract(open: OpenEvreg): void {
       await under.evreg.actions.create(newAction());
     });
 
-    it("rotates: the new one in the answer, and until when the one before stays valid", async () => {
+    it("can be rotated: the answer has the new one, and until when the old one is valid", async () => {
       const { secret, ...before } = await subscribe(under.evreg);
       const { data } = await under.evreg.subscriptions.rotateSecret(1);
       const until = new Date(START + DAY_MS).toISOString();
@@ -34,7 +34,7 @@ export function secretsContract(open: OpenEvreg): void {
       expect((await under.evreg.subscriptions.update(1, { bearer: "secret" })).data).toEqual(before);
     });
 
-    it("takes an overlap, and none", async () => {
+    it("can be rotated with an overlap, and without", async () => {
       await subscribe(under.evreg);
       const hour = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 3_600_000 });
       expect(hour.data.previous_secret_until).toBe(new Date(START + 3_600_000).toISOString());
@@ -43,7 +43,7 @@ export function secretsContract(open: OpenEvreg): void {
       expect(now.data.secret).not.toBe(hour.data.secret);
     });
 
-    it("refuses a second overlap while one lasts, and allows it afterwards", async () => {
+    it("cannot have a second overlap while one lasts", async () => {
       await subscribe(under.evreg);
       const { data } = await under.evreg.subscriptions.rotateSecret(1, { overlap_ms: 1_000 });
       const error = await refusal(under.evreg.subscriptions.rotateSecret(1), "conflict");
@@ -56,7 +56,7 @@ export function secretsContract(open: OpenEvreg): void {
       expect(again.data.previous_secret_until).toBe(new Date(START + 2_000).toISOString());
     });
 
-    it("refuses what is no overlap, and what is not there", async () => {
+    it("cannot be rotated with an invalid overlap or a missing subscription", async () => {
       await subscribe(under.evreg);
       for (const overlap_ms of [-1, 0.5, 30 * DAY_MS + 1, "1h" as unknown as number]) {
         const error = await refusal(under.evreg.subscriptions.rotateSecret(1, { overlap_ms }), "invalid");
@@ -68,7 +68,7 @@ export function secretsContract(open: OpenEvreg): void {
       await refusal(under.evreg.subscriptions.rotateSecret(1), "not_found");
     });
 
-    it("takes the right to change the subscription", async () => {
+    it("need the right to change the subscription", async () => {
       await subscribe(under.evreg);
       for (const scope of ["read", "publish"] as const) {
         await refusal((await under.as([scope])).subscriptions.rotateSecret(1), "forbidden");
@@ -77,7 +77,7 @@ export function secretsContract(open: OpenEvreg): void {
       await (await under.as(["write:billing"])).subscriptions.rotateSecret(1);
     });
 
-    it("says what the bearer is, and never its value", async () => {
+    it("show which kind the bearer is, and never its value", async () => {
       const { data } = await under.evreg.subscriptions.create(newSubscription({ bearer_token: "hunter-2" }));
       expect(data).toMatchObject({ bearer: "own" });
       const answers: unknown[] = [data];
@@ -97,7 +97,7 @@ export function secretsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("secrets of subscriptions refused", () => {
+  describe("invalid secrets of subscriptions", () => {
     const under = useSharedEvreg(open, async ({ evreg }) => {
       await evreg.actions.create(newAction());
       await subscribe(evreg);
@@ -117,7 +117,7 @@ export function secretsContract(open: OpenEvreg): void {
       ["bearer", { bearer: "secret", bearer_token: "nested-value" }],
       ["bearer", { bearer: "mine" }],
       ["bearer", { bearer: null }],
-    ])("refuses a bad %s without a word of it: %j", async (field, members) => {
+    ])("are refused and not repeated: a bad %s, %j", async (field, members) => {
       const create = newSubscription({ subscription: "other", ...(members as object) });
       for (const call of [
         under.evreg.subscriptions.create(create),

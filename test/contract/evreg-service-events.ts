@@ -18,7 +18,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
     const under = useEvreg(open);
     const failed = "evreg.delivery.failed";
 
-    it("have actions that are there from the beginning, and that nobody can create, change or publish", async () => {
+    it("have actions that exist from the start, and that nobody can create, change or publish", async () => {
       const { actions, events } = under.evreg;
       for (const name of SERVICE_EVENT_NAMES) {
         expect((await actions.get(name)).data).toMatchObject({
@@ -52,7 +52,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
       expect(errors).toMatchObject([{ index: 1, code: 422, details: { field: "action", value: failed } }]);
     });
 
-    it("are read and subscribed to by whoever may read or write what is evreg's", async () => {
+    it("can be read and subscribed to by callers who may read or write evreg's own", async () => {
       const other = await under.as(["read:crm", "write:crm"]);
       const input = newSubscription({ application: "crm", action: failed });
       await refusal(other.actions.get(failed), "not_found");
@@ -65,7 +65,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
       });
     });
 
-    it("are listed with their payload once a delivery has failed, and went to who subscribed", async () => {
+    it("are listed with their payload once a delivery has failed, and are delivered to subscribers", async () => {
       const { evreg, store, clock } = under;
       await evreg.actions.create(newAction({ schemata: ANY_OBJECT }));
       const handler = "https://hooks.example.com:8443/services/SECRET?key=SECRET";

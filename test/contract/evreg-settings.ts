@@ -53,20 +53,20 @@ export function settingsContract(open: OpenEvreg): void {
       await under.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
     });
 
-    it("are kept as they are given", async () => {
+    it("are stored as they are given", async () => {
       const { rowid } = await subscribe(under.evreg, ALL);
       expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(ALL);
       expect((await under.evreg.subscriptions.list()).data[0]).toMatchObject(ALL);
     });
 
-    it("give as many retries as there are waits, unless told otherwise", async () => {
+    it("have as many retries as waits by default", async () => {
       const waits = { retry_schedule: [1_000, 2_000] };
       expect(await subscribe(under.evreg, waits)).toMatchObject({ max_retries: 2 });
       const told = { ...waits, max_retries: 7, action: "any" };
       expect(await subscribe(under.evreg, told)).toMatchObject({ max_retries: 7 });
     });
 
-    it("change one by one, and go with null", async () => {
+    it("change one by one, and are removed with null", async () => {
       const { rowid } = await subscribe(under.evreg);
       const settings: Record<string, unknown> = { ...NO_SETTINGS };
       for (const [name, value] of Object.entries(ALL)) {
@@ -86,7 +86,7 @@ export function settingsContract(open: OpenEvreg): void {
       expect(data).toMatchObject(NO_SETTINGS);
     });
 
-    it("ordered: what waits tells when its turn may come, and goes by the order of publication", async () => {
+    it("ordered: a waiting delivery shows when it may be next, in the order of publication", async () => {
       const { evreg, clock, store } = under;
       const { rowid } = await subscribe(evreg, { action: "any" });
       for (let count = 0; count < 3; count += 1) await publish(evreg, newEvent({}, "any"));
@@ -101,7 +101,7 @@ export function settingsContract(open: OpenEvreg): void {
       expect((await store.queue.claim(request)).claims).toEqual([]);
     });
 
-    it("are refused where they cannot be kept", async () => {
+    it("are refused where they are invalid", async () => {
       const { rowid } = await subscribe(under.evreg);
       for (const [settings, field] of REFUSED) {
         const error = await refusal(subscribe(under.evreg, { ...settings, action: "any" }), "invalid");

@@ -66,7 +66,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       return (await Promise.all(lists)).flatMap(({ data }) => data);
     };
 
-    it("lists the oldest first, more than are read or written in one go as well", async () => {
+    it("are listed oldest first, any number of them", async () => {
       const ids: number[] = [];
       for (let number = 0; number < 51; number++) {
         ids.push((await bind({ subscription: `to${number}`, application: `app${number % 2}` })).rowid);
@@ -76,7 +76,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(data.map(({ rowid }) => rowid)).toEqual(ids.filter((_, index) => index % 2 === 1));
     });
 
-    it("answers the secret at creation and never again", async () => {
+    it("show their secret at creation and never again", async () => {
       const created = await bind();
       const { secret, ...record } = created;
       const { rowid } = record;
@@ -105,13 +105,13 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await under.evreg.subscriptions.delete(rowid)).toEqual({ data: record, meta: { cancelled: 0 } });
     });
 
-    it("makes each secret anew", async () => {
+    it("get a new secret each", async () => {
       const one = await bind({ subscription: "one" });
       const two = await bind({ subscription: "two" });
       expect(one.secret).not.toBe(two.secret);
     });
 
-    it("takes what it is given", async () => {
+    it("accept all their settings", async () => {
       const input = {
         application: " billing ",
         subscription: " Rechnungen (täglich) ",
@@ -127,7 +127,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await bind({ max_retries: 20 })).toMatchObject({ max_retries: 20 });
     });
 
-    it("is unique by application, subscription and action", async () => {
+    it("are unique by application, subscription and action", async () => {
       await bind();
       await refusal(bind({ handler: "https://other.example.com/" }), "conflict");
       await refusal(bind({ application: " billing " }), "conflict");
@@ -137,18 +137,18 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await all()).toHaveLength(4);
     });
 
-    it("can be made again after it was deleted", async () => {
+    it("can be created again after they were deleted", async () => {
       const { rowid } = await bind();
       await under.evreg.subscriptions.delete(rowid);
       expect((await bind()).rowid).toBeGreaterThan(rowid);
     });
 
-    it("needs an action that exists", async () => {
+    it("need an existing action", async () => {
       const error = await refusal(bind({ action: "user.deleted" }), "not_found");
       expect(error.details).toMatchObject({ field: "action", value: "user.deleted" });
     });
 
-    it("changes what an update names and nothing else", async () => {
+    it("are changed only in what an update names", async () => {
       const { secret: _, ...before } = await bind();
       const steps: SubscriptionUpdate[] = [
         { handler: "https://new.example.com/" },
@@ -166,7 +166,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       }
     });
 
-    it("refuses updates it would lose or cannot keep", async () => {
+    it("refuse updates that are unknown or invalid", async () => {
       const { rowid } = await bind();
       await bind({ action: other });
       const update = (input: object): Promise<unknown> => under.evreg.subscriptions.update(rowid, input);
@@ -183,7 +183,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       });
     });
 
-    it("holds its deliveries while it is paused, queues none, and goes on where it was", async () => {
+    it("hold deliveries while they are paused, get no new ones, and continue where they were", async () => {
       const { rowid } = await bind();
       const states = async (): Promise<string[]> =>
         (await under.evreg.deliveries.list({ subscription: rowid })).data.map(
@@ -200,7 +200,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(await states()).toEqual([`${third} pending`, `${first} pending`]);
     });
 
-    it("gets events of the action it is bound to at the time", async () => {
+    it("get events of the action they have at the time", async () => {
       const { rowid } = await bind();
       const first = await send();
       await under.evreg.subscriptions.update(rowid, { action: other });
@@ -209,7 +209,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       expect(data.map(({ event_id }) => event_id)).toEqual([first]);
     });
 
-    it("leaves its deliveries behind, cancelled, when it is deleted", async () => {
+    it("leave their deliveries cancelled when they are deleted", async () => {
       const { rowid } = await bind();
       const first = await send();
       const { data, meta } = await under.evreg.subscriptions.delete(rowid);
@@ -226,12 +226,12 @@ export function subscriptionsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("subscriptions listed", () => {
+  describe("listing subscriptions", () => {
     const under = useEvreg(open);
 
     beforeEach(() => prepare(under));
 
-    it("is listed by exact filters", async () => {
+    it("has exact filters", async () => {
       await subscribe(under.evreg, { subscription: "one" });
       await subscribe(under.evreg, { subscription: "two", active: false });
       await subscribe(under.evreg, { application: "shop", action: "any" });
@@ -251,7 +251,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
       }
     });
 
-    it("is not there until it is created", async () => {
+    it("is empty at first", async () => {
       const { subscriptions } = under.evreg;
       await refusal(subscriptions.get(1), "not_found");
       await refusal(subscriptions.update(1, { active: true }), "not_found");
@@ -262,13 +262,13 @@ export function subscriptionsContract(open: OpenEvreg): void {
     });
   });
 
-  describe("subscriptions refused", () => {
+  describe("invalid subscriptions", () => {
     const under = useSharedEvreg(open, async (all) => {
       await prepare(all);
       await subscribe(all.evreg);
     });
 
-    it.each(BAD_HANDLERS)("refuses the handler %j", async (handler) => {
+    it.each(BAD_HANDLERS)("are refused with the handler %j", async (handler) => {
       const input = { ...newSubscription({ subscription: "other" }), handler } as NewSubscription;
       const created = await refusal(under.evreg.subscriptions.create(input), "invalid");
       expect(created.details).toMatchObject({ field: "handler" });
@@ -290,16 +290,19 @@ export function subscriptionsContract(open: OpenEvreg): void {
       ["action", "a..b"],
       ["secret", "whsec_mine"],
       ["rowid", 1],
-    ])("refuses %s %j", async (field, value) => {
+    ])("are refused with %s %j", async (field, value) => {
       const input = { ...newSubscription({ subscription: "other" }), [field]: value } as NewSubscription;
       const error = await refusal(under.evreg.subscriptions.create(input), "invalid");
       expect(error.details).toMatchObject({ field });
     });
 
-    it.each(["application", "subscription", "action", "handler"])("asks for %s", async (member) => {
-      const { [member as "action"]: _, ...rest } = newSubscription();
-      const error = await refusal(under.evreg.subscriptions.create(rest as NewSubscription), "invalid");
-      expect(error.details).toMatchObject({ field: member, value: null });
-    });
+    it.each(["application", "subscription", "action", "handler"])(
+      "are refused without %s",
+      async (member) => {
+        const { [member as "action"]: _, ...rest } = newSubscription();
+        const error = await refusal(under.evreg.subscriptions.create(rest as NewSubscription), "invalid");
+        expect(error.details).toMatchObject({ field: member, value: null });
+      },
+    );
   });
 }

@@ -6,7 +6,7 @@ export function tokensContract(open: OpenEvreg): void {
   describe("tokens", () => {
     const under = useSharedEvreg(open);
 
-    it("answers the token at creation and never again", async () => {
+    it("show their value at creation and never again", async () => {
       const input = {
         name: " shop ",
         scopes: ["publish:billing", "read"],
@@ -30,18 +30,18 @@ export function tokensContract(open: OpenEvreg): void {
       expect(JSON.stringify(data)).not.toContain(token.slice(6));
     });
 
-    it("can be without end", async () => {
+    it("may never expire", async () => {
       const { data } = await under.evreg.tokens.create({ name: "n", scopes: ["admin"] });
       expect(data).toMatchObject({ expires_at: null, scopes: ["admin"] });
     });
 
-    it("names each scope once, its application trimmed", async () => {
+    it("list each scope once, with its application trimmed", async () => {
       const scopes = ["read", "read", "write: a:b ", "write:a:b", "publish"];
       const { data } = await under.evreg.tokens.create({ name: "n", scopes });
       expect(data.scopes).toEqual(["read", "write:a:b", "publish"]);
     });
 
-    it("is gone once revoked", async () => {
+    it("disappear once revoked", async () => {
       const { token: _, ...record } = (await under.evreg.tokens.create({ name: "n", scopes: ["read"] })).data;
       expect((await under.evreg.tokens.revoke(record.rowid)).data).toEqual(record);
       await refusal(under.evreg.tokens.revoke(record.rowid), "not_found");
@@ -49,7 +49,7 @@ export function tokensContract(open: OpenEvreg): void {
       await refusal(under.evreg.tokens.revoke(0), "malformed");
     });
 
-    it("tells who asks, and what it may do", async () => {
+    it("show who a caller is, and what it may do", async () => {
       expect((await under.evreg.whoami()).data).toMatchObject({ scopes: ["admin"], expires_at: null });
       const scopes = ["publish:billing", "read"];
       const narrow = await under.as(scopes);
@@ -61,7 +61,7 @@ export function tokensContract(open: OpenEvreg): void {
       });
     });
 
-    it("tells everybody the same of which data there is, also who may only publish", async () => {
+    it("show the identity of the data to all, also to callers who may only publish", async () => {
       const { data_id: id } = (await under.evreg.whoami()).data;
       const publisher = await under.as(["publish:billing"]);
       expect((await publisher.whoami()).data.data_id).toBe(id);
@@ -84,7 +84,7 @@ export function tokensContract(open: OpenEvreg): void {
       [{ expires_at: "2026-02-30T00:00:00Z" }, "expires_at"],
       [{ expires_at: 1_800_000_000_000 }, "expires_at"],
       [{ expires: "2030-01-01T00:00:00Z" }, "expires"],
-    ])("refuses %j", async (members, field) => {
+    ])("are refused: %j", async (members, field) => {
       const input = { name: "n", scopes: ["read"], ...members } as NewToken;
       const error = await refusal(under.evreg.tokens.create(input), "invalid");
       expect(error.details).toMatchObject({ field });

@@ -48,7 +48,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     describe("as a whole", () => {
       const under = useEvreg(open);
 
-      it("tells its health", async () => {
+      it("reports its health", async () => {
         const { data } = await under.evreg.health();
         expect(data).toMatchObject({ status: "ok", store: "ok", engine: "running" });
         expect(data.version).toMatch(/^\d+\.\d+\.\d+/);
@@ -56,7 +56,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
         expect(data).not.toHaveProperty("reason");
       });
 
-      it("tells its metrics to whoever may read everything", async () => {
+      it("reports its metrics to callers who may read everything", async () => {
         const text = await (await under.as(["read"])).metrics();
         expect(text).toContain("# TYPE evreg_events_published_total counter\n");
         for (const scopes of [["read:crm"], ["publish", "write"], ["admin:crm"]]) {
@@ -64,7 +64,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
         }
       });
 
-      it("looks at itself, for whoever may do everything", async () => {
+      it("diagnoses itself, for callers who may do everything", async () => {
         const { data, meta } = await under.evreg.doctor();
         expect(meta).toEqual({ time: "2026-01-01T00:00:00.000Z" });
         expect(data.map(({ check }) => check)).toEqual(

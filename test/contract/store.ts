@@ -35,15 +35,15 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
-    describe("what handlers have shown", () => standingSuite(open));
+    describe("handler health", () => standingSuite(open));
     describe("ordered subscriptions", () => orderedSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));
-    describe("events about itself", () => serviceEventSuite(open));
+    describe("events about evreg itself", () => serviceEventSuite(open));
     describe("tokens", () => tokenSuite(open));
-    describe("many at once", () => concurrencySuite(open));
+    describe("concurrency", () => concurrencySuite(open));
   });
 }

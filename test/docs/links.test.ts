@@ -18,7 +18,7 @@ describe.each(ALL)("%s", (page) => {
     expect(broken).toEqual([]);
   });
 
-  test("no word stands there that the glossary has a better one for", () => {
+  test("no word is used that the glossary replaces", () => {
     const text = readPage(page).toLowerCase();
     const found = REPLACED.filter((word) => new RegExp(String.raw`(?<![\w-])${word}(?![\w-])`).test(text));
     expect(found).toEqual([]);
@@ -41,13 +41,13 @@ test("the front page has at most 10 KB", () => {
   expect(Buffer.byteLength(readPage("README.md"))).toBeLessThanOrEqual(10 * 1024);
 });
 
-test("the index names each page", () => {
+test("the index has each page", () => {
   const index = readPage("docs/README.md");
   const pages = PAGES.filter((page) => page.startsWith("docs/") && page !== "docs/README.md");
   for (const page of pages) expect(index).toContain(`](${page.slice("docs/".length)})`);
 });
 
-test("the package holds each page", () => {
+test("the package contains each page", () => {
   const { files } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
     readonly files: readonly string[];
   };

@@ -104,7 +104,7 @@ describe("without opened networks", () => {
       expect(rules.refusal(address)).toContain("one network interface");
     }
   });
-  it("tells the network that refuses an address, and what hides in it", () => {
+  it("reports the network of a refused address, and the address inside it", () => {
     expect(closed.refusal("10.1.2.3")).toBe("in 10.0.0.0/8, a private network (RFC 1918)");
     expect(closed.refusal("64:ff9b::10.1.2.3")).toBe(
       "a form of 10.1.2.3, which is in 10.0.0.0/8, a private network (RFC 1918)",
@@ -112,8 +112,8 @@ describe("without opened networks", () => {
   });
 });
 
-describe("with opened networks", () => {
-  it("allows what they hold and nothing else", () => {
+describe("with allowed networks", () => {
+  it("allows what they contain and nothing else", () => {
     const rules = createAddressRules([
       "127.0.0.0/8",
       "10.1.0.0/16",
@@ -147,7 +147,7 @@ describe("with opened networks", () => {
     }
   });
 
-  it("does not open a metadata service, however wide the block", () => {
+  it("does not allow a metadata service, however wide the block", () => {
     const rules = createAddressRules(["0.0.0.0/0", "::/0", "169.254.169.254/31", "fd00::/8", "64:ff9b::/96"]);
     for (const address of [
       "169.254.169.254",
@@ -179,7 +179,7 @@ describe("with opened networks", () => {
     expect(rules.refusal("fe80::1")).toBeUndefined();
   });
 
-  it("opens a metadata service that is named itself", () => {
+  it("allows a metadata service that is named itself", () => {
     const rules = createAddressRules(["168.63.129.16/32", "fd00:ec2::254", "::ffff:100.100.100.200/128"]);
     for (const address of ["168.63.129.16", "::ffff:168.63.129.16", "fd00:ec2::254", "100.100.100.200"]) {
       expect(rules.refusal(address), address).toBeUndefined();
@@ -189,7 +189,7 @@ describe("with opened networks", () => {
     }
   });
 
-  it("judges what lies behind a translator that was opened by itself", () => {
+  it("checks the address behind an allowed translator", () => {
     const rules = createAddressRules(["64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "10.0.0.0/8"]);
     for (const address of [
       "64:ff9b::10.1.2.3",
@@ -205,14 +205,14 @@ describe("with opened networks", () => {
     }
   });
 
-  it("opens the address itself, not what a translator makes of it", () => {
+  it("allows the address itself, not what a translator makes of it", () => {
     const rules = createAddressRules(["10.0.0.0/8", "127.0.0.0/8"]);
     expect(rules.refusal("64:ff9b::10.0.0.1")).toEqual(expect.any(String));
     expect(rules.refusal("2002:0a00:0001::1")).toEqual(expect.any(String));
     expect(rules.refusal("::10.0.0.1")).toEqual(expect.any(String));
   });
 
-  it("takes a mapped block as the IPv4 block it stands for", () => {
+  it("treats a mapped block as the IPv4 block it stands for", () => {
     const rules = createAddressRules(["::ffff:10.0.0.0/104"]);
     expect(rules.refusal("10.9.9.9")).toBeUndefined();
     expect(rules.refusal("::ffff:10.9.9.9")).toBeUndefined();
@@ -220,7 +220,7 @@ describe("with opened networks", () => {
     expect(rules.refusal("127.0.0.1")).toEqual(expect.any(String));
   });
 
-  it("does not take an IPv6 block for an IPv4 one", () => {
+  it("does not treat an IPv6 block as an IPv4 one", () => {
     expect(createAddressRules(["::/0"]).refusal("10.0.0.1")).toEqual(expect.any(String));
     expect(createAddressRules(["0.0.0.0/0"]).refusal("fd00::1")).toEqual(expect.any(String));
   });
@@ -259,7 +259,7 @@ describe("parseNetwork", () => {
 });
 
 describe("canonicalAddress", () => {
-  it("gives every spelling of an address one form", () => {
+  it("gives one form for every spelling of an address", () => {
     expect(new Set(["127.0.0.1", "::ffff:127.0.0.1", "::FFFF:7f00:1"].map(canonicalAddress)).size).toBe(1);
     expect(new Set(["::1", "0:0:0:0:0:0:0:1", "0000::0001"].map(canonicalAddress)).size).toBe(1);
     expect(canonicalAddress("localhost")).toBeUndefined();
@@ -289,7 +289,7 @@ describe("any address at all", () => {
   );
   const v4 = fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join("."));
 
-  it("of IPv4 is refused where the registry says so, and nowhere else", () => {
+  it("of IPv4 is refused where the IANA registry says so, and nowhere else", () => {
     fc.assert(
       fc.property(v4, (address) => {
         const forms = [address, `::ffff:${address}`, `64:ff9b::${address}`, `2a00:1::5efe:${address}`];
@@ -300,7 +300,7 @@ describe("any address at all", () => {
     );
   });
 
-  it("that hides a refused one of IPv4 is refused, also where its own block is opened", () => {
+  it("that contains a refused IPv4 address is refused, also where its own block is allowed", () => {
     const rules = createAddressRules(["2001::/16", "2002::/16", "64:ff9b::/96", "64:ff9b:1::/48", "::/16"]);
     fc.assert(
       fc.property(v4.filter(isSpecial), (address) => {
@@ -320,7 +320,7 @@ describe("any address at all", () => {
     );
   });
 
-  it("is judged whole, whatever the text", () => {
+  it("is checked as a whole, whatever the text", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.ipV6(), fc.ipV4Extended()), (text) => {
         const refusal = closed.refusal(text);

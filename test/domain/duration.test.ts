@@ -30,21 +30,21 @@ test.each([
   "1h30m",
   "１m",
   "1constructor",
-])("%j is none", (text) => {
+])("%j is refused", (text) => {
   expect(parseDurationMs(text)).toBeUndefined();
 });
 
-test("only units that are asked for count", () => {
+test("only the requested units are accepted", () => {
   expect(parseDurationMs("30m", MINUTES_AND_UP)).toBe(1_800_000);
   expect(parseDurationMs("30s", MINUTES_AND_UP)).toBeUndefined();
   expect(parseDurationMs("30ms", MINUTES_AND_UP)).toBeUndefined();
 });
 
-test.each(["500ms", "2s", "90m", "12h", "5d", "1500ms"])("%s is written as it was read", (text) => {
+test.each(["500ms", "2s", "90m", "12h", "5d", "1500ms"])("%s is printed as it was read", (text) => {
   expect(durationText(parseDurationMs(text) ?? 0)).toBe(text);
 });
 
-test("a whole number of a longer unit is written in that", () => {
+test("a whole number of a longer unit is printed in that unit", () => {
   expect(durationText(48 * 3_600_000)).toBe("2d");
   expect(durationText(120_000)).toBe("2m");
 });

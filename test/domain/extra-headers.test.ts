@@ -54,7 +54,7 @@ describe("headers of a subscription", () => {
     "x-evreg_event",
     "transfer_encoding",
     "__proto__",
-  ])("may not be %s, which the service or the connection says", (name) => {
+  ])("may not be %s, which the service or the connection sets", (name) => {
     const named = JSON.parse(`{${JSON.stringify(name)}: "x"}`) as Record<string, string>;
     expect(refusal(named)).toMatchObject({ code: "invalid" });
   });
@@ -64,7 +64,7 @@ describe("headers of a subscription", () => {
   });
 
   it.each([" x", "x ", "a\r\nb", "a\0b", "ä", "a\tb"])(
-    "may not have the value %j, which is not repeated",
+    "may not have the value %j, and do not repeat it",
     (value) => {
       const error = refusal({
         "X-Secret": `value-of-mine${value}value-of-mine`.replace(/^.*?( x|x ).*$/, value),
@@ -74,12 +74,12 @@ describe("headers of a subscription", () => {
     },
   );
 
-  it("may not name one twice in other capitals", () => {
+  it("may not repeat a name in other capitals", () => {
     expect(refusal({ "X-Team": "a", "x-team": "b" })).toMatchObject({ code: "invalid" });
     expect(refusal({ "X-Team": "a", X_Team: "b" })).toMatchObject({ code: "invalid" });
   });
 
-  it("may be 8 KiB in all, names and values, and not a byte more", () => {
+  it("may have 8 KiB in all, names and values, and not a byte more", () => {
     const full = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`X-Of-${at}`, "x".repeat(1_018)]));
     expect(refusal(full)).toBeUndefined();
     expect(refusal({ ...full, "X-Of-7": "x".repeat(1_019) })).toMatchObject({
@@ -88,13 +88,13 @@ describe("headers of a subscription", () => {
     });
   });
 
-  it("may not have a value that is too long, which is not repeated", () => {
+  it("may not have a value that is too long, and do not repeat it", () => {
     const error = refusal({ "X-Long": "secret".repeat(200) });
     expect(error).toMatchObject({ code: "invalid", details: { field: 'headers["X-Long"]' } });
     expect(JSON.stringify(error?.body())).not.toContain("secret");
   });
 
-  it("points to the bearer value for Authorization", () => {
+  it("refuse Authorization and name the bearer value", () => {
     expect(refusal({ Authorization: "Bearer x" })?.message).toContain("bearer_token");
   });
 });

@@ -15,7 +15,7 @@ function refusal(handler: unknown, policy = PUBLIC): EvregError {
   throw new Error(`accepted ${String(handler)}`);
 }
 
-describe("a handler that is taken", () => {
+describe("a valid handler", () => {
   it.each([
     "https://example.com",
     "https://example.com/",
@@ -33,7 +33,7 @@ describe("a handler that is taken", () => {
     "https://example.com/./a/../b//c",
     "https://localhost.example.com/",
     "https://notlocalhost/",
-  ])("%s stays as it was given", (handler) => {
+  ])("%s is kept as it was given", (handler) => {
     expect(checkHandlerUrl("handler", handler, PUBLIC)).toBe(handler);
   });
 
@@ -44,11 +44,11 @@ describe("a handler that is taken", () => {
     "https://127.1/",
     "http://app.localhost/",
     "http://2130706433/",
-  ])("%s where loopback and http: are allowed", (handler) => {
+  ])("%s is allowed where loopback and http: are", (handler) => {
     expect(checkHandlerUrl("handler", handler, DEV)).toBe(handler);
   });
 
-  it("is at most 2,048 characters long", () => {
+  it("has at most 2,048 characters", () => {
     const longest = `https://example.com/${"a".repeat(2_048 - 20)}`;
     expect(longest).toHaveLength(2_048);
     expect(checkHandlerUrl("handler", longest, PUBLIC)).toBe(longest);
@@ -56,7 +56,7 @@ describe("a handler that is taken", () => {
   });
 });
 
-describe("a handler that is refused", () => {
+describe("an invalid handler", () => {
   it.each([
     "http://example.com/",
     "ftp://example.com/",
@@ -123,7 +123,7 @@ describe("a handler that is refused", () => {
     "https:user:hunter2@example.com",
     "https:\\\\user:hunter2@example.com/",
     "https://user:hunter2@exa mple.com/",
-  ])("%s, without telling its password", (handler) => {
+  ])("%s, and its password is not repeated", (handler) => {
     const error = refusal(handler);
     expect(error.message).toContain("user name or password");
     expect(JSON.stringify(error.body())).not.toContain("hunter2");
@@ -216,7 +216,7 @@ describe("a handler that is refused", () => {
     expect(refusal(`https://${host}:8443/a`).message).toContain("not allowed");
   });
 
-  it("stays refused where only loopback is allowed", () => {
+  it("is refused where only loopback is allowed", () => {
     for (const host of ["10.0.0.1", "169.254.169.254", "[fd00::1]", "0.0.0.0", "[::]"]) {
       expect(refusal(`http://${host}/`, DEV).message, host).toContain("not allowed");
     }
@@ -226,7 +226,7 @@ describe("a handler that is refused", () => {
   });
 });
 
-it("tells who is on their own machine what allows its addresses there", () => {
+it("a developer is told what allows addresses of their own machine", () => {
   for (const handler of [
     "http://127.0.0.1:9000/",
     "http://example.com/",
@@ -238,7 +238,7 @@ it("tells who is on their own machine what allows its addresses there", () => {
   expect(refusal("https://10.0.0.1/").message).not.toContain("--dev");
 });
 
-it("tells which network refuses an address, and what an operator has to open", () => {
+it("a refusal names the network, and what an operator has to allow", () => {
   expect(refusal("https://012.1/").message).toContain(
     "10.0.0.1 is in 10.0.0.0/8, a private network (RFC 1918).",
   );
@@ -252,7 +252,7 @@ it("tells which network refuses an address, and what an operator has to open", (
 });
 
 describe("literalAddress", () => {
-  it("is the address without brackets, or nothing for a name", () => {
+  it("is the address without brackets, or undefined for a name", () => {
     expect(literalAddress(new URL("https://0x7f.1/"))).toBe("127.0.0.1");
     expect(literalAddress(new URL("https://[::1]:1/"))).toBe("::1");
     expect(literalAddress(new URL("https://example.com/"))).toBeUndefined();

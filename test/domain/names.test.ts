@@ -42,7 +42,7 @@ describe("an action's name", () => {
     expect(error.details["field"]).toBe("action");
   });
 
-  test("a very long one is not sent back whole", () => {
+  test("a very long one is not repeated in full", () => {
     expect(String(refusal(() => checkActionName("action", "x".repeat(1e6))).details["value"])).toHaveLength(
       129,
     );
@@ -78,7 +78,7 @@ describe("a label", () => {
   });
 });
 
-describe("the name of a next version", () => {
+describe("the suggested name of a next version", () => {
   test.each([
     ["user.created", "user.created.v2"],
     ["user.created.v2", "user.created.v3"],

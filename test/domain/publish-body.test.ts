@@ -96,7 +96,7 @@ describe.each(WAYS)("%s", (_, parse) => {
     expect(error.details).toEqual({ limit: 1_000, size: 1_001 });
   });
 
-  test("counts 64 levels of nesting from the payload's root", async () => {
+  test("allows 64 levels of nesting from the payload's root", async () => {
     expect((await parse(`{"action":"a","payload":${nested(64)}}`)).payload.text()).toBe(nested(64));
     const error = await refusal(() => parse(`{"action":"a","payload":${nested(65)}}`));
     expect(error.code).toBe("malformed");
@@ -110,7 +110,7 @@ describe.each(WAYS)("%s", (_, parse) => {
     },
   );
 
-  test("refuses a member given twice", async () => {
+  test("refuses a repeated member", async () => {
     expect((await refusal(() => parse('{"action":"a","payload":{},"payload":{"b":1}}'))).code).toBe(
       "malformed",
     );
@@ -136,7 +136,7 @@ describe("a batch", () => {
     ['{"events":{}}', "events"],
     ['{"events":[{}],"atomic":true}', "atomic"],
     ['{"items":[]}', "items"],
-  ])("that is none is refused: %s", async (text, field) => {
+  ])("of a wrong form is refused: %s", async (text, field) => {
     const error = await refusal(() => parseBatch(bytes(text)));
     expect(error.code).toBe("invalid");
     expect(error.details["field"]).toBe(field);
@@ -152,13 +152,13 @@ describe("a batch", () => {
   });
 
   test.each(['{"events":[],"events":[]}', '{"events":[],"\\ud800":1}'])(
-    "with a fault of its own is refused as a whole: %s",
+    "with an error outside its items is refused as a whole: %s",
     async (text) => {
       expect((await refusal(() => parseBatch(bytes(text)))).code).toBe("malformed");
     },
   );
 
-  test("reports each bad item in its place and keeps the others", async () => {
+  test("reports each invalid item in its place and keeps the others", async () => {
     const deep = "[".repeat(400) + "]".repeat(400);
     const items = [
       item,
@@ -183,7 +183,7 @@ describe("a batch", () => {
     expect((results[4] as EvregError).message).toContain("nested deeper than 64 levels");
   });
 
-  test("places every fault in the whole body, at a cost that does not grow with the items before it", async () => {
+  test("places every error in the whole body, at a cost that does not grow with the items before it", async () => {
     const before = '{"action":"a","payload":{"p":"é';
     const bad = `${before}${"x".repeat(15_900)}","a":1,"a":2}}`;
     const source = batch(...Array<string>(1_000).fill(`\n${bad}`));
@@ -204,7 +204,7 @@ describe("a batch", () => {
     expect(stepsOf(batch(`{"action":"a","payload":{"n":[${numbers}]}}`))).toBeGreaterThan(10);
   });
 
-  test("may wait in the midst of its scan while others are read", async () => {
+  test("may pause during its scan while others are read", async () => {
     const numbers = Array<number>(500_000).fill(1).join();
     const source = batch(`{"action":"a","payload":{"n":[${numbers}]}}`, '{"action":"b","payload":{}}');
     const steps = batchBodySteps(source, { payloadBytes: 2_000_000 });
@@ -215,7 +215,7 @@ describe("a batch", () => {
     expect(step.value).toMatchObject([{ action: "a" }, { action: "b" }]);
   });
 
-  test("a payload too large is not looked into, nor an item with a member twice", async () => {
+  test("does not look into a payload that is too large, nor an item with a repeated member", async () => {
     const wide = `{${Array.from({ length: 250_000 }, (_, index) => `"m${index}":0`).join()}}`;
     const twice = `{"action":"a","payload":{},"payload":{},"payload":${wide}}`;
     const second = `{"action":"a","payload":{},"payload":${wide}}`;
@@ -232,13 +232,13 @@ describe("a batch", () => {
     expect((results[3] as EvregError).message).toContain('"action" is in this object twice');
   });
 
-  test("an item with very many members costs no more than reading it", async () => {
+  test("reads an item with very many members in linear time", async () => {
     const wide = `{${Array.from({ length: 100_000 }, (_, index) => `"m${index}":0`).join()}}`;
     const [error] = parseBatch(batch(wide));
     expect((error as EvregError).details["field"]).toBe("m0");
   });
 
-  test("comes to the same, whether its items are looked at together or, for the fault of one, each by itself", async () => {
+  test("gives the same result, whether its items are read together or, after an error, one by one", async () => {
     const members = fc.uniqueArray(
       fc.constantFrom(
         '"action":"a"',
@@ -283,7 +283,7 @@ function shownResult(result: NewEvent | EvregError): unknown {
   return { ...result, payload: result.payload.text() };
 }
 
-describe("a payload on its own", () => {
+describe("a single payload", () => {
   test("keeps its bytes without the space around it", async () => {
     expect(parsePayload(bytes(' {"b":1, "a":2}\n'), limits).text()).toBe('{"b":1, "a":2}');
   });

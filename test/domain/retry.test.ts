@@ -30,7 +30,7 @@ describe("retryWaitMs", () => {
     expect(retryWaitMs(retry, 0)).toBe(waitMs);
   });
 
-  it("is never shorter than scheduled, at most 10 % longer, never beyond six hours", () => {
+  it("is never shorter than scheduled, at most 10 % longer, and at most six hours", () => {
     for (let retry = 1; retry <= 25; retry += 1) {
       const scheduledMs = retryWaitMs(retry, 0);
       for (const fraction of [0, 0.001, 0.25, 0.5, 0.999, ALMOST_ONE]) {
@@ -49,7 +49,7 @@ describe("retryWaitMs", () => {
     expect(retryWaitMs(1, ALMOST_ONE)).toBe(0);
   });
 
-  it("spreads later waits by chance", () => {
+  it("spreads later waits at random", () => {
     expect(retryWaitMs(8, 0.5)).toBe(128_000 * 1.05);
   });
 });
@@ -89,7 +89,7 @@ describe("retryAfterMs", () => {
     "٣",
     "Sat, 99 Nov 2026 10:00:00 GMT",
     "Sat, 21 Abc 2026 10:00:00 GMT",
-  ])("%j means nothing", (value) => {
+  ])("%j is ignored", (value) => {
     expect(retryAfterMs(value, nowMs)).toBeUndefined();
   });
 });
@@ -104,7 +104,7 @@ const waitAfter = (failures: number, retryAfter: string) => {
 };
 
 describe("judge", () => {
-  it.each([200, 201, 202, 204, 226, 250, 299])("%i delivers", (status) => {
+  it.each([200, 201, 202, 204, 226, 250, 299])("%i is a success", (status) => {
     expect(judge({ ...base, failures: 5, outcome: answered(status) })).toEqual({ kind: "delivered" });
   });
 
@@ -116,7 +116,7 @@ describe("judge", () => {
     },
   );
 
-  it("follows the schedule by the failures that count, then fails", () => {
+  it("follows the schedule by counted failures, then fails", () => {
     const waits = [0, 1, 2, 3, 4, 5].map((failures) => {
       const verdict = judge({ ...base, failures, outcome: answered(500) });
       return verdict.kind === "retry" ? verdict.atMs - base.finishedAtMs : verdict.kind;
@@ -131,11 +131,11 @@ describe("judge", () => {
     });
   });
 
-  it("ends the subscription at 410, whatever retries are left", () => {
+  it("deactivates the subscription at 410, whatever retries are left", () => {
     expect(judge({ ...base, outcome: answered(410, "5") })).toMatchObject({ kind: "gone" });
   });
 
-  it("lengthens a wait by Retry-After and never shortens it", () => {
+  it("Retry-After lengthens a wait and never shortens it", () => {
     expect(waitAfter(0, "30")).toBe(30_000);
     expect(waitAfter(4, "1")).toBe(16_000);
     expect(waitAfter(1, "nonsense")).toBe(2_000);
@@ -143,7 +143,7 @@ describe("judge", () => {
     expect(waitAfter(5, "30")).toBe("failed");
   });
 
-  it("counts an interrupted attempt for nothing, even after the last retry", () => {
+  it("does not count an interrupted attempt, even after the last retry", () => {
     expect(judge({ ...base, failures: 5, outcome: { kind: "error", errorCode: "interrupted" } })).toEqual({
       kind: "returned",
     });
@@ -164,13 +164,13 @@ describe("judge", () => {
   });
 });
 
-describe("what slows a subscription down", () => {
+describe("what throttles a subscription", () => {
   it("is 429, 502, 503 and 504", () => {
     const all = Array.from({ length: 900 }, (_, index) => index + 100);
     expect(all.filter(isThrottle)).toEqual([429, 502, 503, 504]);
   });
 
-  it("never has one delivery by itself wait for longer than its own schedule", () => {
+  it("never delays a delivery longer than its own schedule", () => {
     for (let failures = 0; failures < 20; failures += 1) {
       expect(throttleBackoffMs(failures + 1)).toBeLessThanOrEqual(retryWaitMs(failures + 1, 0));
     }

@@ -13,13 +13,13 @@ describe("parseScope", () => {
     ["toString", undefined],
     [" read", undefined],
     [":billing", undefined],
-  ])("takes %j apart", (scope, expected) => {
+  ])("reads %j", (scope, expected) => {
     expect(parseScope(scope)).toEqual(expected);
   });
 });
 
 describe("checkScope", () => {
-  it("trims the application, so that it is the one that actions have", () => {
+  it("trims the application", () => {
     expect(checkScope("scopes[0]", "read: Sales ")).toBe("read:Sales");
   });
 

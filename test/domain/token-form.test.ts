@@ -30,7 +30,7 @@ describe("mintToken", () => {
     for (const count of counts.values()) expect(Math.abs(count / expected - 1)).toBeLessThan(0.15);
   });
 
-  it("passes over bytes that would favour some characters", () => {
+  it("skips bytes that would favour some characters", () => {
     const bytes = [255, 248, 0, 61, 62, 247];
     let at = 0;
     const token = mintToken((count) => Uint8Array.from({ length: count }, () => bytes[at++ % bytes.length]!));
@@ -41,7 +41,7 @@ describe("mintToken", () => {
 describe("isTokenForm", () => {
   const token = mintToken(randomBytes);
 
-  it("refuses every slip of one character", () => {
+  it("refuses every change of one character", () => {
     for (let at = 6; at < token.length; at++) {
       const other = token[at] === "a" ? "b" : "a";
       expect(isTokenForm(token.slice(0, at) + other + token.slice(at + 1))).toBe(false);

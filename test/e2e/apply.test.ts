@@ -93,7 +93,7 @@ async function applied(where: string): Promise<string> {
 
 for (const where of ["data folder", "server"]) {
   test(
-    `a ${where}: killed half-way and run again, it comes to the same end; then nothing is left to do`,
+    `a ${where}: killed half-way and repeated, apply reaches the same end, and then has nothing to do`,
     { timeout: TIMEOUT_MS },
     async () => {
       const server = where === "server" ? await startProgram(data) : undefined;

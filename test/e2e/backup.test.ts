@@ -26,7 +26,7 @@ afterAll(async () => {
 const payload = RawJson.fromValue({ filler: "x".repeat(1_000) });
 const batch: NewEvent[] = Array.from({ length: 200 }, () => ({ action: "order.created", payload }));
 
-test("a backup under load has every event acknowledged before it, and restores whole", async () => {
+test("a backup under load contains every event acknowledged before it, and can be restored", async () => {
   const evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const acknowledged: number[] = [];
   const over = new AbortController();
@@ -80,7 +80,7 @@ test("a backup under load has every event acknowledged before it, and restores w
   await again.end("SIGTERM");
 });
 
-test("a backup goes into a pipe and comes from one, without a server as well", async () => {
+test("a backup can go to a pipe and come from one, without a server too", async () => {
   const there = ["--data", at("elsewhere"), "--action", "order.created", "--application", "shop"];
   const handled = [...there, "--handler", "https://a.example"];
   for (const paused of [[], ["--no-active"]]) {
@@ -118,7 +118,7 @@ test("a backup goes into a pipe and comes from one, without a server as well", a
   expect(await run(["backup", at("no/where.db"), "--data", at("piped")])).toMatchObject({ code: 2 });
 });
 
-test("a backup that cannot be made says why", async () => {
+test("a backup that cannot be made reports why", async () => {
   const words = ["backup", "--data", at("piped")];
   for (const force of [[], ["--force"]]) {
     const toFolder = await run([...words, at("piped"), ...force]);

@@ -15,7 +15,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-test("a second server on the folder is refused, and told which process holds it", async () => {
+test("a second server on the folder is refused, and the error names the process that holds it", async () => {
   const second = await runProgram(["serve", "--data", folder.path, "--port", "0"], { cwd: folder.path });
   expect(second.code).toBe(5);
   expect(second.stderr).toContain(`process ${server.child.pid}`);
@@ -23,7 +23,7 @@ test("a second server on the folder is refused, and told which process holds it"
   expect(second.stdout).toBe("");
 });
 
-test("a command on the folder goes to the running server by itself, with the folder's token", async () => {
+test("a command on the folder uses the running server, with the folder's token", async () => {
   const schema = '{"type":"object","required":["id"],"properties":{"id":{"type":"string"}}}';
   const created = await runProgram(
     [
@@ -46,7 +46,7 @@ test("a command on the folder goes to the running server by itself, with the fol
   expect(anonymous.status).toBe(401);
 });
 
-test("after the server has ended the same command opens the folder itself", async () => {
+test("after the server has ended, the same command opens the folder itself", async () => {
   expect((await server.end("SIGTERM")).code).toBe(0);
   const command = ["actions", "get", "order.created", "--data", folder.path, "--json"];
   const found = await runProgram(command, { cwd: folder.path });

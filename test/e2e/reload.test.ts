@@ -7,7 +7,7 @@ import { until } from "../support/until.ts";
 const folder = temporaryFolder();
 afterAll(() => folder.remove());
 
-test("SIGHUP has the log level taken up again, and a mistake in the file changes nothing", async () => {
+test("SIGHUP reloads the log level, and a mistake in the file changes nothing", async () => {
   const config = join(folder.path, "evreg.yaml");
   writeFileSync(config, "log:\n  level: info\n");
   const server = await startProgram(folder.path, ["--config", config]);

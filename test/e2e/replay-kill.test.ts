@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 test(
-  "a replay goes on where it was after kill -9 of the server, while publishing goes on",
+  "a replay continues after kill -9 of the server, while publishing goes on",
   { timeout: 2 * LONGEST_MS },
   async () => {
     let server = await startProgram(data, ["--dev"]);

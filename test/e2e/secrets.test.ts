@@ -123,7 +123,7 @@ test("no secret, bearer value or key is in a log, an error, a listing or the dat
   expect(hidden.filter((text) => kept.some((content) => content.includes(text)))).toEqual([]);
 }, 60_000);
 
-test("rotate-secret prints the new secret once, to stdout, and says what an overlap is", async () => {
+test("rotate-secret prints the new secret once, to stdout, and explains the overlap", async () => {
   const data = join(folder.path, "data");
   const { run } = commandLine(folder.path, { EVREG_DATA: data });
   const make = ["actions", "create", "a.b", "--application", "x", "--schema", "-"];

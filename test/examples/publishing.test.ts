@@ -52,7 +52,7 @@ async function total(action: string): Promise<number> {
   return (await evreg.events.list({ action, limit: 1 })).meta.total;
 }
 
-test("the registry folder is applied once, and then there is nothing to do", async () => {
+test("the registry folder is applied once, and the second time there is nothing to do", async () => {
   // On a folder without a server, as a server would deliver to the handlers in it.
   const words = ["apply", "-f", "registry/", "--secrets-file", "secrets.ndjson"];
   const apply = () => run(words, { env: { EVREG_DATA: join(folder.path, "registry") } });
@@ -111,7 +111,7 @@ describe("the pipeline", () => {
     });
   });
 
-  test("fails without a token, with a wrong one, and behind a proxy that answers something else", async ({
+  test("fails without a token, with an invalid one, and behind a proxy that answers something else", async ({
     skip,
   }) => {
     skip(missing !== undefined, `There is no ${missing} here.`);
@@ -155,7 +155,7 @@ async function forward(route: string, body: Buffer, token: string | undefined): 
 describe("the bulk import", () => {
   const ROWS = 1_200;
 
-  test("publishes the orders beside it", async () => {
+  test("publishes the orders next to it", async () => {
     expect(await importing("orders.ndjson", publisher).ended).toMatchObject({
       code: 0,
       stderr: expect.stringContaining("5 events published, 0 lines refused."),
@@ -165,7 +165,7 @@ describe("the bulk import", () => {
     expect(payloads).toBe(readFileSync(join(EXAMPLES, "bulk-import/orders.ndjson"), "utf8"));
   });
 
-  test("goes on where it was interrupted, and stores no line twice", async () => {
+  test("resumes after an interruption, and stores no line twice", async () => {
     const before = await total("order.created");
     const rows = Array.from({ length: ROWS }, (_, row) => `{"id": "B-${row}", "total": ${row}}\n`);
     rows[700] = '{"id": "B-700", "total": "much"}\n';

@@ -125,7 +125,7 @@ async function expectToReceive(name: string, example: Example): Promise<void> {
   expect(receiver.printed.stdout + receiver.printed.stderr).not.toContain(secret.slice(6));
 }
 
-describe("a receiver takes what a server delivers once, and nothing forged or old:", () => {
+describe("a receiver accepts a server's deliveries once, and nothing forged or old:", () => {
   test("Node", () =>
     expectToReceive("node", { command: [process.execPath, join(EXAMPLES, "receiver.mjs")] }));
 
@@ -152,7 +152,7 @@ describe("a receiver takes what a server delivers once, and nothing forged or ol
   });
 });
 
-test("a receiver takes what send.sh signs by a secret of its own, and nothing signed by another", async ({
+test("a receiver accepts what send.sh signs with the receiver's secret, and nothing signed by another", async ({
   skip,
 }) => {
   const missing = [
@@ -178,7 +178,7 @@ test("a receiver takes what send.sh signs by a secret of its own, and nothing si
   await expect(send(other)).rejects.toMatchObject({ code: 22 });
 });
 
-test("the way that the folder's README goes with a receiver ends with a delivery", async () => {
+test("the steps of the folder's README end with a delivery", async () => {
   const port = String(await freePort());
   const readme = readFileSync(join(ALL_EXAMPLES, "README.md"), "utf8");
   const block = /^```sh\n(.*?)^```$/ms.exec(readme)?.[1] ?? "";

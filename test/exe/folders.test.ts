@@ -52,7 +52,7 @@ const asks = (env: Record<string, string>) =>
     "{}",
   );
 
-test("it lies in the user's cache, for this user only, and is written once", async () => {
+test("the driver is unpacked to the user's cache, once and for this user only", async () => {
   const home = folderOf("home");
   expect(await asks({ HOME: home })).toMatchObject({ code: 0 });
   const [copy = "", ...others] = copiesIn(join(home, ".cache", "evreg"));
@@ -64,7 +64,7 @@ test("it lies in the user's cache, for this user only, and is written once", asy
   expect(statSync(copy).ino).toBe(ino);
 });
 
-test("a copy that is not what it was built with is not loaded, but replaced", async () => {
+test("an altered copy is replaced before it is loaded", async () => {
   const home = folderOf("home");
   await asks({ HOME: home });
   const [copy = ""] = copiesIn(join(home, ".cache", "evreg"));
@@ -78,7 +78,7 @@ test("a copy that is not what it was built with is not loaded, but replaced", as
   }
 });
 
-test("several first starts at once do not disturb each other", async () => {
+test("several first starts at once work", async () => {
   const home = folderOf("home");
   const outcomes = await Promise.all(
     ["a", "b", "c", "d"].map((name) =>
@@ -105,7 +105,7 @@ test("several first starts at once do not disturb each other", async () => {
   expect(copiesIn(join(home, ".cache", "evreg"))).toHaveLength(1);
 });
 
-test("without a home it lies in the folder for temporary files, and no home is made", async () => {
+test("without a home it is in the folder for temporary files, and no home is created", async () => {
   const temporary = folderOf("tmp");
   const home = join(alone.folder, "no", "home");
   expect(await asks({ HOME: home, TMPDIR: temporary })).toMatchObject({ code: 0 });
@@ -115,7 +115,7 @@ test("without a home it lies in the folder for temporary files, and no home is m
 
 const hasSetpriv = spawnSync("setpriv", ["--version"]).status === 0;
 
-test.skipIf(!isRoot || !hasSetpriv)("a user that the system does not know, without a home", async () => {
+test.skipIf(!isRoot || !hasSetpriv)("a user unknown to the system, without a home, can run it", async () => {
   for (const path of [dirname(alone.executable), alone.folder]) chmodSync(path, 0o755);
   for (const path of [alone.data, folderOf("tmp")]) chownSync(path, UNKNOWN, UNKNOWN);
   const become = ["setpriv", `--reuid=${UNKNOWN}`, `--regid=${UNKNOWN}`, "--clear-groups"];
@@ -130,7 +130,7 @@ test.skipIf(!isRoot || !hasSetpriv)("a user that the system does not know, witho
 });
 
 test.skipIf(!isRoot)(
-  "a home that cannot be written to, and a folder that may not hold programs, are passed over",
+  "a home that cannot be written to, and a folder without executables, are skipped",
   async (context) => {
     const [home, temporary, runtime] = ["home", "tmp", "run"].map(folderOf) as [string, string, string];
     if (!mount(home, "ro") || !mount(temporary, "noexec")) context.skip("nothing can be mounted here");
@@ -143,7 +143,7 @@ test.skipIf(!isRoot)(
   },
 );
 
-test.skipIf(!isRoot)("where it can lie nowhere, the message says why and what to set", async (context) => {
+test.skipIf(!isRoot)("where no folder is suitable, the message says why and what to set", async (context) => {
   const named = folderOf("named");
   if (!mount(named, "noexec")) context.skip("nothing can be mounted here");
   const outcome = await asks({ EVREG_CACHE_DIR: named });
@@ -160,7 +160,7 @@ test.skipIf(!isRoot)("where it can lie nowhere, the message says why and what to
   expect(await alone.run(["--version"], { EVREG_CACHE_DIR: named })).toMatchObject({ code: 0 });
 });
 
-test.skipIf(!isRoot)("somebody else's folder in the shared one is not trusted", async () => {
+test.skipIf(!isRoot)("another user's folder in the shared one is not trusted", async () => {
   const temporary = folderOf("tmp");
   const [foreign, runtime] = [join(temporary, SHARED), folderOf("run")];
   mkdirSync(foreign);

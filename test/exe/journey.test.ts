@@ -65,7 +65,7 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   expect((await act(["events"])).meta.total).toBe(2);
 });
 
-test("what it says of itself is what the installed program says", async () => {
+test("the executable prints the same version as the installed program", async () => {
   for (const words of [
     ["--version"],
     ["--help"],
@@ -79,7 +79,7 @@ test("what it says of itself is what the installed program says", async () => {
   }
 });
 
-test("the checksum beside it is its own, and it names no place where it was built", () => {
+test("the checksum file matches, and the executable contains no path of its build", () => {
   const built = process.env["TEST_EXECUTABLE"] ?? "";
   const content = readFileSync(built);
   const hash = createHash("sha256").update(content).digest("hex");
@@ -96,7 +96,7 @@ test("the server keeps its process and its arguments", async () => {
   expect((await server.end("SIGTERM")).stderr).not.toContain("Warning");
 });
 
-test("nothing of outside is run: neither what Node's variables name, nor what lies in the folder it is started in", async () => {
+test("nothing from outside runs: neither what Node's variables name, nor what is in the working directory", async () => {
   const told = join(alone.folder, "told");
   const code = `require("node:fs").writeFileSync(${JSON.stringify(told)}, __filename)`;
   writeFileSync(join(alone.folder, "outside.cjs"), code);

@@ -17,7 +17,7 @@ useBench((opened) => ({ bench, receiver } = opened));
 test.each([
   ["set forward an hour", HOUR_MS],
   ["set back an hour", -HOUR_MS],
-])("a clock that is %s while retries wait", async (_, stepMs) => {
+])("a clock that is %s while retries wait loses nothing and sends nothing too early", async (_, stepMs) => {
   // The first two attempts of each fail, so that all wait for a time to come (the first retry is due at once).
   let failing = 2 * EVENTS;
   const early: string[] = [];

@@ -33,7 +33,7 @@ afterAll(async () => {
 });
 
 test.skipIf(disk === undefined)(
-  `a disk that is full and freed, ${fills} times (skipped where no tmpfs can be mounted)`,
+  `a disk that is full and freed, ${fills} times, loses nothing acknowledged (skipped where no tmpfs can be mounted)`,
   { timeout: 60_000 + fills * 20_000 },
   async () => {
     const folder = join(path, "data");

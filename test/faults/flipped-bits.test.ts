@@ -43,7 +43,7 @@ function isTold(file: string): boolean {
 const { bits: places } = lengthOf("faults/flipped-bits");
 
 test(
-  `a flipped bit at ${places} places of the data file is told of, or changes no event`,
+  `a flipped bit at ${places} places of the data file is reported, or changes no event`,
   { timeout: 60_000 + places * 2_000 },
   async () => {
     const parent = mkdtempSync(join(tmpdir(), "evreg-flips-"));

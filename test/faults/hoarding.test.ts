@@ -54,30 +54,38 @@ afterAll(async () => {
   folder.remove();
 });
 
-test(`${SILENT} silent connections`, { timeout: 300_000 }, async () => {
+test(`${SILENT} silent connections leave room to others`, { timeout: 300_000 }, async () => {
   const connections = SILENT;
   const refused = connections - MOST_OF_ADDRESS;
   const { closed } = await besides("silent", { connections, head: "", bodyBytes: 0 }, refused);
   expect(closed).toBeGreaterThanOrEqual(refused);
 });
 
-test(`${READERS} readers that take nothing of pages of 1 MB`, { timeout: 300_000 }, async () => {
-  const page = `GET /v1/events?order=asc&limit=1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\n\r\n`;
-  await besides("pages", { connections: READERS, head: page, bodyBytes: 0 });
-  // Sent one behind the other, until there is nothing between that takes them.
-  await besides("pages in a row", { connections: rounds(5, 40), head: page.repeat(30), bodyBytes: 0 });
-});
+test(
+  `${READERS} readers that do not read pages of 1 MB leave room to others`,
+  { timeout: 300_000 },
+  async () => {
+    const page = `GET /v1/events?order=asc&limit=1 HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\n\r\n`;
+    await besides("pages", { connections: READERS, head: page, bodyBytes: 0 });
+    // Sent one behind the other, until there is nothing between that takes them.
+    await besides("pages in a row", { connections: rounds(5, 40), head: page.repeat(30), bodyBytes: 0 });
+  },
+);
 
-test(`${BODIES} bodies of 16 MiB whose last byte is withheld`, { timeout: 300_000 }, async () => {
-  const length = 16 * MIB;
-  const head = `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
-  const hoard = await besides("bodies", {
-    connections: BODIES,
-    head,
-    bodyBytes: length - 1,
-  });
-  expect(hoard.taken).toBeLessThanOrEqual(BODIES_AT_ONCE);
-});
+test(
+  `${BODIES} bodies of 16 MiB whose last byte is withheld leave room to others`,
+  { timeout: 300_000 },
+  async () => {
+    const length = 16 * MIB;
+    const head = `POST /v1/events/batch HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${tokens.hoarder}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;
+    const hoard = await besides("bodies", {
+      connections: BODIES,
+      head,
+      bodyBytes: length - 1,
+    });
+    expect(hoard.taken).toBeLessThanOrEqual(BODIES_AT_ONCE);
+  },
+);
 
 /**
  * Has the others do what they do meanwhile, and holds them and the server to what is promised.

@@ -22,7 +22,7 @@ describe("a worker that sleeps past its leases", () => {
   const sleeps = lengthOf("faults/lease")["late results"];
   const LEASE_MS = 90_000;
 
-  test(`has each late result refused, ${sleeps} times`, { timeout: 30_000 + sleeps * 500 }, async () => {
+  test(`gets each late result refused, ${sleeps} times`, { timeout: 30_000 + sleeps * 500 }, async () => {
     const bench = await Bench.open();
     try {
       const sleeper = bench.engine();
@@ -69,7 +69,7 @@ describe.skipIf(!isLong)(
     // A subscription may ask for a timeout of a minute, and a lease outlasts every attempt.
     const LEASE_MS = 90_000;
 
-    test("tells nothing twice under one attempt, and loses nothing", { timeout: 240_000 }, async () => {
+    test("stores nothing twice under one attempt, and loses nothing", { timeout: 240_000 }, async () => {
       const folder = temporaryFolder();
       const ledger = new Ledger();
       // Answered while the server sleeps.

@@ -10,7 +10,7 @@ import { Ledger } from "./ledger.ts";
 
 const scratch = useScratch();
 
-test("tells what was lost, invented, altered, and sent without a record", async () => {
+test("the ledger finds what was lost, invented, altered, and sent without a record", async () => {
   const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
   const { rowid: actionId } = await store.catalog.createAction(
     { action: "a.b", application: "x", schemata: {} },

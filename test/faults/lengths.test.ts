@@ -19,13 +19,13 @@ function toldLengths(): Record<string, string> {
   );
 }
 
-test("the README gives each test the length it has", () => {
+test("the README has the length of each test", () => {
   const { "faults/clock": clock, ...told } = toldLengths();
   expect(told).toEqual(Object.fromEntries(files.map((file) => [file, lengthText(file)])));
   expect(clock).toBe("the same");
 });
 
-test("each test that has a length exists, and each test that asks for one has it", () => {
+test("each test with a length exists, and each test that asks for one has it", () => {
   expect(files.filter((file) => !existsSync(join(TESTS, `${file}.test.ts`)))).toEqual([]);
   const asking = globSync("**/*.test.ts", { cwd: TESTS })
     .map((name) => name.replace(/\.test\.ts$/, ""))

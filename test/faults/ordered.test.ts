@@ -123,7 +123,7 @@ function tooEarly(requests: readonly Seen[]): number {
 }
 
 test(
-  `kill -9 with ${KEYS} ordered subscriptions of ${events} events each: none comes after a later one`,
+  `after kill -9 with ${KEYS} ordered subscriptions of ${events} events each, none comes after a later one`,
   { timeout: 2 * ENDING_MS },
   async () => {
     const first = await startProgram(folder.path, ["--dev"]);

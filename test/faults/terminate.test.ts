@@ -29,7 +29,7 @@ afterAll(async () => {
 });
 
 test(
-  `SIGTERM under load, ${stops} times: handed over or handed back, and nothing twice`,
+  `SIGTERM under load, ${stops} times: everything in flight is finished or returned, and nothing is sent twice`,
   { timeout: 60_000 + stops * 5_000 },
   async () => {
     let longestMs = 0;

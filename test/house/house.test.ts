@@ -120,7 +120,7 @@ test("no imports run in a circle, those of types included", () => {
   expect(circles).toEqual([]);
 });
 
-test("a file is a chapter, and a folder can be looked through", () => {
+test("files and folders keep to their sizes", () => {
   const long = FILES.filter((file) => textOf(file).split("\n").length - 1 > MAX_LINES_PER_FILE);
   expect(long).toEqual([]);
   const folders = Map.groupBy(FILES, (file) => relative(".", dirname(file)));

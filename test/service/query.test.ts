@@ -29,7 +29,7 @@ function refused(run: () => unknown): EvregError {
 const read = (text: string): object => readQuery(SCHEMA, new URLSearchParams(text));
 
 describe("readQuery", () => {
-  it("types what it reads", () => {
+  it("converts values to their types", () => {
     const text = "name=a%20b&limit=500&after=0&active=false&order=asc&from=2026-01-01T01:00:00%2B01:00";
     expect(read(text)).toEqual({
       name: "a b",
@@ -107,7 +107,7 @@ describe("readQuery", () => {
     expect(refused(() => readQuery(none, new URLSearchParams("a=1"))).message).toContain("takes none");
   });
 
-  it("tells what became of a + that was not escaped", () => {
+  it("explains an unescaped +", () => {
     expect(refused(() => read("from=2026-01-01T00:00:00+01:00")).message).toContain("%2B");
     expect(refused(() => read("from=yesterday")).message).not.toContain("%2B");
   });
@@ -117,7 +117,7 @@ describe("readQuery", () => {
     refused(() => read(`name=${encodeURIComponent("😀😀😀😀😀😀")}`));
   });
 
-  it("sends back only the beginning of a long value", () => {
+  it("repeats only the beginning of a long value", () => {
     const { details, message } = refused(() => read(`${"n".repeat(5_000)}=${"v".repeat(5_000)}`));
     expect(String(details["field"]).length).toBeLessThan(200);
     expect(String(details["value"]).length).toBeLessThan(200);
@@ -126,12 +126,12 @@ describe("readQuery", () => {
 });
 
 describe("checkQuery", () => {
-  it("passes good values through", () => {
+  it("accepts valid values", () => {
     const query = { name: "a", limit: 5, after: 0, active: false, order: "desc", from: "2026-01-01T00:00Z" };
     expect(checkQuery(SCHEMA, query)).toBe(query);
   });
 
-  it("takes undefined for left out", () => {
+  it("treats undefined as absent", () => {
     const query = { name: undefined, unknown: undefined };
     expect(checkQuery(SCHEMA, query)).toBe(query);
   });
@@ -151,7 +151,7 @@ describe("checkQuery", () => {
     expect(error.details).toMatchObject({ field });
   });
 
-  it.each([[[]], [null], ["limit=5"]])("refuses %j for a query", (query) => {
+  it.each([[[]], [null], ["limit=5"]])("refuses %j instead of a query", (query) => {
     expect(refused(() => checkQuery(SCHEMA, query as object)).code).toBe("malformed");
   });
 });

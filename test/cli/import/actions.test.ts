@@ -30,7 +30,7 @@ function body(content: string, type = "application/json"): string {
 }
 
 describe("OpenAPI 3.1", () => {
-  test("each webhook's JSON body is an action, wherever its parts are kept", () => {
+  test("each webhook's JSON body becomes an action, wherever its parts are stored", () => {
     const { schemas, deprecated, title, notes, omitted } = imported(`openapi: 3.1.0
 info: { title: Shop, version: "1" }
 webhooks:
@@ -68,7 +68,7 @@ components:
     });
   });
 
-  test("what can be no action is left out, with its line", () => {
+  test("what cannot become an action is left out and reported with its line", () => {
     const { schemas, omitted } = imported(`openapi: 3.1.0
 webhooks:
   empty: {}
@@ -100,7 +100,7 @@ webhooks:
     ]);
   });
 
-  test("names become those of actions; where two come to the same, neither is taken unless they are the same", () => {
+  test("names are turned into action names; two that become equal are both left out unless they are the same", () => {
     const [text, number] = ["string", "number"].map((type) =>
       body(`{ schema: { properties: { a: { type: ${type} } } } }`, '"*/*"'),
     );
@@ -125,7 +125,7 @@ webhooks:
     expect(omitted).toEqual([`doc.yaml:5: ${message}`, `doc.yaml:6: ${message}`]);
   });
 
-  test("jsonSchemaDialect is that of its schemas", () => {
+  test("jsonSchemaDialect sets the dialect of its schemas", () => {
     const { schemas } = imported(`openapi: 3.1.0
 jsonSchemaDialect: http://json-schema.org/draft-07/schema#
 webhooks: { a: { post: { requestBody: { content: { application/json: { schema: { items: [{}] } } } } } } }
@@ -135,7 +135,7 @@ webhooks: { a: { post: { requestBody: { content: { application/json: { schema: {
 });
 
 describe("AsyncAPI 3", () => {
-  test("each message is an action once, named as it says itself", () => {
+  test("each message becomes one action, named as the message says", () => {
     const { schemas, notes, omitted } = imported(`asyncapi: 3.0.0
 info: { title: Account Service, version: 1.0.0 }
 defaultContentType: application/json
@@ -194,6 +194,6 @@ test.each([
     "doc.yaml is neither an OpenAPI 3.1 document (openapi: 3.1.0) nor an AsyncAPI 3 one (asyncapi: 3.0.0).",
   ],
   ["openapi: 3.1.0\njsonSchemaDialect: a:b", 'doc.yaml: jsonSchemaDialect "a:b" is none that is read'],
-])("another document is refused: %s", (text, message) => {
+])("a document of another kind is refused: %s", (text, message) => {
   expect(() => imported(text)).toThrow(message);
 });

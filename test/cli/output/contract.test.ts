@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => world?.close());
 
-test("every command of the manifest has its row, and the formats are those that are tried", () => {
+test("every command of the manifest is in the table, and every format is tried", () => {
   expect(Object.keys(ROWS).toSorted()).toEqual(Object.keys(commands).toSorted());
   for (const [id, { flags }] of Object.entries(commands)) {
     if (ROWS[id] === null) continue;

@@ -43,7 +43,7 @@ function throughHead(words: string): Promise<Outcome> {
 }
 
 describe.skipIf(process.platform === "win32")("in a shell", () => {
-  test("a reader that has seen enough ends a command quietly", async () => {
+  test("a reader that closes the pipe ends a command quietly", async () => {
     const [lines, document] = [
       await throughHead("events --output jsonl"),
       await throughHead("events --json"),
@@ -52,7 +52,7 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
     expect(document).toEqual({ code: 0, stdout: '{"data":', stderr: "code 0\n" });
   });
 
-  test("with stdin closed a command does its work, and one that reads it says what is missing", async () => {
+  test("with stdin closed a command works, and one that reads stdin says what is missing", async () => {
     expect(await inShell('"$@" events get 1 --json <&-')).toEqual({
       code: 0,
       stdout: expect.stringContaining(TEXT),
@@ -65,14 +65,14 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
     });
   });
 
-  test("in a folder that was removed meanwhile, a command says so", async () => {
+  test("in a folder that was removed meanwhile, a command reports that", async () => {
     const line = 'mkdir gone && cd gone && rmdir ../gone && "$@" actions get a.b 2>&1 >&3 | grep Error >&2';
     expect((await inShell(`{ ${line}; } 3>&1`)).stderr).toBe(
       "Error: The folder that evreg was started in is not there any more. Start it in another.\n",
     );
   });
 
-  test("a folder on stdin is no empty file", async () => {
+  test("a folder on stdin is not taken for an empty file", async () => {
     expect(await inShell('"$@" publish --batch - < .')).toEqual({
       code: 2,
       stdout: "",
@@ -81,7 +81,7 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
   });
 
   test.skipIf(!existsSync("/usr/bin/setsid"))(
-    "without a terminal and with hardly an environment",
+    "a command works without a terminal and with hardly an environment",
     async () => {
       const bare = 'exec env -i EVREG_DATA="$EVREG_DATA" "$@" actions get a.b';
       const outcome = await inShell(bare, {}, ["/usr/bin/setsid", "-w", "sh"]);
@@ -94,7 +94,7 @@ describe.skipIf(process.platform === "win32")("in a shell", () => {
     },
   );
 
-  test("LANG=C changes no byte", async () => {
+  test("LANG=C does not change the output", async () => {
     const words = '"$@" actions diff a.b && "$@" events get 1';
     const plain = await inShell(words, { LANG: "C", LC_ALL: "C" });
     expect(plain).toMatchObject({ code: 0, stdout: expect.stringContaining("revision 1 → revision 2") });

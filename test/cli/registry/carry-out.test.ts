@@ -68,7 +68,7 @@ function watched(before: (call: string, input: unknown) => unknown): { port: Evr
   return { port, most: () => most };
 }
 
-test("actions come before the subscriptions to them, a few calls at a time", async () => {
+test("actions are applied before subscriptions to them, a few calls at a time", async () => {
   const calls: string[] = [];
   const { port, most } = watched((call) => calls.push(call));
   const plan = await planOf(evreg, registry(30));
@@ -82,7 +82,7 @@ test("actions come before the subscriptions to them, a few calls at a time", asy
   expect((await planOf(evreg, registry(30))).steps).toEqual([]);
 });
 
-test("it stops at a failure; what was done stays, and the same plan made again is the rest", async () => {
+test("apply stops at a failure; what was done stays, and the next plan has the rest", async () => {
   const refused = new EvregError("forbidden", "Not yours.");
   const { port } = watched((_, input) => {
     if ((input as { action?: string }).action === "a5") throw refused;
@@ -98,7 +98,7 @@ test("it stops at a failure; what was done stays, and the same plan made again i
   expect((await planOf(evreg, registry(20))).steps).toEqual([]);
 });
 
-test("it goes on past failures when told to, but not when the service is gone", async () => {
+test("with --keep-going apply continues after failures, but not when the service is gone", async () => {
   const inside = registry(3).replace("https://a.example", "https://127.0.0.1");
   expect(await results(await planOf(evreg, inside), { keepGoing: true })).toEqual([
     "a0: done",
@@ -120,7 +120,7 @@ test("it goes on past failures when told to, but not when the service is gone", 
   expect(gone.at(-1)).toMatch(/not_tried$/);
 });
 
-test("interrupted, it ends what is under way and begins nothing more", async () => {
+test("an interrupted apply finishes what is in flight and starts nothing more", async () => {
   const abort = new AbortController();
   const { port } = watched(() => abort.abort());
   const told = await results(await planOf(evreg, registry(30)), { signal: abort.signal }, port);
@@ -131,7 +131,7 @@ test("interrupted, it ends what is under way and begins nothing more", async () 
   expect(made).toHaveLength(done);
 });
 
-test("a schema that breaks someone is applied only if told so, and only on the revision planned upon", async () => {
+test("a breaking schema is applied only on request, and only on the revision it was planned for", async () => {
   await evreg.actions.create({ action: "a", application: "shop", schemata: { type: "object" } });
   const text = "actions: [{ action: a, application: shop, schemata: { type: object, required: [id] } }]";
   const plan = await planOf(evreg, text);
@@ -145,7 +145,7 @@ test("a schema that breaks someone is applied only if told so, and only on the r
   expect((await evreg.actions.get("a")).data.revision).toBe(3);
 });
 
-test("an owner changes with the schema left as it is", async () => {
+test("an owner can change without the schema", async () => {
   await evreg.actions.create({ action: "a", application: "shop", schemata: { type: "object" } });
   const plan = await planOf(evreg, "actions: [{ action: a, application: crm, schemata: { type: object } }]");
   expect(plan.steps[0]?.changes).toEqual([{ member: "application", from: "shop", to: "crm" }]);
@@ -156,7 +156,7 @@ test("an owner changes with the schema left as it is", async () => {
   });
 });
 
-test("nothing is deleted unless all else is done, as it may be what a failed step was to replace", async () => {
+test("nothing is deleted unless all else succeeded", async () => {
   await results(await planOf(evreg, registry(2)));
   const renamed = registry(2).replace("subscription: s1", "subscription: renamed");
   const inside = renamed.replace(/(renamed.*)a\.example/, "$110.1.2.3");

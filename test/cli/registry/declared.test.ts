@@ -14,7 +14,7 @@ function action(schemata: string): string {
   return `actions: [{ action: a, application: b, schemata: ${schemata} }]`;
 }
 
-test("everything a request may hold can be declared, but for what only an answer or a secret holds", () => {
+test("everything a request may contain can be declared, but secrets and read-only members", () => {
   for (const kind of [ACTION, SUBSCRIPTION]) {
     const inRequests = Object.keys(kind.body["properties"] as object).filter(
       (name) => name !== "bearer_token",
@@ -24,7 +24,7 @@ test("everything a request may hold can be declared, but for what only an answer
   }
 });
 
-test("several documents, defaults taken up by an anchor, and names trimmed as the service does", async () => {
+test("a file may have several documents, anchors with defaults, and names that need trimming", async () => {
   const { actions, subscriptions, problems } = await declaredBy(`
 actions: [${GOOD}]
 ---
@@ -54,7 +54,7 @@ subscriptions:
   });
 });
 
-describe("a mistake is told with its line", () => {
+describe("a mistake is reported with its line", () => {
   test.each([
     [
       "actions:\n  - action: a\n    aplication: b\n    schemata: {}",
@@ -148,7 +148,7 @@ subscriptions:
     ]);
   });
 
-  test("in JSON as well, which goes by the rules of a request", async () => {
+  test("in JSON too, by the rules of a request", async () => {
     const json =
       '{\n  "actions": [\n    { "action": "a",\n      "applicatoin": "b", "schemata": {} }\n  ]\n}';
     expect(lines(await declaredBy(json, "shop.json"))).toEqual([
@@ -174,7 +174,7 @@ subscriptions:
   });
 });
 
-test("of very many, the first are told, and how many there are", async () => {
+test("the first of very many mistakes are reported, and how many there are", async () => {
   const { problems } = await declaredBy(`actions:\n${"  - 1\n".repeat(1_234)}`);
   const { message } = problemsError(problems);
   expect(message).toMatch(/^The files have 1,234 mistakes:\n {2}registry\.yaml:2: /);
@@ -185,7 +185,7 @@ test("of very many, the first are told, and how many there are", async () => {
 
 const record = (times: string): string => `subscriptions: [{ ${SUBSCRIPTION_OF}, ${times} }]`;
 
-test("times are taken as on the command line, and what is none is told", async () => {
+test("times have the same forms as on the command line, and others are reported", async () => {
   const { subscriptions } = await declaredBy(record("timeout_ms: 30s, retry_schedule: [0, 1s, 2h]"));
   expect(subscriptions[0]?.values).toMatchObject({
     timeout_ms: 30_000,
@@ -198,7 +198,7 @@ test("times are taken as on the command line, and what is none is told", async (
   ]);
 });
 
-test("a hundred thousand keys and anchors are read in no time, and those that stand twice are told", async () => {
+test("a hundred thousand keys and anchors are read quickly, and duplicates are reported", async () => {
   const keys = Array.from({ length: 100_000 }, (_, at) => `  &a${at} key${at}: ${at}`);
   expect((await declaredBy(`x-keys:\n${keys.join("\n")}\n`)).problems).toEqual([]);
   const twice = await declaredBy("x-keys:\n  a: 1\n  b: 1\n  a: 2\n");
@@ -208,7 +208,7 @@ test("a hundred thousand keys and anchors are read in no time, and those that st
   expect(lines(many)).toEqual([expect.stringMatching(/uses anchors more than 10,000 times$/)]);
 });
 
-test("anchors that hold each other without end are refused, and those that each record takes up are not", async () => {
+test("anchors that contain each other endlessly are refused, and anchors that each record uses are not", async () => {
   const bomb = Array.from(
     { length: 30 },
     (_, level) => `x-${level + 1}: &l${level + 1} [*l${level}, *l${level}]`,
@@ -237,7 +237,7 @@ describe("files", () => {
   const load = (path: string, bearerTokenDir?: string) =>
     loadDeclarations([join(folder.path, path)], bearerTokenDir);
 
-  test("a folder is walked in order; hidden files, schemas and other kinds are left out", async () => {
+  test("a folder is read in order; hidden files, schemas and other types are skipped", async () => {
     writeFiles(folder.path, {
       "r/b.yml": "actions: [{ action: b, application: x, schemata: {} }]",
       "r/a/z.json": '{"actions": [{"action": "z", "application": "x", "schemata": {"type": "object"}}]}',
@@ -257,7 +257,7 @@ describe("files", () => {
     await expect(load("empty")).rejects.toThrow(/There is no \.yaml, \.yml or \.json file in/);
   });
 
-  test("a schema's file lies inside the folder that was named, whichever way it is written", async () => {
+  test("a schema's file must be inside the named folder, however its path is written", async () => {
     writeFiles(folder.path, {
       "outside.json": "{}",
       "r/sub/in.yaml": action("../ok.json"),
@@ -283,14 +283,14 @@ describe("files", () => {
     await expect(load("r/a.yaml")).rejects.toThrow(/a\.yaml:1: schemata: There is no file gone\.json/);
   });
 
-  test("a mistake in a schema's file is told with that file's line", async () => {
+  test("a mistake in a schema's file is reported with that file's line", async () => {
     writeFiles(folder.path, { "a.yaml": action("s.json"), "s.json": '{\n  "type": "object",\n}' });
     await expect(load("a.yaml")).rejects.toThrow(/^s\.json:3: Malformed JSON/);
     writeFiles(folder.path, { "s.json": "[1]" });
     await expect(load("a.yaml")).rejects.toThrow(/schemata: must be/);
   });
 
-  test("a bearer's value is read from its file, or from the folder named for them", async () => {
+  test("a bearer value is read from its file, or from the folder named for them", async () => {
     const text = `subscriptions: [{ ${SUBSCRIPTION_OF}, bearer_token_file: tok }]`;
     writeFiles(folder.path, { "r/a.yaml": text, "r/tok": "value-1\n", "secrets/tok": "value-2\n" });
     const beside = await load("r");

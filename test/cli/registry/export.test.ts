@@ -220,7 +220,7 @@ test("applying an export changes nothing, whatever is in the registry", async ()
   );
 }, 60_000);
 
-test("an export of a real one, by file or by folder, changes nothing there and makes the same elsewhere", async () => {
+test("a real registry's export, by file or by folder, changes nothing there and recreates it elsewhere", async () => {
   const folder = temporaryFolder();
   let runs = 0;
   await fc.assert(
@@ -254,7 +254,7 @@ test("an export of a real one, by file or by folder, changes nothing there and m
   folder.remove();
 }, 120_000);
 
-test("a file's name is safe whatever its application is called, and no two share one", async () => {
+test("a file's name is safe and unique whatever its application is called", async () => {
   const folder = temporaryFolder();
   const applications = [
     "../up",
@@ -289,7 +289,7 @@ test("a file's name is safe whatever its application is called, and no two share
   folder.remove();
 });
 
-test("one that nothing is in is a file that declares nothing", async () => {
+test("an empty registry gives a file that declares nothing", async () => {
   const declared = await declaredBy(exportText({ actions: [], subscriptions: [] }, "yaml"));
   expect(declared).toEqual({ actions: [], subscriptions: [], problems: [] });
 });

@@ -36,13 +36,13 @@ function told(plan: Plan): string {
 
 const subscription = (more = "") => `${ACTION}subscriptions: [{ ${SAME}${more} }]`;
 
-test("what is as declared is left alone, in whichever order its schema is written", async () => {
+test("what matches its declaration is unchanged, in whichever order its schema is written", async () => {
   const plan = await planOf(evreg, subscription());
   expect(plan).toMatchObject({ steps: [], unchanged: 2, problems: [] });
   expect(told(plan)).toBe("Nothing to do; 2 as declared.\n");
 });
 
-test("a difference is told with what it was and will be", async () => {
+test("a difference is shown with the old and the new value", async () => {
   const plan = await planOf(
     evreg,
     subscription(", max_retries: 3, headers: { X-A: b }").replace("a.example", "b.example"),
@@ -58,7 +58,7 @@ test("a difference is told with what it was and will be", async () => {
   });
 });
 
-test("what a file leaves out goes back to what a new one has; whether it is active stays", async () => {
+test("a member that a file omits is reset to its default; whether it is active stays", async () => {
   await evreg.subscriptions.update(1, {
     max_retries: 9,
     active: false,
@@ -79,7 +79,7 @@ test("what a file leaves out goes back to what a new one has; whether it is acti
   expect(active.steps[0]?.body).toMatchObject({ active: true });
 });
 
-test("retries that are not named are those of the schedule, as for a new one", async () => {
+test("omitted retries are those of the schedule, as for a new subscription", async () => {
   const schedule = ", retry_schedule: [0, 1000, 60000]";
   const first = await planOf(evreg, subscription(schedule));
   expect(first.steps[0]?.body).toEqual({ max_retries: 3, retry_schedule: [0, 1_000, 60_000] });
@@ -87,7 +87,7 @@ test("retries that are not named are those of the schedule, as for a new one", a
   expect((await planOf(evreg, subscription(schedule))).steps).toEqual([]);
 });
 
-test("a change that breaks someone is told with each break and the way out", async () => {
+test("a breaking change is shown with each break and the way out", async () => {
   const text = ACTION.replace("[id]", "[id, total]");
   const plan = await planOf(evreg, text);
   expect(told(plan).replace(/(shown by:) .*/, "$1 …")).toBe(
@@ -111,7 +111,7 @@ test("a change that breaks someone is told with each break and the way out", asy
   expect(planText(plan, { force: true })).toContain("Applied all the same, as --compatibility none says.");
 });
 
-test("a subscription needs an action that is there or declared", async () => {
+test("a subscription needs an action that exists or is declared", async () => {
   const both = `actions: [{ action: new, application: shop, schemata: {} }]
 subscriptions:
   - { application: a, subscription: s, action: new, handler: https://a.example }
@@ -125,7 +125,7 @@ subscriptions:
   ]);
 });
 
-test("a subscription that is there is no mistake for a token that may not read its action", async () => {
+test("an existing subscription is no mistake for a token that may not read its action", async () => {
   const token = await local.as(["read:billing", "write:billing"]);
   const text = subscription().slice(ACTION.length);
   expect(await planOf(token, text)).toMatchObject({ steps: [], unchanged: 1, problems: [] });
@@ -141,13 +141,13 @@ describe("schemas", () => {
       `subscriptions:\n  - { application: x, subscription: y, action: order.created, handler: "https://a.example",\n      filter: { type: nothing } }`,
       /^registry\.yaml:3: filter\.type: /,
     ],
-  ])("one that is none is told with its line: %#", async (text, expected) => {
+  ])("an invalid one is reported with its line: %#", async (text, expected) => {
     const plan = await planOf(evreg, text);
     expect(lines(plan)).toEqual([expect.stringMatching(expected)]);
   });
 });
 
-test("only subscriptions of applications that the files name are pruned, and no action ever", async () => {
+test("only subscriptions of applications that the files name are pruned, and never an action", async () => {
   await evreg.actions.create({ action: "order.paid", application: "shop", schemata: {} });
   await evreg.actions.create({ action: "user.created", application: "crm", schemata: {} });
   const common = { action: "order.paid", handler: "https://a.example" };
@@ -164,8 +164,8 @@ test("only subscriptions of applications that the files name are pruned, and no 
   expect(told(pruned)).toBe("- subscription billing/old to order.paid\nPlan: 1 to delete; 2 as declared.\n");
 });
 
-describe("a bearer of its own", () => {
-  test("is sent for one that has none yet, and left alone afterwards", async () => {
+describe("a bearer value", () => {
+  test("is sent for a subscription that has none yet, and unchanged afterwards", async () => {
     const missing = await planOf(evreg, subscription(", bearer: own"));
     expect(lines(missing)).toEqual([
       "registry.yaml:2: billing/invoices to order.created has no value of its own for bearer yet; name the file that holds it as bearer_token_file",
@@ -177,7 +177,7 @@ describe("a bearer of its own", () => {
   });
 });
 
-test("names from outside do nothing to a terminal", async () => {
+test("names in a plan cannot control the terminal", async () => {
   const plan = await planOf(
     evreg,
     `subscriptions: [{ application: a, subscription: b, action: order.created, handler: "https://a.example/\u202e" }]`,

@@ -34,7 +34,7 @@ async function state(action: string): Promise<unknown> {
   return [deprecated, retired, successor];
 }
 
-test("a successor may be declared by the same file, also one that is retired itself, in whichever order", async () => {
+test("a successor may be declared in the same file, in any order, and be retired itself", async () => {
   const text = file(
     "a.mid, retired: true, successor: a.new",
     "a.new",
@@ -53,7 +53,7 @@ test("a successor may be declared by the same file, also one that is retired its
   expect((await planOf(evreg, text)).steps).toEqual([]);
 });
 
-test("what an export says of it is as it was, and makes the same elsewhere", async () => {
+test("an export contains states and successors, and recreates them elsewhere", async () => {
   await apply(file("b.new", "b.old, retired: true, successor: b.new"));
   const text = exportText(exported(await registryOf(evreg, "shop")), "yaml");
   expect(text).toMatch(
@@ -77,7 +77,7 @@ test("what an export says of it is as it was, and makes the same elsewhere", asy
   }
 });
 
-test("successors are turned round, which for a moment would lead back", async () => {
+test("two actions can swap which one succeeds the other", async () => {
   await apply(file("c.a, deprecated: true, successor: c.b", "c.b", "c.c"));
   await apply(file("c.a, deprecated: false", "c.b, deprecated: true, successor: c.a", "c.c"));
   expect(await state("c.a")).toEqual([false, false, null]);
@@ -88,7 +88,7 @@ test("successors are turned round, which for a moment would lead back", async ()
   expect(await state("c.b")).toEqual([true, false, "c.c"]);
 });
 
-test("a file that says nothing of it leaves it as it is, and the plan shows what one that does changes", async () => {
+test("a file without a state leaves it unchanged, and a plan shows a state that changes", async () => {
   await apply(file("d.old", "d.new"));
   await evreg.actions.update("d.old", { deprecated: true, successor: "d.new" });
   expect((await planOf(evreg, file("d.old", "d.new"))).steps).toEqual([]);
@@ -100,7 +100,7 @@ test("a file that says nothing of it leaves it as it is, and the plan shows what
   expect(await state("d.old")).toEqual([false, true, null]);
 });
 
-test("a schema and a state of one action are one step, which is done when both are", async () => {
+test("a schema and a state of one action are one step, done when both are", async () => {
   await apply(file("e.old", "e.new"));
   const text = file(
     "e.old, compatibility: none, deprecated: true, successor: e.new",
@@ -126,7 +126,7 @@ test("a schema and a state of one action are one step, which is done when both a
   expect(await state("e.old")).toEqual([true, false, "e.new"]);
 });
 
-test("a successor that cannot be is a mistake with its place, before anything is done", async () => {
+test("an invalid successor is reported with its place, before anything is done", async () => {
   const text = file(
     "f.a, successor: f.b",
     "f.b, deprecated: true, successor: f.b",

@@ -7,7 +7,7 @@ import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 export function actionSuite(open: OpenStore): void {
   const on = Fixture.fresh(open);
 
-  it("answers what was created, whatever its schema holds", async () => {
+  it("returns what was created, whatever its schema contains", async () => {
     const schemata = {
       type: "object",
       description: "NUL \u0000, half a pair \ud800, \u2028, 'quotes' \"double\" \\ and 🦉",
@@ -40,7 +40,7 @@ export function actionSuite(open: OpenStore): void {
     expect(await on.store.catalog.findAction("a.b-c_1")).toEqual(stored);
   });
 
-  it("refuses a name that is taken, and stays usable", async () => {
+  it("refuses a name that is taken, and keeps working", async () => {
     await on.action("user.created", "crm");
     await expect(on.action("user.created", "other")).rejects.toMatchObject({
       name: "EvregError",
@@ -51,7 +51,7 @@ export function actionSuite(open: OpenStore): void {
     expect((await on.store.catalog.findAction("user.created"))?.application).toBe("crm");
   });
 
-  it("lists by name, of one application or of those a token may see", async () => {
+  it("lists by name, for one application or those a token may see", async () => {
     await on.action("b.two", "crm");
     await on.action("a.one", "shop");
     await on.action("c.three", "crm");
@@ -68,14 +68,14 @@ export function actionSuite(open: OpenStore): void {
     expect(await names({ application: "crm", after: "c.three" })).toEqual([]);
   });
 
-  it("finds no action by another name, nor by one cut at a NUL", async () => {
+  it("finds no action by a similar name, nor by one cut at a NUL", async () => {
     await on.action("user.created");
     expect(await on.store.catalog.findAction("user")).toBeUndefined();
     const cut = await on.store.catalog.findAction("user.created\u0000.v2").catch(() => undefined);
     expect(cut).toBeUndefined();
   });
 
-  it("revises only on the version the change was based on", async () => {
+  it("creates a revision only if the version has not changed meanwhile", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: { type: "object", required: ["id"] } };
     const revised = await on.store.catalog.reviseAction({ ...change, expectedVersion: 1 }, NOW + 5);
@@ -91,7 +91,7 @@ export function actionSuite(open: OpenStore): void {
     ).toBeUndefined();
   });
 
-  it("keeps every schema under its number, newest first", async () => {
+  it("stores every schema under its number, newest first", async () => {
     const { action } = await on.action();
     for (const version of [1, 2, 3]) {
       const schemata = { type: "object", title: `no. ${version + 1}` };
@@ -116,7 +116,7 @@ export function actionSuite(open: OpenStore): void {
     expect(await on.store.catalog.listRevisions({ action: "none", limit: 10 })).toEqual([]);
   });
 
-  it("changes settings without a revision, and keeps the time since when it is deprecated", async () => {
+  it("changes settings without a revision, and keeps the time of a deprecation", async () => {
     const { action, ...created } = await on.action();
     const change = (settings: Partial<ActionSettings>, version: number) =>
       on.store.catalog.reviseAction({ action, settings, expectedVersion: version }, NOW + version);
@@ -142,7 +142,7 @@ export function actionSuite(open: OpenStore): void {
     expect(await on.store.catalog.listRevisions({ action, limit: 10 })).toHaveLength(1);
   });
 
-  it("lets one of several revisions at the same moment through", async () => {
+  it("creates only one of several concurrent revisions", async () => {
     const action = await on.action();
     const change = { action: action.action, schemata: {}, expectedVersion: 1 };
     const answers = await Promise.all([1, 2, 3, 4].map(() => on.store.catalog.reviseAction(change, NOW)));

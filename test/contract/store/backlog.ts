@@ -15,11 +15,11 @@ const EMPTY = {
 export function backlogSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  it("is empty in the beginning", async () => {
+  it("is empty at first", async () => {
     expect(await on.store.queue.backlog(NOW)).toEqual(EMPTY);
   });
 
-  it("has each unfinished delivery in one part, by what it waits for", async () => {
+  it("counts each unfinished delivery once, by what it waits for", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 5);
@@ -44,7 +44,7 @@ export function backlogSuite(open: OpenStore): void {
     });
   });
 
-  it("tells apart what is held, and has nothing of a deleted subscription", async () => {
+  it("counts held ones separately, and none of a deleted subscription", async () => {
     const action = await on.action();
     const paused = await on.subscription(action, { subscription: "paused" });
     const gone = await on.subscription(action, { subscription: "gone" });
@@ -59,7 +59,7 @@ export function backlogSuite(open: OpenStore): void {
     });
   });
 
-  it("has what waits for a handler that said not now as waiting, until its time, but not what a person asked for", async () => {
+  it("counts a throttled handler's as waiting, but not one that a person retried", async () => {
     const action = await on.action();
     const { handler } = await on.subscription(action);
     await on.publish(action, 5);
@@ -93,7 +93,7 @@ export function backlogSuite(open: OpenStore): void {
     });
   });
 
-  it("has the first of an ordered subscription as due when its turn has come, and those behind it as waiting", async () => {
+  it("counts the first of an ordered subscription as due at its time, and those after it as waiting", async () => {
     const action = await on.action();
     const { handler } = await on.subscription(action, { settings: { ordered: true } });
     await on.publish(action, 4);
@@ -118,7 +118,7 @@ export function backlogSuite(open: OpenStore): void {
     });
   });
 
-  it("tells apart what is due at a rate", async () => {
+  it("counts separately what a rate limit delays", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action, { settings: { rate_limit: 2 } });
     await on.subscription(action, { subscription: "free" });
@@ -129,7 +129,7 @@ export function backlogSuite(open: OpenStore): void {
     expect(await on.store.queue.backlog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
   });
 
-  it("is not changed by what ends for good", async () => {
+  it("does not count what has ended", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 2);
@@ -139,7 +139,7 @@ export function backlogSuite(open: OpenStore): void {
     expect(await on.store.queue.backlog(NOW + 99_000)).toEqual(EMPTY);
   });
 
-  it("comes with what committing took: every write in one transaction, and none for a refused one", async () => {
+  it("reports the time of commits: all writes of a transaction together, and no refused one", async () => {
     const action = await on.action();
     const { commitSeconds, transactionSeconds, writes } = on.store.admin.commits();
     const before = { commits: total(commitSeconds.counts), writes: writes.sum };

@@ -25,7 +25,7 @@ function limits(...most: number[]): TierLimit[] {
 export function claimSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  it("answers all that is needed to send", async () => {
+  it("returns all that is needed to send", async () => {
     const action = await on.action();
     const mine = await on.subscription(action, { maxRetries: 3 });
     const payload = '{"id": 1.0}';
@@ -69,7 +69,7 @@ export function claimSuite(open: OpenStore): void {
     expect(await on.claim({ nowMs: NOW + 10_000 })).toEqual(NOTHING);
   });
 
-  it("never leases one twice to callers at the same moment", async () => {
+  it("leases each to only one of several concurrent callers", async () => {
     const action = await on.action();
     for (const subscription of ["a", "b", "c"]) await on.subscription(action, { subscription });
     await on.publish(action, 20);
@@ -79,7 +79,7 @@ export function claimSuite(open: OpenStore): void {
     expect(new Set(ids).size).toBe(60);
   });
 
-  it("takes turns over subscriptions, however long one's backlog is", async () => {
+  it("rotates over subscriptions, however long a backlog is", async () => {
     const [busy, quiet] = [await on.action("busy"), await on.action("quiet")];
     const long = await on.subscription(busy, { subscription: "long" });
     await on.publish(busy, 30);
@@ -98,7 +98,7 @@ export function claimSuite(open: OpenStore): void {
     expect(per(second.claims)).toEqual({ [long.rowid]: 6, [one.rowid]: 1, [two.rowid]: 1 });
   });
 
-  it("serves the one with the fewest under way first, even with a single place", async () => {
+  it("prefers the subscription with the fewest in flight, even with a single place", async () => {
     const [old, fresh] = [await on.action("old"), await on.action("fresh")];
     const backlogged = await on.subscription(old, { subscription: "backlogged" });
     await on.publish(old, 10);
@@ -108,7 +108,7 @@ export function claimSuite(open: OpenStore): void {
     expect(per(claims)).toEqual({ [newcomer.rowid]: 1 });
   });
 
-  it("gives a subscription no more than its room, and does not call for it meanwhile", async () => {
+  it("leases at most a subscription's capacity, and does not ask for another claim meanwhile", async () => {
     const action = await on.action();
     const mine = await on.subscription(action);
     await on.publish(action, 10);
@@ -122,7 +122,7 @@ export function claimSuite(open: OpenStore): void {
     expect(over).toEqual(NOTHING);
   });
 
-  it("says when to come back: once there is room while more is due, else at the next time", async () => {
+  it("returns when to claim again: once there is capacity, else at the next due time", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 3);
@@ -138,7 +138,7 @@ export function claimSuite(open: OpenStore): void {
     expect((await on.claim({ limit: 0, nowMs: NOW + 62_000 })).limitedTiers).toEqual([0]);
   });
 
-  it("takes what is longest due of a subscription first", async () => {
+  it("leases the longest due of a subscription first", async () => {
     const action = await on.action();
     await on.subscription(action);
     const [first = 0, second = 0] = await on.publish(action, 2);
@@ -153,7 +153,7 @@ export function claimSuite(open: OpenStore): void {
     ]);
   });
 
-  it("gives a tier no more than its limit, and all no more than that of the first", async () => {
+  it("leases at most a tier's limit, and at most the first tier's limit in all", async () => {
     const names = ["quick", "slow-1", "slow-2", "unknown"];
     const ids = new Map<string, number>();
     for (const name of names) {
@@ -184,7 +184,7 @@ export function claimSuite(open: OpenStore): void {
     expect(new Set(second.limitedTiers)).toEqual(new Set([0, 1, 2]));
   });
 
-  it("serves the one whose delivery came last first, in a tier that is said to be so", async () => {
+  it("prefers the newest delivery in a tier that is set to do so", async () => {
     const rowids: number[] = [];
     for (const name of ["a", "b", "c"]) {
       const action = await on.action(name);
@@ -201,7 +201,7 @@ export function claimSuite(open: OpenStore): void {
     ]);
   });
 
-  it("answers no more payload than asked for, one at least, and that of an event for many once", async () => {
+  it("returns at most the requested bytes of payloads, at least one, and a shared payload once", async () => {
     const action = await on.action();
     for (const subscription of ["a", "b", "c"]) await on.subscription(action, { subscription });
     for (let event = 0; event < 3; event += 1) {

@@ -4,7 +4,7 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.
 export function concurrencySuite(open: OpenStore): void {
   const on = Fixture.fresh(open);
 
-  it("answers each of a burst with its own event", async () => {
+  it("answers each publish of a burst with its own event", async () => {
     const action = await on.action();
     await on.subscription(action);
     const outcomes = await Promise.all(
@@ -20,7 +20,7 @@ export function concurrencySuite(open: OpenStore): void {
     expect(total).toBe(1_000);
   });
 
-  it("keeps each of a burst of results with its own answer", async () => {
+  it("answers each result of a burst with its own outcome", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.store.events.record(
@@ -41,7 +41,7 @@ export function concurrencySuite(open: OpenStore): void {
     }
   });
 
-  it("fails one write of a burst by itself", async () => {
+  it("fails one write of a burst alone", async () => {
     const action = await on.action();
     const mine = await on.subscription(action);
     await on.publish(action);
@@ -87,7 +87,7 @@ export function concurrencySuite(open: OpenStore): void {
     expect(on.store.admin.health()).toEqual({ status: "ok" });
   });
 
-  it("answers reads while it is being written to, each with what was committed before it was asked", async () => {
+  it("answers reads during writes, with everything committed before", async () => {
     const action = await on.action();
     let published = 0;
     const publish = async (): Promise<void> => {
@@ -107,7 +107,7 @@ export function concurrencySuite(open: OpenStore): void {
     expect(published).toBe(100);
   });
 
-  it("finishes what was begun when it is closed, refuses what comes later, and can be closed twice", async () => {
+  it("when closed finishes what was started, refuses more, and can be closed twice", async () => {
     const action = await on.action();
     const begun = Array.from({ length: 20 }, () => on.store.events.record([eventOf(action)], NOW));
     const closing = on.store.close();

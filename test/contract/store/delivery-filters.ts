@@ -6,7 +6,7 @@ import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 export function deliveryFilterSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  it("shows with any filters just those of the whole list that meet them, however few and far between", async () => {
+  it("returns with any filters exactly the matching deliveries, however rare", async () => {
     const [a, b] = [await on.action("a"), await on.action("b")];
     const many = await on.subscription(a, { application: "x", subscription: "many" });
     const moved = await on.subscription(a, { application: "x", subscription: "moved" });

@@ -8,7 +8,7 @@ export function deliveryListSuite(open: OpenStore): void {
   const ids = async (query: Partial<DeliverySelection> = {}): Promise<number[]> =>
     (await on.store.queue.list({ limit: 50, ...query })).map(({ rowid }) => rowid);
 
-  it("comes newest first and walks on with `after`", async () => {
+  it("is newest first and continues with `after`", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 5);
@@ -61,7 +61,7 @@ export function deliveryListSuite(open: OpenStore): void {
     expect(await seen({ subscription: three.rowid, status: "pending" })).toEqual([[second, "three"]]);
   });
 
-  it("finds the deliveries of an action that the subscription has left", async () => {
+  it("finds deliveries of an action that the subscription has left", async () => {
     const a = await on.action("a");
     await on.action("b");
     const mine = await on.subscription(a);
@@ -71,7 +71,7 @@ export function deliveryListSuite(open: OpenStore): void {
     expect(await ids({ action: "b" })).toEqual([]);
   });
 
-  it("filters by each status as it is shown", async () => {
+  it("filters by each status that is shown", async () => {
     const [a, b, c] = [await on.action("a"), await on.action("b"), await on.action("c")];
     await on.subscription(a);
     const paused = await on.subscription(b);
@@ -103,7 +103,7 @@ export function deliveryListSuite(open: OpenStore): void {
     }
   });
 
-  it("retries a failed, waiting or delivered one with all its retries", async () => {
+  it("allows to retry a failed, waiting or delivered one with all its retries", async () => {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 3);
@@ -130,7 +130,7 @@ export function deliveryListSuite(open: OpenStore): void {
     ]);
   });
 
-  it("refuses to retry what is on its way, held or cancelled", async () => {
+  it("does not allow to retry what is in progress, held or cancelled", async () => {
     const action = await on.action();
     const mine = await on.subscription(action);
     await on.publish(action, 2);

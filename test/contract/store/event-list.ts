@@ -7,7 +7,7 @@ export function eventListSuite(open: OpenStore): void {
   const total = async (query: Partial<EventSelection>): Promise<number> =>
     (await on.store.events.list({ order: "desc", limit: 2, page: 1, ...query })).total;
 
-  it("lists nothing where there is nothing", async () => {
+  it("is empty where there is nothing", async () => {
     expect(await on.store.events.list({ order: "desc", limit: 50, page: 1 })).toEqual({
       events: [],
       total: 0,
@@ -15,7 +15,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await on.rowids({ action: "none", fromMs: 1, toMs: 2 })).toEqual([]);
   });
 
-  it("comes newest first, or oldest first, by pages with an exact total", async () => {
+  it("is newest first, or oldest first, by pages with an exact total", async () => {
     const action = await on.action();
     const rowids = await on.publish(action, 5);
     const newest = rowids.toReversed();
@@ -27,7 +27,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await total({ page: 4 })).toBe(5);
   });
 
-  it("walks on with `after` in either order, whatever is published meanwhile", async () => {
+  it("continues with `after` in either order, whatever is published meanwhile", async () => {
     const action = await on.action();
     const rowids = await on.publish(action, 5);
     const seen: number[] = [];
@@ -73,7 +73,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await total({ applications: ["crm", "shop"] })).toBe(6);
   });
 
-  it("takes `from` in and leaves `to` out, to the millisecond", async () => {
+  it("includes `from` and excludes `to`, to the millisecond", async () => {
     const action = await on.action();
     const rowids = await on.publish(action, 10, NOW);
     const between = (from?: number, to?: number): Promise<number[]> =>
@@ -113,7 +113,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await total(query)).toBe(4);
   });
 
-  it("finds all of a range of time after the clock was set back and forth", async () => {
+  it("finds all of a time range after the clock was changed", async () => {
     const action = await on.action();
     const HOUR = 3_600_000;
     const at = new Map<number, number>();
@@ -136,7 +136,7 @@ export function eventListSuite(open: OpenStore): void {
     }
   });
 
-  it("is exact over thousands of events, wherever a page begins and an hour ends", async () => {
+  it("is exact over thousands of events, at any page boundary", async () => {
     const actions = [
       await on.action("a", "crm"),
       await on.action("b", "crm"),

@@ -39,7 +39,7 @@ export function finishSuite(open: OpenStore): void {
     });
   });
 
-  it("keeps the first 50 and the last 50 attempts of a delivery that is sent again and again", async () => {
+  it("stores the first 50 and the last 50 attempts of a delivery", async () => {
     const first = await oneClaim();
     const kept = async (): Promise<number[]> =>
       ((await on.store.queue.find(first.deliveryId))?.attempts ?? []).map(({ attempt }) => attempt);
@@ -58,20 +58,20 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.queue.find(first.deliveryId)).toMatchObject({ attempt: 130 });
   });
 
-  it("keeps the answer's text whatever is in it", async () => {
+  it("stores the answer's text, whatever is in it", async () => {
     const claim = await oneClaim();
     const response = "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20);
     await on.finish(claim, { kind: "failed" }, { statusCode: 500, response });
     expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe(response);
   });
 
-  it("does not lose an attempt whose answer is half a character", async () => {
+  it("stores an attempt whose answer ends within a character", async () => {
     const claim = await oneClaim();
     expect(await on.finish(claim, { kind: "failed" }, { statusCode: 500, response: "x\ud83e" })).toBe(true);
     expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe("x\ufffd");
   });
 
-  it("plans a retry, counts the failure and tells the last error", async () => {
+  it("schedules a retry, counts the failure and stores the last error", async () => {
     const claim = await oneClaim();
     await on.finish(claim, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
@@ -92,7 +92,7 @@ export function finishSuite(open: OpenStore): void {
     ]);
   });
 
-  it("refuses a result whose claim is no longer the delivery's", async () => {
+  it("refuses a result whose claim is no longer valid", async () => {
     const claim = await oneClaim();
     expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, { kind: "delivered" })).toBe(false);
     expect(await on.finish({ ...claim, deliveryId: 999 }, { kind: "delivered" })).toBe(false);
@@ -104,7 +104,7 @@ export function finishSuite(open: OpenStore): void {
     if (newer !== undefined) expect(await on.finish(newer, { kind: "delivered" })).toBe(true);
   });
 
-  it("applies a result once, also within one call and among calls at the same moment", async () => {
+  it("applies a result once, also within one call and among concurrent calls", async () => {
     const claim = await oneClaim();
     const result = resultOf(claim, { kind: "delivered" }, { statusCode: 200 });
     const answers = await Promise.all([
@@ -121,7 +121,7 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.queue.finish([], NOW)).toEqual([]);
   });
 
-  it("makes a returned one due again at once, without counting it", async () => {
+  it("makes a returned one due again at once, and does not count it", async () => {
     const claim = await oneClaim();
     await on.finish(claim, { kind: "returned" });
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
@@ -132,7 +132,7 @@ export function finishSuite(open: OpenStore): void {
     expect((await on.claim({ nowMs: NOW + 61_000 })).claims).toMatchObject([{ attempt: 2, failures: 0 }]);
   });
 
-  it("leaves no trace of one that was never begun", async () => {
+  it("stores nothing of one that was not started", async () => {
     const claim = await oneClaim();
     const before = await on.store.queue.list({ limit: 9 });
     expect(before[0]).toMatchObject({ status: "delivering", attempt: 1 });
@@ -151,7 +151,7 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
   });
 
-  it("ends one that is kept back without an attempt, and lets it begin anew when asked for", async () => {
+  it("ends a filtered one without an attempt, and lets a person send it", async () => {
     const claim = await oneClaim();
     expect(await on.finish(claim, { kind: "filtered" })).toBe(true);
     expect(await on.finish(claim, { kind: "filtered" })).toBe(false);
@@ -182,7 +182,7 @@ export function finishSuite(open: OpenStore): void {
     });
   });
 
-  it("tells nothing of the handler by one that is kept back", async () => {
+  it("does not change handler health by a filtered one", async () => {
     const failing = await oneClaim();
     await on.finish(failing, { kind: "retry", atMs: NOW + 999_000 }, { statusCode: 500 });
     const { subscriptionId } = failing.subscription;
@@ -192,7 +192,7 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.catalog.findSubscription(subscriptionId)).toEqual(before);
   });
 
-  it("deactivates the subscription when the handler is gone, and holds the rest", async () => {
+  it("deactivates the subscription when the handler is gone, and holds the others", async () => {
     const claim = await oneClaim();
     const other = await oneClaim();
     const action = await on.store.catalog.findAction("user.created");
@@ -224,7 +224,7 @@ export function finishSuite(open: OpenStore): void {
     expect((await on.claim({ nowMs: NOW + 999_999 })).claims).toHaveLength(2);
   });
 
-  it("leaves the subscription be when a handler is gone that it has left, and tries the new one", async () => {
+  it("keeps the subscription active when a former handler is gone, and tries the new one", async () => {
     const claim = await oneClaim();
     const handler = "https://moved.example/welcome";
     await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
@@ -257,7 +257,7 @@ export function finishSuite(open: OpenStore): void {
     });
   });
 
-  it("releases leases that ended, and only those", async () => {
+  it("releases expired leases, and no others", async () => {
     const claim = await oneClaim();
     expect(await on.store.queue.releaseExpired(NOW + 89_999)).toBe(0);
     expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(1);

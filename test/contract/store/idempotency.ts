@@ -4,7 +4,7 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.
 export function idempotencySuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  it("replays the first event for the same key, action and payload", async () => {
+  it("returns the first event for the same key, action and payload", async () => {
     const action = await on.action();
     await on.subscription(action);
     const [first] = await on.store.events.record([eventOf(action, '{"a":1}', "key 1")], NOW);
@@ -27,7 +27,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(1);
   });
 
-  it("judges the same key within one batch by its first use", async () => {
+  it("checks a key repeated within a batch by its first use", async () => {
     const action = await on.action();
     const outcomes = await on.store.events.record(
       [
@@ -44,7 +44,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(outcomes[2]).toMatchObject({ rowid });
   });
 
-  it("lets one of many at the same moment be recorded", async () => {
+  it("records one of many concurrent events", async () => {
     const action = await on.action();
     const outcomes = await Promise.all(
       Array.from({ length: 50 }, () => on.store.events.record([eventOf(action, "{}", "same")], NOW)),
@@ -54,7 +54,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(kinds.filter((kind) => kind === "replayed")).toHaveLength(49);
   });
 
-  it("replays although the schema has moved on since", async () => {
+  it("returns the first event although the schema has changed since", async () => {
     const action = await on.action();
     await on.store.events.record([eventOf(action, "{}", "k")], NOW);
     await on.store.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
@@ -62,7 +62,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(again).toMatchObject({ kind: "replayed", revision: 1 });
   });
 
-  it("counts a replay as kept in an atomic batch, and a conflict as its refusal", async () => {
+  it("accepts a repeated key in an atomic batch, and refuses a conflict", async () => {
     const action = await on.action();
     await on.store.events.record([eventOf(action, "{}", "k")], NOW);
     const kinds = async (payload: string): Promise<string[]> => {
@@ -73,7 +73,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await kinds("[]")).toEqual(["key_conflict", "withheld"]);
   });
 
-  it("finds the used keys of a large batch, wherever they are in it", async () => {
+  it("finds used keys anywhere in a large batch", async () => {
     const action = await on.action();
     const batch = (keys: readonly (number | undefined)[]) =>
       keys.map((key) => eventOf(action, "{}", key === undefined ? undefined : `bulk:${100 + key}`));
@@ -92,7 +92,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(await replayed(from(0, 1).toReversed())).toEqual(from(0, 1).toReversed());
   });
 
-  it("tells keys apart that differ in little", async () => {
+  it("distinguishes similar keys", async () => {
     const action = await on.action();
     const keys = ["k", "K", "k ", " k", "k'", 'k"', "k\\u0000", "k~"];
     const outcomes = await on.store.events.record(
@@ -102,7 +102,7 @@ export function idempotencySuite(open: OpenStore): void {
     expect(outcomes.map(({ kind }) => kind)).toEqual(keys.map(() => "recorded"));
   });
 
-  it("refuses a key it could not keep as it is, and does not cut it", async () => {
+  it("refuses a key that it could not store unchanged", async () => {
     const action = await on.action();
     await on.store.events.record([eventOf(action, "{}", "k")], NOW);
     for (const key of ["k\u0000x", "k\ud800"]) {

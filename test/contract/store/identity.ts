@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import type { OpenStore } from "./fixture.ts";
 
 export function identitySuite(open: OpenStore): void {
-  it("is the same at every opening, and no other store's", async () => {
+  it("is the same at every opening, and unique to the store", async () => {
     const folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
     const ids: string[] = [];
     for (const name of ["one", "one", "other"]) {

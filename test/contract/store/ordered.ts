@@ -67,7 +67,7 @@ export function orderedSuite(open: OpenStore): void {
     return events;
   }
 
-  it("says what keeps the one that a person asks for", async () => {
+  it("report what delays a delivery that a person retried", async () => {
     const { action } = await ordered({ on_exhausted: "block" }, 0);
     await on.publish(action, 2);
     const [second, first] = await on.store.queue.list({ limit: 10 });
@@ -90,7 +90,7 @@ export function orderedSuite(open: OpenStore): void {
     });
   });
 
-  it("gives the first ones in the order of publication, and nothing more while one of them is leased", async () => {
+  it("are claimed in the order of publication, and not while one of them is leased", async () => {
     const { action } = await ordered();
     const events = await on.publish(action, 5);
     const claims = await claimed(NOW + 60_000, 3);
@@ -102,7 +102,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events.slice(3));
   });
 
-  it("keeps the order whatever the clock did, and is due also in 1970", async () => {
+  it("keep the order whatever the clock did, and are due in 1970 too", async () => {
     const { action } = await ordered();
     const events: number[] = [];
     for (const nowMs of [NOW, NOW - HOUR_MS, NOW - DAY_MS, NOW + DAY_MS, NOW]) {
@@ -113,7 +113,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain(NOW - DAY_MS)).toEqual(events);
   });
 
-  it("waits as a whole for the retry of its first, which then goes first", async () => {
+  it("wait for the retry of their first delivery, which then goes first", async () => {
     const { action, id } = await ordered();
     const events = await on.publish(action, 3);
     const atMs = NOW + HOUR_MS;
@@ -129,7 +129,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await on.store.catalog.findSubscription(id)).toMatchObject({ slowed_until: null });
   });
 
-  it("waits as long as its schedule says, also for days", async () => {
+  it("wait as long as the schedule says, also for days", async () => {
     const { action } = await ordered({ retry_schedule: [7 * DAY_MS] });
     await on.publish(action, 2);
     await fail(await claimOne(), NOW + 7 * DAY_MS);
@@ -140,14 +140,14 @@ export function orderedSuite(open: OpenStore): void {
   it.each([
     ["returned", { kind: "returned" }],
     ["never begun", { kind: "unsent" }],
-  ] as const)("sends one that was %s at its place again", async (_, next) => {
+  ] as const)("keep the place of one that was %s", async (_, next) => {
     const { action } = await ordered();
     const events = await on.publish(action, 3);
     await on.finish(await claimOne(), next);
     expect(await drain()).toEqual(events);
   });
 
-  it("sends what was leased by one that died at its place again, and nothing before it", async () => {
+  it("keep the place of what a dead worker had leased", async () => {
     const { action } = await ordered();
     const events = await on.publish(action, 4);
     await on.finish(await claimOne(), { kind: "delivered" });
@@ -159,7 +159,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain(NOW + 90_000)).toEqual(events.slice(1));
   });
 
-  it("tries a delivery on that has used up its retries, and blocks what is behind it", async () => {
+  it("keep trying a delivery that used up its retries, and block those after it", async () => {
     const { action } = await ordered({ on_exhausted: "block" }, 0);
     const events = await on.publish(action, 2);
     // Also when whoever sends it has not heard yet that it is to block.
@@ -172,7 +172,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events);
   });
 
-  it("skips one that has used up its retries, and waits no longer for it", async () => {
+  it("with skip, continue after one that used up its retries", async () => {
     const { action, id } = await ordered({ on_exhausted: "skip" }, 1);
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + 60_000);
@@ -191,7 +191,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events.slice(1));
   });
 
-  it("lets go what it blocks for when it is changed to skip", async () => {
+  it("continue after what blocks them when they are changed to skip", async () => {
     const { action, id } = await ordered({}, 0);
     const events = await on.publish(action, 3);
     const first = await claimOne();
@@ -206,7 +206,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events.slice(1));
   });
 
-  it("lets go what has no retries left when it is given fewer and skips", async () => {
+  it("continue after one without retries left when they get fewer retries and skip", async () => {
     const { action, id } = await ordered({ on_exhausted: "skip" }, 5);
     const events = await on.publish(action, 3);
     const first = await claimOne();
@@ -222,7 +222,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events.slice(1));
   });
 
-  it("tries on what it blocks for, however few retries it is given", async () => {
+  it("keep trying what blocks them, however few retries they are given", async () => {
     const { action, id } = await ordered({}, 5);
     const [first] = await on.publish(action, 2);
     await fail(await claimOne(), NOW + HOUR_MS);
@@ -247,7 +247,7 @@ export function orderedSuite(open: OpenStore): void {
     if (waitsUntilMs !== undefined) expect(eventsOf(await claimed(waitsUntilMs))).toEqual([first]);
   });
 
-  it("blocks, with its wait, for one that had no retries left before it became ordered", async () => {
+  it("block for one that had no retries left before they became ordered", async () => {
     const action = await on.action();
     const { rowid: id } = await on.subscription(action, { maxRetries: 0 });
     const [first] = await on.publish(action, 2);
@@ -260,7 +260,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
   });
 
-  it("tells what it is blocked by: its first, from its last retry until that is taken, has more, or is skipped", async () => {
+  it("report what blocks them: the first delivery, from its last retry until it is accepted, gets more, or is skipped", async () => {
     const { action, id } = await ordered({}, 1);
     await on.publish(action, 2);
     const blockedBy = async () => (await on.store.catalog.findSubscription(id))?.blocked_by;
@@ -278,7 +278,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await blockedBy()).toBeNull();
   });
 
-  it("goes on at once behind one that a person skips, and behind no other", async () => {
+  it("continue at once after one that a person skips, and after no other", async () => {
     const { action, id } = await ordered({}, 0);
     const events = await on.publish(action, 3);
     const first = await claimOne();
@@ -308,7 +308,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await skip(99)).toBeUndefined();
   });
 
-  it("goes on waiting for its first when another is skipped", async () => {
+  it("keep waiting for the first when another is skipped", async () => {
     const { action, id } = await ordered({ on_exhausted: "skip" }, 0);
     await on.publish(action, 2);
     const first = await claimOne();
@@ -321,7 +321,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await claimed(NOW + HOUR_MS)).toHaveLength(1);
   });
 
-  it("waits no longer for one when it is ordered no more", async () => {
+  it("stop waiting when they are no longer ordered", async () => {
     const { action, id } = await ordered();
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + HOUR_MS);
@@ -332,7 +332,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(new Set(eventsOf(await claimed(NOW + 62_000, 9)))).toEqual(new Set(events));
   });
 
-  it("leaves one that has retries left waiting when it is changed to skip", async () => {
+  it("keep waiting for one with retries left when they are changed to skip", async () => {
     const { action, id } = await ordered({}, 1);
     const events = await on.publish(action, 2);
     await fail(await claimOne(), NOW + HOUR_MS);
@@ -345,7 +345,7 @@ export function orderedSuite(open: OpenStore): void {
     ["block", ["held", "held"]],
     ["skip", ["failed", "held"]],
   ] as const)(
-    "is deactivated when its handler is gone; one to %s goes on at its place",
+    "are deactivated when the handler is gone, and one to %s keeps its place",
     async (how, statuses) => {
       const { action, id, subscription } = await ordered({ on_exhausted: how });
       const events = await on.publish(action, 2);
@@ -362,7 +362,7 @@ export function orderedSuite(open: OpenStore): void {
     },
   );
 
-  it("goes on at the place when another handler is there by the time the one before is gone", async () => {
+  it("continue in place when another handler was set before the former one was gone", async () => {
     const { action, id, subscription } = await ordered({ on_exhausted: "skip" });
     const events = await on.publish(action, 2);
     const claim = await claimOne();
@@ -375,7 +375,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events);
   });
 
-  it("sends what a person asks for before all else, and at its place again when that fails", async () => {
+  it("send what a person retries first, and in its place again when that fails", async () => {
     const { action } = await ordered({ on_exhausted: "skip" }, 0);
     const events = await on.publish(action, 4);
     const first = await claimOne();
@@ -397,7 +397,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain(NOW + 64_000)).toEqual([events[0], events[1], events[3]]);
   });
 
-  it("ends the wait of its first when a person asks for that with success", async () => {
+  it("continue at once when a person retries the first one with success", async () => {
     const { action } = await ordered();
     const events = await on.publish(action, 2);
     const first = await claimOne();
@@ -406,7 +406,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events);
   });
 
-  it("puts replayed deliveries at their places, no more than may be due", async () => {
+  it("put replayed deliveries in their places, at most as many as may be due", async () => {
     const action = await on.action();
     const missed = await on.publish(action, 2);
     const subscription = await on.subscription(action);
@@ -426,7 +426,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual([...missed, ...live]);
   });
 
-  it("gives each of many its first, in turns", async () => {
+  it("are claimed in rotation, each by its first", async () => {
     const { action } = await ordered();
     const other = await on.action("other");
     await on.subscription(other, { subscription: "plain" });
@@ -436,7 +436,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(eventsOf(claims)).toEqual([events[0], plain[0], events[1]]);
   });
 
-  it("goes on where it was after a pause, and counts what is held", async () => {
+  it("continue after a pause, and count what is held", async () => {
     const { action, id } = await ordered();
     const events = await on.publish(action, 3);
     await fail(await claimOne(), NOW + HOUR_MS);
@@ -449,7 +449,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual(events);
   });
 
-  it("keeps the order over the actions it is bound to", async () => {
+  it("keep the order over several actions", async () => {
     const { action, id } = await ordered();
     const other = await on.action("other");
     const before = await on.publish(action, 2);
@@ -458,7 +458,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(await drain()).toEqual([...before, ...after]);
   });
 
-  it("puts what waits in order when it becomes ordered, and has it all due when it is not any more", async () => {
+  it("order what waits when they become ordered, and have it due when they no longer are", async () => {
     const action = await on.action();
     const { rowid: id } = await on.subscription(action);
     const events = await on.publish(action, 4);
@@ -479,7 +479,7 @@ export function orderedSuite(open: OpenStore): void {
     );
   });
 
-  it("does not become ordered with more waiting than can be put in order at once, and says so", async () => {
+  it("cannot become ordered with more waiting deliveries than can be ordered at once", async () => {
     const action = await on.action();
     const { rowid: id } = await on.subscription(action);
     const batch = Array.from({ length: 1_000 }, () => eventOf(action));

@@ -4,7 +4,7 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.
 export function recordSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  it("keeps payloads byte for byte", async () => {
+  it("stores payloads byte for byte", async () => {
     const action = await on.action();
     const every = Uint8Array.from({ length: 256 }, (_, byte) => byte);
     const payloads = [
@@ -25,7 +25,7 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
-  it("takes payloads of a megabyte, several at once", async () => {
+  it("stores payloads of a megabyte, several at once", async () => {
     const action = await on.action();
     await on.subscription(action);
     const payloads = [1, 2, 3].map((seed) =>
@@ -43,7 +43,7 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
-  it("answers an event with its action, revision and time", async () => {
+  it("returns an event with its action, revision and time", async () => {
     const action = await on.action("user.created", "crm");
     const [rowid = 0] = await on.publish(action);
     expect(await on.store.events.find(rowid)).toMatchObject({
@@ -59,7 +59,7 @@ export function recordSuite(open: OpenStore): void {
     }
   });
 
-  it("makes one delivery for each active subscription of the action", async () => {
+  it("creates one delivery for each active subscription of the action", async () => {
     const created = await on.action("user.created");
     const deleted = await on.action("user.deleted");
     await on.subscription(created, { subscription: "one" });
@@ -86,7 +86,7 @@ export function recordSuite(open: OpenStore): void {
     });
   });
 
-  it("refuses as stale what was validated against another revision, or for no action", async () => {
+  it("refuses as stale what was checked by another revision, or for an unknown action", async () => {
     const action = await on.action();
     await on.store.catalog.reviseAction({ action: action.action, schemata: {}, expectedVersion: 1 }, NOW);
     const outcomes = await on.store.events.record(
@@ -124,7 +124,7 @@ export function recordSuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(2);
   });
 
-  it("keeps an atomic batch apart from what is recorded at the same moment", async () => {
+  it("separates an atomic batch from concurrent writes", async () => {
     const action = await on.action();
     const stale = { ...eventOf(action), revision: 7 };
     const [, refused, taken] = await Promise.all([
@@ -138,7 +138,7 @@ export function recordSuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(2);
   });
 
-  it("records a batch that makes very many deliveries, in order, atomic or not", async () => {
+  it("defers the end of a batch that creates very many deliveries, unless it is atomic", async () => {
     const action = await on.action();
     const other = await on.action("user.deleted");
     const named = Array.from({ length: 900 }, (_, n) => on.subscription(action, { subscription: `s${n}` }));
@@ -154,16 +154,16 @@ export function recordSuite(open: OpenStore): void {
     expect(await on.rowids()).toHaveLength(20);
   });
 
-  it("keeps an empty payload that comes alone", async () => {
+  it("stores a single empty payload", async () => {
     const [outcome] = await on.store.events.record([eventOf(await on.action(), new Uint8Array(0))], NOW);
     expect((await on.store.events.find(recordedRowid(outcome)))?.payload).toEqual(new Uint8Array(0));
   });
 
-  it("answers an empty batch without doing anything", async () => {
+  it("does nothing for an empty batch", async () => {
     expect(await on.store.events.record([], NOW)).toEqual([]);
   });
 
-  it("gives rowids that only grow", async () => {
+  it("assigns rising rowids", async () => {
     const action = await on.action();
     const rowids = await on.publish(action, 5);
     expect(rowids).toEqual(rowids.toSorted((a, b) => a - b));

@@ -121,7 +121,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await count(subscription, "missed")).toBe(0);
   });
 
-  it("all: sends every event of the range once more that is not on its way", async () => {
+  it("all: sends every event of the range again that has no unfinished delivery", async () => {
     const action = await on.action();
     const early = await on.publish(action, 2);
     const subscription = await on.subscription(action);
@@ -141,7 +141,7 @@ export function replaySuite(open: OpenStore): void {
     expect(sent.toSorted((a, b) => a - b)).toEqual([...early, ok, failed, filtered, pending]);
   });
 
-  it("takes the events of a range of time, also where the clock was set back in it", async () => {
+  it("select events by time, also where the clock was set back", async () => {
     const action = await on.action();
     const first = await on.publish(action, 2, NOW);
     await on.publish(action, 2, NOW + HOUR);
@@ -153,7 +153,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await endAll(delivered)).toEqual([...first, ...again]);
   });
 
-  it("never takes an event that was published after its start", async () => {
+  it("never select an event that was published after the start", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
     await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
@@ -164,7 +164,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await toTheEnd(replay)).toBe(3);
   });
 
-  it("leaves room for live deliveries, and waits while there is none or its subscription is paused", async () => {
+  it("leave capacity for live deliveries, and wait without capacity or while the subscription is paused", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
     await on.publish(action, 20);
@@ -189,7 +189,7 @@ export function replaySuite(open: OpenStore): void {
     });
   });
 
-  it("counts as skipped what somebody else sent again before its turn came", async () => {
+  it("count as skipped what somebody else sent before", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
     await on.publish(action, 5);
@@ -208,7 +208,7 @@ export function replaySuite(open: OpenStore): void {
     });
   });
 
-  it("is the only one of its subscription, and can be followed by another", async () => {
+  it("run one at a time for each subscription", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action);
     const other = await on.subscription(action, { subscription: "other" });
@@ -234,7 +234,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await listed({ applications: ["nobody"] })).toEqual([]);
   });
 
-  it("ends when it is cancelled, and keeps what it made due", async () => {
+  it("end when cancelled, and leave what they made due", async () => {
     const action = await on.action();
     await on.publish(action, 5);
     const subscription = await on.subscription(action);
@@ -255,7 +255,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await on.store.replays.cancel(99, LATER)).toBeUndefined();
   });
 
-  it("ends with its subscription, and when that is bound to another action", async () => {
+  it("end with their subscription, and when it moves to another action", async () => {
     const [a] = [await on.action("a"), await on.action("b")];
     await on.publish(a, 2);
     const [gone, moved] = [await on.subscription(a), await on.subscription(a, { subscription: "moved" })];
@@ -276,7 +276,7 @@ export function replaySuite(open: OpenStore): void {
     ).toBeUndefined();
   });
 
-  it("keeps deliveries in the order of their times, wherever the clock is set", async () => {
+  it("keep deliveries in the order of their times, wherever the clock is set", async () => {
     const action = await on.action();
     const subscription = await on.subscription(action, { active: false });
     const missed = await on.publish(action, 4, NOW + HOUR);
@@ -300,7 +300,7 @@ export function replaySuite(open: OpenStore): void {
     expect(await on.rowids({ fromMs: NOW, toMs: NOW + HOUR, order: "asc" })).toEqual(live);
   });
 
-  it("sends just the events a model says were missed, each once, in steps of any size", async () => {
+  it("send exactly the events that a model says were missed, each once, in steps of any size", async () => {
     type Command = "publish a" | "publish b" | "pause" | "resume" | "to a" | "to b";
     const commands = array(
       constantFrom<Command>("publish a", "publish a", "publish b", "pause", "resume", "to a", "to b"),

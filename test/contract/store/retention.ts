@@ -39,7 +39,7 @@ export function retentionSuite(open: OpenStore): void {
     return event;
   }
 
-  it("finds events of a stretch of time, oldest rowid first, some at a time", async () => {
+  it("finds events of a time range, oldest rowid first, in pages", async () => {
     const ids = await on.publish(await on.action(), 7);
     expect(await expired()).toEqual(ids);
     expect(await expired({ beforeMs: NOW + 3 })).toEqual(ids.slice(0, 3));
@@ -52,7 +52,7 @@ export function retentionSuite(open: OpenStore): void {
     expect(second).toEqual({ events: ids.slice(3, 5), after: undefined });
   });
 
-  it("finds them where the clock was set back", async () => {
+  it("finds events where the clock was set back", async () => {
     const action = await on.action();
     const old = await on.publish(action, 2);
     const young = await on.publish(action, 2, NOW + 7_200_000);
@@ -109,7 +109,7 @@ export function retentionSuite(open: OpenStore): void {
     expect(await remove([first, 999])).toEqual({ events: 0, deliveries: 0, calls: 1 });
   });
 
-  it("frees an event's idempotency key with it", async () => {
+  it("removes an event's idempotency key with it", async () => {
     const action = await on.action();
     const record = async (payload: string): Promise<unknown> =>
       (await on.store.events.record([eventOf(action, payload, "once")], NOW))[0];
@@ -120,7 +120,7 @@ export function retentionSuite(open: OpenStore): void {
     expect(await record("{}")).toMatchObject({ kind: "key_conflict" });
   });
 
-  it("keeps an event that is sent again after it was found", async () => {
+  it("keeps an event that is sent again after it was selected", async () => {
     const action = await on.action();
     await on.subscription(action);
     const [first, second] = [await deliver(action), await deliver(action)];

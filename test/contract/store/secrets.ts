@@ -23,7 +23,7 @@ export function secretSuite(open: OpenStore): void {
     };
   }
 
-  it("gives claims the secret, and after a rotation both while the overlap lasts", async () => {
+  it("are part of claims, and after a rotation both are while the overlap lasts", async () => {
     const { rowid } = await on.subscription(await on.action());
     expect(await claimed()).toEqual({ secret: "secret of welcome" });
     const rotated = await on.store.catalog.rotateSecret(
@@ -41,7 +41,7 @@ export function secretSuite(open: OpenStore): void {
     expect(await claimed()).toEqual({ secret: "second", previous });
   });
 
-  it("has one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
+  it("have one overlap at a time: another is a conflict until it ends, and none ends it", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotate = (secret: string, overlapMs: number, nowMs: number): Promise<unknown> =>
       on.store.catalog.rotateSecret(rowid, { secret, overlapMs }, nowMs);
@@ -59,7 +59,7 @@ export function secretSuite(open: OpenStore): void {
     expect(await claimed()).toEqual({ secret: "sixth", previous });
   });
 
-  it("rotates nothing that is not there", async () => {
+  it("are not rotated for a missing subscription", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotation = { secret: "second", overlapMs: 0 };
     expect(await on.store.catalog.rotateSecret(rowid + 1, rotation, NOW)).toBeUndefined();
@@ -67,7 +67,7 @@ export function secretSuite(open: OpenStore): void {
     expect(await on.store.catalog.rotateSecret(rowid, rotation, NOW)).toBeUndefined();
   });
 
-  it("gives claims another bearer value, or none", async () => {
+  it("change in claims when the bearer value does", async () => {
     const { rowid } = await on.subscription(await on.action());
     const set = async (bearer: NonNullable<SubscriptionPatch["bearer"]>): Promise<unknown> => {
       const after = await on.store.catalog.updateSubscription(rowid, { bearer }, NOW);

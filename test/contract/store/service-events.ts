@@ -51,7 +51,7 @@ export function serviceEventSuite(open: OpenStore): void {
     return claims;
   }
 
-  it("has their actions from the beginning", async () => {
+  it("have their actions from the start", async () => {
     const own = await on.store.catalog.listActions({ application: "evreg" });
     expect(own.map(({ action: name }) => name)).toEqual(SERVICE_EVENT_NAMES.toSorted());
     for (const { action: name, revision, schemata } of own) {
@@ -63,7 +63,7 @@ export function serviceEventSuite(open: OpenStore): void {
     }
   });
 
-  it("records one that failed as its subscription does not block for it any more", async () => {
+  it("record a delivery that failed as its subscription stops blocking for it", async () => {
     await operator("evreg.delivery.failed");
     const subscription = await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
@@ -76,7 +76,7 @@ export function serviceEventSuite(open: OpenStore): void {
     ]);
   });
 
-  it("records a delivery that failed for good, with a delivery to each who wants it, due at once", async () => {
+  it("record a delivery that failed for good, with a delivery to each subscriber, due at once", async () => {
     const two = [await operator("evreg.delivery.failed"), await operator("evreg.replay.finished")];
     await operator("evreg.subscription.deactivated", false);
     const subscription = await on.subscription(action);
@@ -103,7 +103,7 @@ export function serviceEventSuite(open: OpenStore): void {
     ).toEqual([["evreg.delivery.failed", two[0]?.rowid]]);
   });
 
-  it("tells nothing of a delivery that goes on, that was delivered, handed back or had moved on", async () => {
+  it("record nothing for a delivery that is retried, was delivered, returned or no longer valid", async () => {
     await operator("evreg.delivery.failed");
     await on.subscription(action);
     await on.publish(action, 4);
@@ -124,7 +124,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await told("evreg.delivery.failed")).toEqual([]);
   });
 
-  it("records nothing while nobody has an active subscription to it", async () => {
+  it("record nothing while nobody has an active subscription", async () => {
     await operator("evreg.delivery.failed", false);
     const gone = await operator("evreg.subscription.deactivated");
     await on.store.catalog.deleteSubscription(gone.rowid, NOW);
@@ -134,7 +134,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await on.rowids()).toEqual(events.toReversed());
   });
 
-  it("records when a subscription begins to block, for what, and no second time while it does", async () => {
+  it("record once that a subscription is blocked, and by what", async () => {
     await operator("evreg.subscription.blocked");
     const settings = { ordered: true } as const;
     const subscription = await on.subscription(action, { maxRetries: 1, settings });
@@ -168,7 +168,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await told("evreg.subscription.blocked")).toMatchObject([{ attempts: 2 }, { attempts: 3 }]);
   });
 
-  it("records one that a person skips", async () => {
+  it("record a delivery that a person skips", async () => {
     await operator("evreg.delivery.failed");
     await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
@@ -179,7 +179,7 @@ export function serviceEventSuite(open: OpenStore): void {
     ]);
   });
 
-  it("tells of many to many, each once and in order, and stores what tells of nothing beside it", async () => {
+  it("record at most a batch's worth in one call, and leave the other deliveries unchanged", async () => {
     await operators("evreg.delivery.failed", 999);
     await on.subscription(action);
     await on.publish(action, 10);
@@ -200,7 +200,7 @@ export function serviceEventSuite(open: OpenStore): void {
     );
   });
 
-  it("deactivates so many at once as it may tell of, and the others at their next failure", async () => {
+  it("limit how many subscriptions one call deactivates", async () => {
     await operators("evreg.subscription.deactivated", 1_999);
     const names = ["a", "b", "c"];
     await Promise.all(names.map((subscription) => on.subscription(action, { subscription })));
@@ -220,7 +220,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await told("evreg.subscription.deactivated")).toHaveLength(3);
   });
 
-  it("records a burst together: each failure once, in order", async () => {
+  it("record a burst together: each failure once, in order", async () => {
     await operator("evreg.delivery.failed");
     await on.subscription(action);
     const events = await on.publish(action, 80);
@@ -229,7 +229,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(payloads.map(({ event_id }) => event_id)).toEqual(events);
   });
 
-  it("records that a subscription was deactivated, and why", async () => {
+  it("record that a subscription was deactivated, and why", async () => {
     await operator("evreg.subscription.deactivated");
     const subscription = await on.subscription(action);
     await on.publish(action, 2);
@@ -256,7 +256,7 @@ export function serviceEventSuite(open: OpenStore): void {
     expect(await told("evreg.subscription.deactivated")).toHaveLength(1);
   });
 
-  it("records how a replay ended: done, cancelled, failed, or with its subscription", async () => {
+  it("record how a replay ended: done, cancelled, failed, or with its subscription", async () => {
     await operator("evreg.replay.finished");
     const other = await on.action("user.deleted");
     await on.publish(action, 3);
@@ -295,7 +295,7 @@ export function serviceEventSuite(open: OpenStore): void {
     });
   });
 
-  it("ends there: what happens to its own events makes no more of them", async () => {
+  it("do not lead to further ones", async () => {
     for (const name of SERVICE_EVENT_NAMES) await operator(name);
     const failing = await on.subscription(action);
     await on.publish(action);

@@ -7,7 +7,7 @@ export function subscriptionSuite(open: OpenStore): void {
   const statuses = async (): Promise<string[]> =>
     (await on.store.queue.list({ limit: 50 })).map(({ status }) => status).toReversed();
 
-  it("answers what was created, without its secret", async () => {
+  it("returns what was created, without its secret", async () => {
     const action = await on.action();
     const created = await on.subscription(action, { subscription: "welcome", maxRetries: 0 });
     expect(created).toEqual({
@@ -31,7 +31,7 @@ export function subscriptionSuite(open: OpenStore): void {
     expect(await on.store.catalog.findSubscription(created.rowid + 1)).toBeUndefined();
   });
 
-  it("refuses an action that is not there and a name that is taken", async () => {
+  it("refuses a missing action and a name that is taken", async () => {
     const action = await on.action();
     await on.subscription(action);
     await expect(on.subscription(action)).rejects.toMatchObject({ code: "conflict" });
@@ -63,7 +63,7 @@ export function subscriptionSuite(open: OpenStore): void {
     expect(await ids({ application: "x", after: two.rowid })).toEqual([]);
   });
 
-  it("changes the members given and no others", async () => {
+  it("changes the given members and no others", async () => {
     const action = await on.action();
     const created = await on.subscription(action);
     const id = created.rowid;
@@ -103,7 +103,7 @@ export function subscriptionSuite(open: OpenStore): void {
     );
   });
 
-  it("holds unfinished deliveries while paused, queues none, and resumes as they were", async () => {
+  it("holds unfinished deliveries while paused, creates none, and resumes as they were", async () => {
     const action = await on.action();
     const mine = await on.subscription(action);
     await on.publish(action, 3);

@@ -30,7 +30,7 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.store.tokens.find("ab".repeat(32))).toBeUndefined();
   });
 
-  it("leaves one that manages the others, however many revoke each other at once", async () => {
+  it("keeps one admin token, however many revoke each other at once", async () => {
     const admin = { name: "a", scopes: ["read", "admin"] };
     const tokens = await Promise.all(
       ["1", "2", "3"].map((hash) => on.store.tokens.create({ ...admin, hash }, NOW)),
@@ -46,14 +46,14 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.store.tokens.revoke(last!.rowid)).toEqual(last);
   });
 
-  it("never gives a revoked token's rowid again", async () => {
+  it("never reuses a revoked token's rowid", async () => {
     const first = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
     await on.store.tokens.revoke(first.rowid);
     const second = await on.store.tokens.create({ name: "b", scopes: [], hash: "2" }, NOW);
     expect(second.rowid).toBeGreaterThan(first.rowid);
   });
 
-  it("notes last uses, and only later ones", async () => {
+  it("stores the time of the last use, and never an older one", async () => {
     const { rowid } = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
     await on.store.tokens.recordUses([
       { rowid, atMs: NOW + 5 },

@@ -46,7 +46,7 @@ function everLeft(name: string): ReadonlySet<string | undefined> {
   return new Set(Array.from({ length: 200 }, () => left("some", random)[name]));
 }
 
-test("a new file is there once it and its folder are synced", () => {
+test("a new file exists once it and its folder are synced", () => {
   did("created", { path: "new" });
   wrote("text");
   expect(left("nothing")).toEqual({ old: "old" });
@@ -70,7 +70,7 @@ test("a rename is lost or done as a whole until the folder is synced", () => {
   expect(left("nothing")).toEqual({ old: "new" });
 });
 
-test("of what is not synced, sectors are there, are not, or are torn, and a file may have any of its lengths", () => {
+test("sectors that are not synced may be there, missing or torn, and a file may have any of its lengths", () => {
   did("created", { path: "new" });
   did("synced", { inode: root });
   wrote("a".repeat(1_024));
@@ -88,7 +88,7 @@ test("of what is not synced, sectors are there, are not, or are torn, and a file
   expect(everLeft("new")).toEqual(new Set([`${"b".repeat(1_024)}c`]));
 });
 
-test("what a failed fsync was to store no later one stores, unless its page is written to again", () => {
+test("data of a failed fsync is stored by no later one, unless its page is written again", () => {
   did("created", { path: "new" });
   did("synced", { inode: root });
   wrote("first");
