@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { connect, RawJson, type Client } from "../../src/sdk/client.ts";
-import { cleanEnv, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { cleanEnv, temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import {
   expectToRefuseAllButGenuine,
@@ -23,17 +24,17 @@ const execute = promisify(execFile);
 const folder = temporaryFolder();
 const data = join(folder.path, "data");
 const running: ReceiverProcess[] = [];
-let server: RunningProgram;
+let server: TestServer;
 let evreg: Client;
 
 beforeAll(async () => {
   mkdirSync(data, { mode: 0o700 });
-  server = await startProgram(data, ["--dev"]);
+  server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
 });
 afterAll(async () => {
   await evreg?.close();
-  await server?.end("SIGTERM");
+  await server?.stop();
   await Promise.all(running.map((receiver) => receiver.stop()));
   folder.remove();
 });

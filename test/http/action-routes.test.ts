@@ -28,7 +28,7 @@ async function ask(method: string, path: string, body?: unknown) {
   return { status, headers, body: (await response.json()) as Record<string, any> };
 }
 
-test("revisions are 200, an absent one 404, and one that can be none 400", async () => {
+test("revisions are 200, a missing one is 404, and an invalid number is 400", async () => {
   await ask("PUT", "/v1/actions/a.b?compatibility=none", { schemata: STRICT });
   const { status, body } = await ask("GET", "/v1/actions/a.b/revisions?limit=1");
   expect(status).toBe(200);
@@ -47,7 +47,7 @@ test("revisions are 200, an absent one 404, and one that can be none 400", async
   }
 });
 
-test("a check is 200 whatever it finds, and 405 where it would be read", async () => {
+test("a check is 200 whatever it finds, and reading it is 405", async () => {
   const got = await ask("POST", "/v1/actions/a.new/check", { schemata: STRICT, replay: 1 });
   expect(got.status).toBe(200);
   expect(got.body["data"]).toMatchObject({
@@ -60,7 +60,7 @@ test("a check is 200 whatever it finds, and 405 where it would be read", async (
   expect((await ask("POST", "/v1/actions/a.new/check", { schema: {} })).status).toBe(422);
 });
 
-test("publishing to a deprecated action has the headers of RFC 9745, which lead to the successor", async () => {
+test("publishing to a deprecated action returns the headers of RFC 9745, which name the successor", async () => {
   const event = { action: "a.old", payload: {} };
   expect((await ask("POST", "/v1/events", event)).headers.get("deprecation")).toBeNull();
   const since = Math.floor(harness.local.clock.now() / 1_000);
@@ -81,7 +81,7 @@ test("publishing to a deprecated action has the headers of RFC 9745, which lead 
   }
 });
 
-test("a batch to several deprecated actions tells since when the first is, and lists them in its meta", async () => {
+test("a batch for several deprecated actions has the first date in its header, and lists them in its meta", async () => {
   await harness.local.clock.advance(60_000);
   const since = Math.floor(harness.local.clock.now() / 1_000);
   await ask("PUT", "/v1/actions/a.old", { deprecated: false });
@@ -115,7 +115,7 @@ test("publishing to a retired action is 410, counted as gone", async () => {
   expect(counts.refused).toMatchObject({ gone: 2, internal: 0, withheld: 0 });
 });
 
-test("a schema may come in with as many spaces as it has other bytes, and a body over 1 MiB is refused", async () => {
+test("a schema may contain as much white space as other bytes, and a body over 1 MiB is refused", async () => {
   const schemata = { description: "x".repeat(256 * 1024 - 18) };
   const send = (spaces: number) =>
     fetch(`${harness.url}/v1/actions`, {

@@ -28,10 +28,10 @@ function read(
   return memory.answer(asking(token), 50, async () => ({ status: 200, body: "x".repeat(await reading()) }));
 }
 
-describe("the bounds", () => {
+describe("memory for answers", () => {
   const clock = new ManualClock();
 
-  test("reads that might not fit beside each other come one after the other", async () => {
+  test("large reads that do not fit together are made one after the other", async () => {
     const memory = new AnswerMemory(clock, LIMITS);
     const gates = [0, 1, 2].map(() => Promise.withResolvers<number>());
     const begun: number[] = [];
@@ -56,14 +56,14 @@ describe("the bounds", () => {
     await Promise.all([read(memory, 1), read(memory, 1)]);
   });
 
-  test("small answers are not held, whatever else is", async () => {
+  test("small answers never wait", async () => {
     const memory = new AnswerMemory(clock, LIMITS);
     const large = await read(memory, 1_000);
     expect(large.release).toBeTypeOf("function");
     expect(await read(memory, 10)).toEqual({ status: 200, body: "x".repeat(10) });
   });
 
-  test("a large one waits for those before it and is then made anew; unavailable when they stay", async () => {
+  test("a large answer waits and is then made anew, or is refused as unavailable", async () => {
     const memory = new AnswerMemory(clock, LIMITS);
     const first = await read(memory, 40);
     let size = 30;
@@ -83,7 +83,7 @@ describe("the bounds", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("one token's answers leave the other half to the others", async () => {
+  test("one token's answers leave half of the memory to others", async () => {
     const memory = new AnswerMemory(clock, LIMITS);
     await read(memory, 50);
     const refused = expect(read(memory, 20)).rejects.toMatchObject({ code: "unavailable" });
@@ -117,7 +117,7 @@ describe("over HTTP", () => {
     return raw;
   }
 
-  test("a large listing is whole, in pieces or through HEAD", async () => {
+  test("a large list arrives whole, in pieces or through HEAD", async () => {
     const get = await filled({});
     const raw = await connection();
     raw.send(get("/v1/events?limit=40") + get("/v1/events?limit=40").replace("GET", "HEAD") + get("/health"));
@@ -135,7 +135,7 @@ describe("over HTTP", () => {
     expect(await inProcess?.text()).toBe(listed.body);
   });
 
-  test("one that is not taken keeps further large ones out, not small ones, until its caller is gone", async () => {
+  test("an answer that is not read delays further large ones only, until its caller is gone", async () => {
     const { promise: never } = Promise.withResolvers<never>();
     const get = await filled({
       answers: { heldBytes: 1_000_000, smallBytes: 256 * 1024, waitMs: 0 },
@@ -165,7 +165,7 @@ describe("over HTTP", () => {
     await expect.poll(() => statusOf(large)).toBe(200);
   });
 
-  test("a batch whose long refusals find no room is answered all the same, with short ones", async () => {
+  test("a batch whose long refusals do not fit is answered with short ones", async () => {
     const { promise: never } = Promise.withResolvers<never>();
     harness = await startHarness({
       answers: { heldBytes: 6_000, smallBytes: 1_024 },

@@ -37,7 +37,7 @@ const EVENT = '{"action":"a.b","payload":{}}';
 const BATCH = `{"events":[${EVENT}]}`;
 
 describe("with tokens", () => {
-  test("none is 401 with WWW-Authenticate, on every route under /v1", async () => {
+  test("no token is 401 with WWW-Authenticate, on every route under /v1", async () => {
     const harness = await started({});
     for (const line of [
       "GET /v1/actions",
@@ -57,7 +57,7 @@ describe("with tokens", () => {
     expect((await ask(harness, "GET /openapi.json")).status).toBe(200);
   });
 
-  test("a bad one is 401, also where none is needed for publishing; the scheme is not case-sensitive", async () => {
+  test("an invalid token is 401, also where none is needed to publish; the scheme is not case-sensitive", async () => {
     const harness = await started({ auth: { anonymousPublish: true } });
     const token = await harness.token("publish", "read");
     for (const header of [
@@ -75,7 +75,7 @@ describe("with tokens", () => {
     expect((await ask(harness, "GET /v1/events", { authorization: `bearer ${token}` })).status).toBe(200);
   });
 
-  test("the token file is named where there is one, and else how to come to a token", async () => {
+  test("a 401 names the token file where there is one, and else how to get a token", async () => {
     for (const hasTokenFile of [true, false]) {
       const harness = await started({ hasTokenFile });
       const { body } = await ask(harness, "GET /v1/actions");
@@ -86,14 +86,14 @@ describe("with tokens", () => {
     }
   });
 
-  test("a token is not taken from the address", async () => {
+  test("a token in the address is ignored", async () => {
     const harness = await started({});
     const token = await harness.token("admin");
     expect((await ask(harness, `GET /v1/actions?access_token=${token}`)).status).toBe(401);
     expect(JSON.stringify(harness.log)).not.toContain(token);
   });
 
-  test("a scope too small is 403", async () => {
+  test("a missing scope is 403", async () => {
     const harness = await started({});
     const authorization = `Bearer ${await harness.token("read")}`;
     expect((await ask(harness, "GET /v1/actions", { authorization })).status).toBe(200);
@@ -130,7 +130,7 @@ describe.each([
     expect((await ask(harness, "POST /v1/events", {}, EVENT)).status).toBe(201);
   });
 
-  test("answers no other host, on no route", async () => {
+  test("refuses requests for another host, on every route", async () => {
     const harness = await started(options);
     for (const host of [
       "evil.example",
@@ -145,7 +145,7 @@ describe.each([
     }
   });
 
-  test("a web page of another origin cannot act", async () => {
+  test("lets no web page of another origin act", async () => {
     const harness = await started(options);
     const own = `http://127.0.0.1:${harness.port}`;
     for (const origin of [
@@ -160,7 +160,7 @@ describe.each([
     expect((await ask(harness, "POST /v1/events", { "content-type": "text/plain" }, EVENT)).status).toBe(415);
   });
 
-  test("a web page of another site cannot load anything but what is open to all", async () => {
+  test("lets no web page of another site load anything but what is open to all", async () => {
     const harness = await started(options);
     for (const site of ["cross-site", "same-site"]) {
       const headers = { "sec-fetch-site": site, "sec-fetch-mode": "no-cors" };
@@ -175,7 +175,7 @@ describe.each([
     }
   });
 
-  test("a token that is not this server's is refused all the same", async () => {
+  test("refuses a token of another server all the same", async () => {
     const harness = await started(options);
     const answer = await ask(harness, "GET /v1/actions", { authorization: "Bearer evreg_other" });
     expect(answer.status).toBe(401);

@@ -38,7 +38,7 @@ const get = async (method = "GET", from = harness): Promise<Response> =>
     headers: { authorization: `Bearer ${await from.token("admin")}` },
   });
 
-test("a backup says what it is, and leaves a line in the log", async () => {
+test("a backup describes itself in headers, and is logged", async () => {
   const response = await get();
   const bytes = await response.arrayBuffer();
   expect(response.status).toBe(200);
@@ -54,7 +54,7 @@ test("a backup says what it is, and leaves a line in the log", async () => {
   );
 });
 
-test("its connection is kept while it is made, where an idle one is cut", async () => {
+test("the connection of a backup is kept while it is made, where an idle one is closed", async () => {
   const made = Promise.withResolvers<void>();
   slow = made.promise;
   const asked = get();
@@ -69,13 +69,13 @@ test("its connection is kept while it is made, where an idle one is cut", async 
   await response.arrayBuffer();
 });
 
-test("HEAD is refused, and copies nothing", async () => {
+test("HEAD for a backup is refused, and copies nothing", async () => {
   const response = await get("HEAD");
   expect(response.status).toBe(405);
   expect(response.headers.get("allow")).toBe("GET, OPTIONS");
 });
 
-test("one can follow the other at once", async () => {
+test("one backup can follow the other at once", async () => {
   for (let round = 0; round < 5; round += 1) {
     const response = await get();
     expect(response.status).toBe(200);
@@ -83,7 +83,7 @@ test("one can follow the other at once", async () => {
   }
 });
 
-test("a caller who stops reading is cut after a minute, and the next one served", async () => {
+test("a caller who stops reading a backup is cut after a minute, and the next one is served", async () => {
   const clock = new ManualClock();
   const other = await startHarness({ clock });
   const { store } = other.local;
@@ -121,7 +121,7 @@ test("a caller who stops reading is cut after a minute, and the next one served"
   await other.close();
 });
 
-test("a caller who leaves while it is made is no failure of the server's", async () => {
+test("a caller who leaves during a backup is no error of the server", async () => {
   const made = Promise.withResolvers<void>();
   slow = made.promise;
   begun = Promise.withResolvers();
@@ -143,7 +143,7 @@ test("a caller who leaves while it is made is no failure of the server's", async
 });
 
 // The last one, as nothing is copied after it.
-test("one that is made when the server is to stop comes to nothing, and says so", async () => {
+test("a backup that is interrupted by a stop fails, and the log says so", async () => {
   const made = Promise.withResolvers<void>();
   slow = made.promise;
   begun = Promise.withResolvers();

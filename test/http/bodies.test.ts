@@ -83,7 +83,7 @@ async function refused(raw: RawConnection): Promise<void> {
 }
 
 describe("large bodies", () => {
-  test("of one token leave half of the room to others, and small ones always have some", async () => {
+  test("of one token leave half of the memory to others, and small ones always have some", async () => {
     const held = await publish(0, 150_000, 1);
     await turn();
     const waits = await publish(0, 100_000);
@@ -97,7 +97,7 @@ describe("large bodies", () => {
 
   // Elsewhere than on Linux this machine has one loopback address only.
   test.skipIf(process.platform !== "linux")(
-    "of one address leave room to others, whatever tokens it has, and of each token as well",
+    "of one address leave memory to others, whatever tokens they have, and so do those of each token",
     async () => {
       const held = await publish(0, 150_000, 1, "127.0.0.2");
       await turn();
@@ -110,22 +110,19 @@ describe("large bodies", () => {
     },
   );
 
-  test.skipIf(process.platform !== "linux")(
-    "without a token have the room of their address, and not one of theirs together",
-    async () => {
-      const held = await publish(ANONYMOUS, 150_000, 1, "127.0.0.2");
-      await turn();
-      const waits = await publish(ANONYMOUS, 100_000, 0, "127.0.0.2");
-      await isAnswered(await publish(ANONYMOUS, 150_000, 0, "127.0.0.3"));
-      await isAnswered(await publish(ANONYMOUS, 150_000, 0));
-      await isAnswered(await publish(0, 200_000));
-      expect(waits.pending).toBe("");
-      held.destroy();
-      await isAnswered(waits);
-    },
-  );
+  test.skipIf(process.platform !== "linux")("without a token use the memory of their address", async () => {
+    const held = await publish(ANONYMOUS, 150_000, 1, "127.0.0.2");
+    await turn();
+    const waits = await publish(ANONYMOUS, 100_000, 0, "127.0.0.2");
+    await isAnswered(await publish(ANONYMOUS, 150_000, 0, "127.0.0.3"));
+    await isAnswered(await publish(ANONYMOUS, 150_000, 0));
+    await isAnswered(await publish(0, 200_000));
+    expect(waits.pending).toBe("");
+    held.destroy();
+    await isAnswered(waits);
+  });
 
-  test("without a token and from this machine leave half of the room to others", async () => {
+  test("without a token and from this machine leave half of the memory to others", async () => {
     const held = await publish(ANONYMOUS, 200_000, 1);
     await turn();
     const waits = await publish(ANONYMOUS, 100_000);
@@ -135,7 +132,7 @@ describe("large bodies", () => {
     await isAnswered(waits);
   });
 
-  test("that hold all room leave the reserve to small ones", async () => {
+  test("leave the reserve to small ones", async () => {
     const held = [await publish(0, 200_000, 1), await publish(1, 200_000, 1)];
     await turn();
     const waits = await publish(2, 18_001);
@@ -146,7 +143,7 @@ describe("large bodies", () => {
     await isAnswered(waits);
   });
 
-  test("that do not move are refused once others wait for their room", async () => {
+  test("are refused when they stall and others wait", async () => {
     const held = await publish(0, 200_000, 1);
     await turn();
     const waits = await publish(0, 100_000);
@@ -159,7 +156,7 @@ describe("large bodies", () => {
     await held.closed();
   });
 
-  test("may be as slow as they like while nobody waits, and one as large as the whole gets through", async () => {
+  test("may be slow while nobody waits, and one as large as all the memory is accepted", async () => {
     const alone = await publish(0, 1_000_000, 1);
     await turn();
     await clock.advance(30_000);
@@ -167,7 +164,7 @@ describe("large bodies", () => {
     await isAnswered(alone);
   });
 
-  test("that find no room in time are refused", async () => {
+  test("are refused when they wait too long", async () => {
     const held = await publish(0, 1_000_000, 800_000);
     await turn();
     const waits = await publish(0, 100_000);
@@ -183,7 +180,7 @@ describe("large bodies", () => {
     await isAnswered(held);
   });
 
-  test("in chunks of a byte are taken as well, and take the room of the largest until they end", async () => {
+  test("are accepted in chunks of a byte, and count as the largest until they end", async () => {
     const raw = await RawConnection.open(harness.port);
     open.push(raw);
     raw.send(head(0, "transfer-encoding: chunked"));
@@ -197,7 +194,7 @@ describe("large bodies", () => {
     await isAnswered(waits);
   });
 
-  test("whose callers leave while they wait, or are read, take nothing", async () => {
+  test("take no memory once their callers left", async () => {
     const held = await publish(0, 200_000, 1);
     await turn();
     const waits = await publish(0, 200_000);
@@ -208,7 +205,7 @@ describe("large bodies", () => {
   });
 });
 
-test("the room is taken until the answer is out; a caller that does not take it is cut once others wait", async () => {
+test("a body's memory is held until the answer is read; a caller that does not read it is cut once others wait", async () => {
   const raw = await RawConnection.open(harness.port);
   open.push(raw);
   const body = batch(200_000);

@@ -40,7 +40,7 @@ describe.each(BATCHES)("an answer of events: %s", (_, events) => {
     }
   });
 
-  test("has a place for what was refused", () => {
+  test("has a place for refused items", () => {
     const data = [null, ...events, null];
     const meta = { accepted: events.length, rejected: 2, replayed: 0 };
     expect(JSON.parse(textOf(batchReply({ data, errors: [], meta })))).toMatchObject({
@@ -49,7 +49,7 @@ describe.each(BATCHES)("an answer of events: %s", (_, events) => {
   });
 });
 
-test("a batch as large as most goes out in one piece", () => {
+test("an ordinary batch is sent in one piece", () => {
   for (const [count, bytes] of [
     [500, 200],
     [1_000, 200],

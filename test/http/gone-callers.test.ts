@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-test("schemas are not looked at any more for callers who have gone, and nothing is changed for them", async () => {
+test("schemas are no longer checked for callers who left, and nothing is changed for them", async () => {
   const { owner } = harness;
   await owner.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
   const record = { application: "shop", action: "a.b", handler: "https://example.com/hook" };

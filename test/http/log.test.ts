@@ -25,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 
-test("a crashed handler is 500, scrubbed, and logged once with its cause", async () => {
+test("a crash in a route is 500, scrubbed, and logged once with its cause", async () => {
   const token = await harness.token("read");
   const before = harness.log.length;
   const response = await fetch(`${harness.url}/v1/actions`, {
@@ -42,7 +42,7 @@ test("a crashed handler is 500, scrubbed, and logged once with its cause", async
   expect(lines.filter(({ message }) => message === "request")).toHaveLength(1);
 });
 
-test("each request is one line: what, how it ended, how long, how much; no query, no token", async () => {
+test("each request is one line: method, path, status, time and size, without query or token", async () => {
   const token = await harness.token("read");
   const before = harness.log.length;
   const response = await fetch(`${harness.url}/v1/events?limit=1`, {
@@ -68,7 +68,7 @@ test("each request is one line: what, how it ended, how long, how much; no query
   expect(JSON.stringify(lines)).not.toContain(token);
 });
 
-test("reads and publishes that go well are for debugging; refusals and changes are told", async () => {
+test("reads and publishes that succeed are logged at debug; refusals and changes at info", async () => {
   const token = await harness.token("admin");
   const action = { action: "log.tested", application: "x", schemata: { type: "object" } };
   const steps = [
@@ -95,7 +95,7 @@ test("reads and publishes that go well are for debugging; refusals and changes a
 });
 
 test.each(["", "a b", "a\tb", "x".repeat(129), 'a"b', "ü"])(
-  "a request id of %j is not taken over",
+  "a request id of %j is replaced",
   async (given) => {
     const response = await fetch(`${harness.url}/health`, { headers: { "x-request-id": given } });
     expect(response.headers.get("x-request-id")).toMatch(/^[0-9a-f-]{36}$/);

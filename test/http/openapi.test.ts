@@ -87,13 +87,13 @@ describe("the document", () => {
     for (const route of specified) expect(documented, route).toContain(route);
   });
 
-  test("all its references lead somewhere", () => {
+  test("all its references resolve", () => {
     const all = references(document);
     expect(all.length).toBeGreaterThan(50);
     for (const reference of all) expect(resolve(reference), reference).toBeDefined();
   });
 
-  test("each operation is named once, summed up, and secured as its route is", () => {
+  test("each operation has a unique id, a summary, and the security of its route", () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(new Set(names).size).toBe(names.length);
     for (const { path, operation } of operations()) {
@@ -125,7 +125,7 @@ describe("the document", () => {
     }
   });
 
-  test("numbers and texts that are sent have a largest size, and no text holds a NUL", () => {
+  test("numbers and texts in requests have a maximum, and no text contains a NUL", () => {
     const bodies = Object.entries(document.components.schemas).filter(([name]) => REQUESTS.has(name));
     expect(bodies).toHaveLength(REQUESTS.size);
     const sent = [
@@ -153,7 +153,7 @@ describe("the document", () => {
     }
   });
 
-  test("says whether this server asks for a token", () => {
+  test("says whether this server needs a token", () => {
     const open = openApiDocument(VERSION, { token: false, publish: false }) as unknown as Document;
     const anonymous = openApiDocument(VERSION, { token: true, publish: false }) as unknown as Document;
     const token = [{ token: [] }];
@@ -163,7 +163,7 @@ describe("the document", () => {
     expect(anonymous.paths["/v1/tokens"]?.["get"]?.security).toEqual(token);
   });
 
-  test("its schemas are schemas, and failures all have the one shape", () => {
+  test("has valid schemas, and all errors have one shape", () => {
     const ajv = new Ajv2020({ strict: false });
     addFormats.default(ajv);
     for (const schema of Object.values(document.components.schemas))
@@ -177,7 +177,7 @@ describe("the document", () => {
   });
 });
 
-describe("what is answered", () => {
+describe("answers", () => {
   let harness: Harness;
   let authorization: string;
   beforeAll(async () => {

@@ -66,7 +66,7 @@ function expectFailure(
 
 const EVENT = '{"action":"a.b","payload":{"n":1}}';
 
-describe("what is not a request", () => {
+describe("invalid requests", () => {
   test.each([
     ["not HTTP at all", "hello\r\n\r\n"],
     ["a header without a colon", "GET /health HTTP/1.1\r\nhost: x\r\nnonsense\r\n\r\n"],
@@ -85,14 +85,14 @@ describe("what is not a request", () => {
     await raw.closed();
   });
 
-  test("a head beyond the limit is 431", async () => {
+  test("headers beyond the limit are 431", async () => {
     const raw = await connection();
     raw.send(head("GET /health", { "x-long": "a".repeat(5_000) }));
     expectFailure(await raw.answer(), 431);
     await raw.closed();
   });
 
-  test("a body whose chunks are broken is 400", async () => {
+  test("a body with invalid chunks is 400", async () => {
     const raw = await connection();
     raw.send(head("POST /v1/events", { "content-type": "application/json", "transfer-encoding": "chunked" }));
     raw.send("zz\r\n");
@@ -100,7 +100,7 @@ describe("what is not a request", () => {
     await raw.closed();
   });
 
-  test("answers before broken bytes still go out", async () => {
+  test("answers to earlier requests are still sent after invalid bytes", async () => {
     const raw = await connection();
     raw.send(`${publish(EVENT)}\u0000broken\r\n\r\n`);
     expect((await raw.answer()).status).toBe(201);
@@ -137,7 +137,7 @@ describe("what is not a request", () => {
     },
   );
 
-  test("a second Authorization is 400, whichever of them holds", async () => {
+  test("a second Authorization is 400, whichever is valid", async () => {
     for (const second of [`Bearer ${token}`, "Bearer evreg_other", ""]) {
       const raw = await connection();
       raw.send(`GET /v1/actions HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${token}\r\n`);
@@ -190,7 +190,7 @@ describe("what is not a request", () => {
 });
 
 describe("slow senders", () => {
-  test("a connection that never says anything is closed", async () => {
+  test("a connection that never sends anything is closed", async () => {
     const raw = await connection(strict);
     expectFailure(await raw.answer(), 408);
     await raw.closed();
@@ -212,7 +212,7 @@ describe("slow senders", () => {
   });
 });
 
-test("an event whose body came to its end after all is not stored once 408 was answered", async () => {
+test("an event that was answered with 408 is not stored when its body completes", async () => {
   await strict.owner.actions.create({ action: "a.b", application: "app", schemata: { type: "object" } });
   const authorization = `Bearer ${await strict.token("publish")}`;
   const late = await RawConnection.open(strict.port, { halfOpen: true });
@@ -227,7 +227,7 @@ test("an event whose body came to its end after all is not stored once 408 was a
 });
 
 describe("bodies", () => {
-  test("a declared length over the limit is refused before a byte of it was sent", async () => {
+  test("a declared length over the limit is refused before the body is sent", async () => {
     const raw = await connection();
     raw.send(head("POST /v1/events", { "content-type": "application/json", "content-length": "1000000" }));
     const answer = await raw.answer();
@@ -255,7 +255,7 @@ describe("bodies", () => {
     expect((await raw.answer()).status).toBe(200);
   });
 
-  test("a caller that asks first is told to go on, or is refused before it sends", async () => {
+  test("a caller that sends Expect is told to continue, or is refused before it sends", async () => {
     const raw = await connection();
     raw.send(
       head("POST /v1/events", {
@@ -280,7 +280,7 @@ describe("bodies", () => {
     await refused.closed();
   });
 
-  test("an expectation it does not know is ignored", async () => {
+  test("an unknown expectation is ignored", async () => {
     const raw = await connection();
     raw.send(publish(EVENT, { expect: "the-best" }));
     expect((await raw.answer()).status).toBe(201);
@@ -305,7 +305,7 @@ describe("bodies", () => {
     expectFailure(await raw.answer(), 400);
   });
 
-  test("a caller that leaves in the middle of its body is not answered, and harms nobody", async () => {
+  test("a caller that leaves in the middle of its body is not answered, and disturbs nobody", async () => {
     const before = harness.log.length;
     const raw = await connection();
     raw.send(publish(EVENT, { "content-length": "1000", "x-request-id": "left-early" }));
@@ -318,7 +318,7 @@ describe("bodies", () => {
 });
 
 describe("several requests on one connection", () => {
-  test("pipelined ones are answered in their order", async () => {
+  test("pipelined requests are answered in order", async () => {
     const raw = await connection();
     raw.send(
       publish('{"action":"a.b","payload":{"n":"first"}}') +
@@ -333,7 +333,7 @@ describe("several requests on one connection", () => {
     expect(answers[2]?.body).toContain('{"n":"third"}');
   });
 
-  test("a broken one behind whole ones does not take their answers", async () => {
+  test("an invalid request does not cost earlier ones their answers", async () => {
     const raw = await connection();
     raw.send(`${head("GET /health")}${head("GET /health")}nonsense\r\n\r\n`);
     expect((await raw.answer()).status).toBe(200);

@@ -73,7 +73,7 @@ const event = (payload: unknown = { email: "ada@example.com" }): unknown => ({
 });
 
 describe("actions", () => {
-  test("create 201, duplicate 409, invalid 422, get 200, absent 404", async () => {
+  test("creating is 201, a duplicate 409, invalid 422; reading is 200, a missing one 404", async () => {
     const created = await ask("POST", "/v1/actions", {
       action: "order.paid",
       application: "shop",
@@ -107,7 +107,7 @@ describe("actions", () => {
     expectFailure(await ask("GET", "/v1/actions/user%2Fcreated"), 404);
   });
 
-  test("warnings of a schema are in meta", async () => {
+  test("warnings about a schema are in meta", async () => {
     const { status, body } = await ask("POST", "/v1/actions", {
       action: "with.slip",
       application: "shop",
@@ -117,7 +117,7 @@ describe("actions", () => {
     expect(body["meta"].warnings).toHaveLength(1);
   });
 
-  test("a compatible change is 200, a breaking one 409 unless told", async () => {
+  test("a compatible change is 200, a breaking one 409 unless asked for", async () => {
     await ask("POST", "/v1/actions", { action: "to.change", application: "shop", schemata: SCHEMA });
     const wider = { ...SCHEMA, properties: { ...SCHEMA.properties, note: { type: "string" } } };
     const changed = await ask("PUT", "/v1/actions/to.change", { schemata: wider });
@@ -134,7 +134,7 @@ describe("actions", () => {
     expectFailure(await ask("PUT", "/v1/actions/not.there", { schemata: SCHEMA }), 404);
   });
 
-  test("list 200, filtered by application", async () => {
+  test("a list is 200, and can be filtered by application", async () => {
     const { status, body } = await ask("GET", "/v1/actions?application=nobody");
     expect(status).toBe(200);
     expect(body).toEqual({ data: [] });
@@ -142,7 +142,7 @@ describe("actions", () => {
 });
 
 describe("events", () => {
-  test("publish is 201 and the payload's bytes are answered as they came, there and later", async () => {
+  test("publishing is 201, and the payload is returned byte for byte, then and later", async () => {
     const payload =
       '{ "n" : 1, "10": 1.0, "2":12345678901234567890, "email" : "ada@example.com", "é": "\\u00e9☃" }';
     const published = await ask("POST", "/v1/events", `{"payload":${payload},"action":"user.created"}`);
@@ -153,7 +153,7 @@ describe("events", () => {
     expect((await ask("GET", "/v1/events?limit=1")).text).toContain(`"payload":${payload},`);
   });
 
-  test("publish: unknown action 404, payload against the schema 422, unknown member 422, malformed 400", async () => {
+  test("publishing is 404 for an unknown action, 422 against the schema or with an unknown member, 400 if malformed", async () => {
     expect(
       expectFailure(await ask("POST", "/v1/events", { action: "not.there", payload: {} }), 404)["field"],
     ).toBe("action");
@@ -168,7 +168,7 @@ describe("events", () => {
     expectFailure(await ask("POST", "/v1/events?dry=true", event()), 400);
   });
 
-  test("publish: a payload over the limit is 413 with limit and size", async () => {
+  test("publishing a payload over the limit is 413 with limit and size", async () => {
     const details = expectFailure(
       await ask("POST", "/v1/events", event({ email: "a".repeat(PAYLOAD_BYTES) })),
       413,
@@ -197,7 +197,7 @@ describe("events", () => {
     expectFailure(await ask("POST", "/v1/events", both, key), 422);
   });
 
-  test("a batch: 201 all, 207 some, 422 none, in the order sent", async () => {
+  test("a batch is 201 for all, 207 for some, 422 for none, in the order sent", async () => {
     const all = await ask("POST", "/v1/events/batch", { events: [event(), event()] });
     expect(all.status, all.text).toBe(201);
     expect(all.body["data"]).toHaveLength(2);
@@ -223,7 +223,7 @@ describe("events", () => {
     expect(none.body).toMatchObject({ error: expect.any(String), details: { rejected: 2 }, code: 422 });
   });
 
-  test("a batch whose events are not wanted back, as RFC 7240 has it", async () => {
+  test("a batch can be answered without its events, by RFC 7240", async () => {
     const [good, bad] = [event(), event({})];
     expect(await preferring("return=minimal", [good, good])).toEqual([201, "return=minimal", 0, 2]);
     expect(await preferring('wait=5, Return="minimal"; x=1', [good, bad])).toEqual([
@@ -246,7 +246,7 @@ describe("events", () => {
     expect((await ask("GET", "/v1/events?limit=1")).body["meta"].total).toBe(before);
   });
 
-  test("a batch that is none: 422, 400", async () => {
+  test("an empty batch is 422, and a malformed one 400", async () => {
     expectFailure(await ask("POST", "/v1/events/batch", { events: [] }), 422);
     expectFailure(
       await ask("POST", "/v1/events/batch", { events: Array.from({ length: 1_001 }, () => event()) }),
@@ -256,7 +256,7 @@ describe("events", () => {
     expectFailure(await ask("POST", "/v1/events/batch", "[{]"), 400);
   });
 
-  test("list: pages, order, and 400 for what a query cannot be", async () => {
+  test("events have pages and an order, and an invalid query is 400", async () => {
     const { status, body } = await ask("GET", "/v1/events?limit=2&page=1&order=asc&action=user.created");
     expect(status).toBe(200);
     expect(body["data"]).toHaveLength(2);
@@ -276,7 +276,7 @@ describe("events", () => {
     }
   });
 
-  test("get: 404 for none, 400 for what is no id", async () => {
+  test("reading an event is 404 for a missing one, 400 for an invalid id", async () => {
     expectFailure(await ask("GET", "/v1/events/999999"), 404);
     for (const id of ["0", "-1", "1.5", "abc", "01", "1e3", "9007199254740993", "%31%00"]) {
       expectFailure(await ask("GET", `/v1/events/${id}`), 400);
@@ -292,7 +292,7 @@ describe("subscriptions, deliveries", () => {
     handler: "https://hooks.example.com/x",
   };
 
-  test("the life of a subscription and of a delivery", async () => {
+  test("a subscription and a delivery go through all their states", async () => {
     const created = await ask("POST", "/v1/subscriptions", wanted);
     expect(created.status, created.text).toBe(201);
     const { secret, ...record } = created.body["data"];
@@ -342,7 +342,7 @@ describe("subscriptions, deliveries", () => {
     expectFailure(await ask("PUT", path, { active: true }), 404);
   });
 
-  test("absent ones are 404", async () => {
+  test("missing ones are 404", async () => {
     for (const path of ["/v1/subscriptions/99999", "/v1/deliveries/99999", "/v1/events/99999/deliveries"]) {
       expectFailure(await ask("GET", path), 404);
     }
@@ -351,7 +351,7 @@ describe("subscriptions, deliveries", () => {
   });
 });
 
-test("a token tells whose it is, and until when", async () => {
+test("a token's routes report whose it is, and until when", async () => {
   const input = { name: "shop", scopes: ["publish:shop"], expires_at: "2999-01-01T00:00:00.000Z" };
   const made = (await ask("POST", "/v1/tokens", input)).body["data"];
   const answer = await ask("GET", "/v1/whoami", undefined, { authorization: `Bearer ${made.token}` });
@@ -362,7 +362,7 @@ test("a token tells whose it is, and until when", async () => {
   expectFailure(await ask("GET", "/v1/whoami?full=true"), 400);
 });
 
-test("tokens: made once, listed without themselves, revoked", async () => {
+test("tokens are shown once, listed without their value, and revoked", async () => {
   const created = await ask("POST", "/v1/tokens", { name: "shop", scopes: ["publish"] });
   expect(created.status, created.text).toBe(201);
   const { token: made, ...record } = created.body["data"];
@@ -380,7 +380,7 @@ test("tokens: made once, listed without themselves, revoked", async () => {
 });
 
 describe("health", () => {
-  test("200 while all is well, without a token", async () => {
+  test("is 200 while all is well, without a token", async () => {
     const response = await fetch(`${harness.url}/health`);
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({
@@ -388,7 +388,7 @@ describe("health", () => {
     });
   });
 
-  test("503 with the reason when nothing is delivered", async () => {
+  test("is 503 with the reason when nothing is delivered", async () => {
     const stopped = await startHarness({ engineState: () => "stopped" });
     const response = await fetch(`${stopped.url}/health`);
     expect(response.status).toBe(503);
@@ -401,7 +401,7 @@ describe("health", () => {
     await stopped.close();
   });
 
-  test("503 with the reason when the store is closed, and publishing is 503 with Retry-After", async () => {
+  test("is 503 with the reason when the store is closed, and publishing is 503 with Retry-After", async () => {
     const closed = await startHarness();
     try {
       const mine = await closed.token("admin");
@@ -424,7 +424,7 @@ describe("health", () => {
   });
 });
 
-describe("what no route is for", () => {
+describe("requests without a route", () => {
   test.each([
     "/",
     "/v1",
@@ -447,13 +447,13 @@ describe("what no route is for", () => {
     ["GET", "/v1/deliveries/1/retry", "POST, OPTIONS"],
     ["POST", "/health", "GET, HEAD, OPTIONS"],
     ["PROPFIND", "/v1/actions/a.b", "GET, HEAD, PUT, OPTIONS"],
-  ])("%s %s is 405 and names what is possible", async (method, path, allow) => {
+  ])("%s %s is 405 and lists the allowed methods", async (method, path, allow) => {
     const got = await ask(method, path);
     expectFailure(got, 405);
     expect(got.headers.get("allow")?.split(", ").toSorted()).toEqual(allow.split(", ").toSorted());
   });
 
-  test("OPTIONS names what is possible and opens nothing to other origins", async () => {
+  test("OPTIONS lists the allowed methods and allows nothing to other origins", async () => {
     const got = await ask("OPTIONS", "/v1/events", undefined, {
       origin: "https://elsewhere.example",
       "access-control-request-method": "POST",
@@ -487,7 +487,7 @@ describe("what no route is for", () => {
   });
 });
 
-test("headers that every answer has", async () => {
+test("every answer has the security headers and a request id", async () => {
   for (const path of ["/v1/actions", "/v1/none", "/health"]) {
     const { headers } = await ask("GET", path);
     expect(headers.get("content-type")).toBe("application/json");

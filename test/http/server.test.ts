@@ -44,15 +44,15 @@ function holdingApp(): { app: H3; arrived: Promise<void>; release: () => void } 
 
 const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
 
-describe("where it listens", () => {
-  test("port 0 is any free port, and the URL names it", async () => {
+describe("listening", () => {
+  test("port 0 means any free port, and the URL has it", async () => {
     const listener = await serve();
     expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
     expect(listener.addresses).toEqual([`127.0.0.1:${listener.port}`]);
     expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
   });
 
-  test("a taken port is refused with the address, and no other is taken in its place", async () => {
+  test("a port in use is refused with the address, and no other is chosen", async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     closing.push(async () => other.close());
@@ -69,23 +69,23 @@ describe("where it listens", () => {
     expect(error.message).toContain("192.0.2.1");
   });
 
-  test("what is no host is refused", async () => {
+  test("an invalid host is refused", async () => {
     expect((await refused({ host: "not a host" })).code).toBe("usage");
     expect((await refused({ host: "" })).code).toBe("usage");
   });
 
-  test("a port that listhen would leave for another is refused", async () => {
+  test("a port that listhen would replace is refused", async () => {
     expect((await refused({ port: 6666 })).message).toContain("6666");
   });
 
-  test("on all addresses the URL is one that works, and every address is named", async () => {
+  test("on all addresses, the URL is one that works, and every address is listed", async () => {
     const listener = await serve({ host: "0.0.0.0" });
     expect(listener.url).toBe(`http://127.0.0.1:${listener.port}`);
     expect(listener.addresses).toContain(`127.0.0.1:${listener.port}`);
     expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
   });
 
-  test("at a name, the addresses are those it is bound to, not the name", async () => {
+  test("at a name, the addresses are those it is bound to", async () => {
     const listener = await serve({ host: "localhost" });
     const { port } = listener;
     expect([[`127.0.0.1:${port}`], [`[::1]:${port}`]]).toContainEqual(listener.addresses);
@@ -93,7 +93,7 @@ describe("where it listens", () => {
     expect((await fetch(`${listener.url}/nothing`)).status).toBe(404);
   });
 
-  test("two at once on one port: one listens, the other says why not", async () => {
+  test("of two servers on one port one listens, and the other reports why not", async () => {
     const probe = await serve();
     await probe.close(0);
     const both = await Promise.allSettled([serve({ port: probe.port }), serve({ port: probe.port })]);
@@ -104,7 +104,7 @@ describe("where it listens", () => {
 });
 
 describe("closing", () => {
-  test("a running request is finished and told that the connection ends; new ones are not taken", async () => {
+  test("a running request is finished with Connection: close, and new ones are refused", async () => {
     const { app, arrived, release } = holdingApp();
     const listener = await serve({ app });
     const raw = await RawConnection.open(listener.port);
@@ -120,7 +120,7 @@ describe("closing", () => {
     await closed;
   });
 
-  test("an idle connection does not hold it up", async () => {
+  test("an idle connection does not delay it", async () => {
     const { app } = holdingApp();
     const listener = await serve({ app });
     const raw = await RawConnection.open(listener.port);
@@ -130,7 +130,7 @@ describe("closing", () => {
     await raw.closed();
   });
 
-  test("what still runs after the grace is cut", async () => {
+  test("what still runs at the deadline is cut", async () => {
     const clock = new ManualClock();
     const { app, arrived } = holdingApp();
     const listener = await serve({ app, clock });
@@ -145,7 +145,7 @@ describe("closing", () => {
     await closed;
   });
 
-  test("twice is as good as once, and the shorter grace counts", async () => {
+  test("closing twice works, and the earlier deadline counts", async () => {
     const clock = new ManualClock();
     const { app, arrived } = holdingApp();
     const listener = await serve({ app, clock });
@@ -160,10 +160,10 @@ describe("closing", () => {
   });
 });
 
-describe("connections that are done with", () => {
+describe("ended connections", () => {
   const CONNECT = "CONNECT a:1 HTTP/1.1\r\nhost: a:1\r\n\r\n";
 
-  test("one that resets after CONNECT harms nobody, and is gone", async () => {
+  test("a reset after CONNECT disturbs nobody, and the connection is gone", async () => {
     const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
     const raw = await RawConnection.open(listener.port);
     raw.send(CONNECT);
@@ -172,7 +172,7 @@ describe("connections that are done with", () => {
     await listener.close(60_000);
   });
 
-  test("an answer before CONNECT is not mistaken for it", async () => {
+  test("an answer before CONNECT is still sent", async () => {
     const { app } = holdingApp();
     const listener = await serve({ app });
     const raw = await RawConnection.open(listener.port);
@@ -186,7 +186,7 @@ describe("connections that are done with", () => {
     ["what is not HTTP", "nonsense\r\n\r\n", 400],
     ["nothing in time", "", 408],
   ])(
-    "after %s a peer that does not close keeps its place for two seconds at most",
+    "after %s a peer that does not close keeps its place for at most two seconds",
     async (_, sent, status) => {
       const clock = new ManualClock();
       const limits = { maxConnections: 1, reserved: 0, headersTimeoutMs: 50, checkEveryMs: 20 };
@@ -204,7 +204,7 @@ describe("connections that are done with", () => {
     },
   );
 
-  test("one that stays after CONNECT is cut when the grace ends", async () => {
+  test("a connection that stays open after CONNECT is cut at the deadline", async () => {
     const clock = new ManualClock();
     const listener = await serve({ app: holdingApp().app, clock });
     const raw = await RawConnection.open(listener.port, { halfOpen: true });
@@ -216,7 +216,7 @@ describe("connections that are done with", () => {
     raw.destroy();
   });
 
-  test("one on which nothing was sent does not hold up closing", async () => {
+  test("a connection on which nothing was sent does not delay closing", async () => {
     const listener = await serve({ app: holdingApp().app, clock: new ManualClock() });
     const silent = await RawConnection.open(listener.port);
     const other = await RawConnection.open(listener.port);
@@ -253,8 +253,8 @@ function countingApp(): { app: H3; release: () => void; started: () => number; f
   return { app, release, started: () => started, full };
 }
 
-describe("many requests sent without waiting", () => {
-  test("only so many are worked on at once, and all are answered in their order", async () => {
+describe("pipelined requests", () => {
+  test("a limited number is handled at once, and all are answered in order", async () => {
     const { app, release, started, full } = countingApp();
     const listener = await serve({ app, limits: { maxRunning: 4 } });
     const raw = await RawConnection.open(listener.port);
@@ -269,7 +269,7 @@ describe("many requests sent without waiting", () => {
     raw.destroy();
   });
 
-  test("beyond what may wait the connection is cut, and the others go on", async () => {
+  test("above the limit of waiting ones the connection is cut, and the others continue", async () => {
     const { app, started } = countingApp();
     const listener = await serve({ app, limits: { maxRunning: 4, maxWaiting: 8 } });
     const raw = await RawConnection.open(listener.port);
@@ -279,7 +279,7 @@ describe("many requests sent without waiting", () => {
     await fast(listener);
   });
 
-  test("the last one's body is read although those before it had to wait", async () => {
+  test("the last one's body is read although those before it waited", async () => {
     const { app, release, full } = countingApp();
     app.post("/echo", async (event) => (await event.req.text()).length);
     const listener = await serve({ app, limits: { maxRunning: 4 } });
@@ -301,7 +301,7 @@ async function statusOf(raw: RawConnection, request: string): Promise<number> {
 }
 
 // Elsewhere than on Linux this machine has one loopback address only.
-describe.skipIf(process.platform !== "linux")("more connections than there are places for", () => {
+describe.skipIf(process.platform !== "linux")("more connections than allowed", () => {
   const HEALTH = GET("/health");
 
   async function crowded(limits: Partial<HttpLimits>): Promise<{
@@ -335,7 +335,7 @@ describe.skipIf(process.platform !== "linux")("more connections than there are p
     return { open, warnings, release };
   }
 
-  test("the one that waits longest between two requests gives its place up", async () => {
+  test("the longest idle connection is closed first", async () => {
     const { open } = await crowded({ maxConnections: 3, reserved: 0 });
     const [one, two, three] = [await open("127.0.0.1"), await open("127.0.0.1"), await open("127.0.0.1")];
     const four = await open("127.0.0.1");
@@ -347,7 +347,7 @@ describe.skipIf(process.platform !== "linux")("more connections than there are p
     expect(await statusOf(four, GET("/fast"))).toBe(200);
   });
 
-  test("that of the address which has most; those of others stay", async () => {
+  test("the address with the most connections loses one, and others keep theirs", async () => {
     const { open } = await crowded({ maxConnections: 4, reserved: 0 });
     const own = await open("127.0.0.3");
     const silent = [await open("127.0.0.2", ""), await open("127.0.0.2", ""), await open("127.0.0.2", "")];
@@ -357,7 +357,7 @@ describe.skipIf(process.platform !== "linux")("more connections than there are p
     await Promise.all(silent.slice(0, 5).map((raw) => raw.closed()));
   });
 
-  test("an address has no more than its share, however busy its connections are; this machine has", async () => {
+  test("an address has at most its share, however busy its connections are; this machine is exempt", async () => {
     const { open, warnings, release } = await crowded({ maxConnections: 4, maxOfAddress: 2, reserved: 0 });
     const busy = [await open("127.0.0.2", GET("/slow")), await open("127.0.0.2", GET("/slow"))];
     await (await open("127.0.0.2", "")).closed();
@@ -368,7 +368,7 @@ describe.skipIf(process.platform !== "linux")("more connections than there are p
     for (const raw of [...busy, ...local]) expect((await raw.answer()).status).toBe(200);
   });
 
-  test("with no place to be had, this machine is answered, and all may ask for /health", async () => {
+  test("without a free place, this machine is still answered, and all may read /health", async () => {
     const { open, warnings } = await crowded({ maxConnections: 1, reserved: 1 });
     await open("127.0.0.2", GET("/slow"));
     const probe = await open("127.0.0.3", HEALTH);
@@ -383,7 +383,7 @@ describe.skipIf(process.platform !== "linux")("more connections than there are p
     local.destroy();
   });
 
-  test("an encrypted one with a request under way keeps its place, and one between two gives it up", async () => {
+  test("a TLS connection with a request in flight keeps its place, and an idle one loses it", async () => {
     const { app, arrived, release } = holdingApp();
     const certificate = { cert: Buffer.from(TEST_CERTIFICATE), key: Buffer.from(TEST_KEY), endsMs: 0 };
     const limits = { maxConnections: 1, reserved: 0 };

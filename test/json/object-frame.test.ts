@@ -58,7 +58,7 @@ const line = fc
     ),
   );
 
-test("what is framed is one object between others, or all of it is malformed", () => {
+test("an object between others is found, or all of it is malformed", () => {
   let framed = 0;
   let whole = 0;
   const check = (one: string, other: string): void => {
@@ -83,7 +83,7 @@ test("what is framed is one object between others, or all of it is malformed", (
   expect(framed - whole).toBeGreaterThan(100);
 });
 
-test("a whole object is framed unless its own names are hard to tell", () => {
+test("a whole object is found unless its own names are ambiguous", () => {
   fc.assert(
     fc.property(
       fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.jsonValue(), { minKeys: 1 }),

@@ -17,7 +17,7 @@ describe("the parts of a document", () => {
   const text = ' { "a" : 1.50 , "p\\u0061yload":{ "10":1, "2" : [ ] } ,"é":[ "x", null ] } ';
   const document = bytes(text);
 
-  test("are cut out as they came, spaces inside and all", () => {
+  test("are returned byte for byte, white space inside included", () => {
     const root = scanJson(document, { record: [8, 8] });
     expect(textOf(document, root)).toBe(text.trim());
     expect(root.children.map((child) => [nameOf(document, child), child.kind])).toEqual([
@@ -33,7 +33,7 @@ describe("the parts of a document", () => {
     expect(memberOf(document, root, "b")).toBeUndefined();
   });
 
-  test("are recorded as deep and as many as asked for, and all counted there", () => {
+  test("are recorded to the requested depth and number, and all are counted", () => {
     const root = scanJson(bytes("[[1,2,3],[4],[5,6]]"), { record: [2, 1] });
     expect(root.count).toBe(3);
     expect(root.children.map(({ count, children }) => [count, children.length])).toEqual([
@@ -43,7 +43,7 @@ describe("the parts of a document", () => {
     expect(scanJson(bytes("[[1]]")).children).toEqual([]);
   });
 
-  test("can be scanned in place, with errors placed in the whole", () => {
+  test("can be scanned in place, with the position of errors in the whole", () => {
     const whole = bytes('[1,\n{"a":2}, {"b":tru}]');
     const span = { start: 4, end: 11 };
     expect(textOf(whole, scanJson(whole, { span, record: [4] }))).toBe('{"a":2}');
@@ -51,7 +51,7 @@ describe("the parts of a document", () => {
     expect(() => scanJson(whole, { span: { start: 4, end: 10 } })).toThrow("found the end");
   });
 
-  test("below the recorded levels only syntax counts, when so asked", () => {
+  test("are checked for syntax only below the recorded levels, on request", () => {
     const lenient = { record: [4, 4], strictLevels: 2 };
     expect(() => scanJson(bytes('[[{"a":1,"a":2,"b":"\\ud800"}]]'), lenient)).not.toThrow();
     expect(() => scanJson(bytes('[["\\ud800"]]'), lenient)).toThrow("surrogate");
@@ -59,7 +59,7 @@ describe("the parts of a document", () => {
     expect(() => scanJson(bytes("[[{]]"), lenient)).toThrow("expected a key");
   });
 
-  test("of any document, put together again, are that document's value", () => {
+  test("of any document, put together again, give that document's value", () => {
     const rebuild = (source: Uint8Array, node: JsonNode): unknown => {
       if (node.kind === "array") return node.children.map((child) => rebuild(source, child));
       if (node.kind !== "object") return valueOf(source, node);
@@ -79,7 +79,7 @@ describe("the parts of a document", () => {
 });
 
 describe("a scan that is interrupted", () => {
-  test("at every comma finds what one at a go finds", () => {
+  test("at every comma finds what an uninterrupted one finds", () => {
     const damaged = fc.tuple(fc.json(), fc.nat(), fc.constantFrom("", '"', "{", "}", "[", "]", ",", ":"));
     fc.assert(
       fc.property(damaged, ([text, at, put]) => {
@@ -99,7 +99,7 @@ describe("hostile documents", () => {
     expect(() => scanJson(wide(21), { maxKeys: 20 })).toThrow("too many members");
   });
 
-  test("keys made to share one hash are still told apart", () => {
+  test("keys that share one hash are still distinguished", () => {
     const keys = collidingKeys(7);
     expect(keys).toHaveLength(128);
     const members = keys.map((key) => `"${key}":0`);
@@ -121,7 +121,7 @@ describe("hostile documents", () => {
     ["nothing but opening", "[".repeat(4_000_000)],
     ["one long string", `"${"\\n".repeat(2_000_000)}"`],
     ["many errors on one line", `{"a":1${" ".repeat(4_000_000)}x`],
-  ])("%s are dealt with in linear time", (_, text) => {
+  ])("%s are read in linear time", (_, text) => {
     expect(secondsFor(text)).toBeLessThan(3);
   });
 });

@@ -17,7 +17,7 @@ function refusal(input: string | Uint8Array, options = {}): EvregError {
   throw new Error(`accepted ${JSON.stringify(input)}`);
 }
 
-describe("what is JSON", () => {
+describe("validity", () => {
   const accepted = [
     "0",
     "-0",
@@ -95,7 +95,7 @@ describe("what is JSON", () => {
     expect(error.details["reason"]).toBe("syntax");
   });
 
-  test("a fault is placed by line and column, counted in characters", () => {
+  test("an error has its line and column, counted in characters", () => {
     const error = refusal('{\n  "é😀": tru\n}');
     expect(error.message).toBe(
       "Malformed JSON at line 2, column 9 (byte 14): expected a value; perhaps true was meant.",
@@ -104,7 +104,7 @@ describe("what is JSON", () => {
   });
 });
 
-describe("what would be altered on its way", () => {
+describe("documents that would be altered", () => {
   const duplicates = [
     '{"a":1,"a":1}',
     '{"a":1,"\\u0061":2}',
@@ -116,19 +116,19 @@ describe("what would be altered on its way", () => {
     `{${Array.from({ length: 40 }, (_, i) => `"k${i}":${i}`).join()},"k17":0}`,
     `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":${i}`).join()},"k4321":0}`,
   ];
-  test.each(duplicates)("a key twice: %.60s", (text) => {
+  test.each(duplicates)("a repeated key is refused: %.60s", (text) => {
     const error = refusal(text);
     expect(error.code).toBe("malformed");
     expect(error.details["reason"]).toBe("duplicate_key");
     expect(error.message).toMatch(/the key ".*" is in this object twice\.$/);
   });
 
-  test("names the second of two equal keys by place", () => {
+  test("a repeated key is reported at its second place", () => {
     expect(refusal('{"a":1,\n "b":2, "a":3}').details).toMatchObject({ line: 2, column: 9 });
   });
 
   test.each(['{"a":{"a":1},"b":{"a":2}}', '[{"a":1},{"a":1}]', '{"a":1,"A":2,"a ":3,"\\\\u0061":4}'])(
-    "the same key in different objects, and keys that only look alike, pass: %s",
+    "the same key in different objects, and similar keys, are allowed: %s",
     (text) => expect(() => scanJson(bytes(text))).not.toThrow(),
   );
 
@@ -140,9 +140,11 @@ describe("what would be altered on its way", () => {
     '"\\ude00\\ud83d"',
     '{"\\udfff":1}',
     '["\\ud800\\ud800\\udc00"]',
-  ])("a lone surrogate: %s", (text) => expect(refusal(text).details["reason"]).toBe("lone_surrogate"));
+  ])("a lone surrogate is refused: %s", (text) =>
+    expect(refusal(text).details["reason"]).toBe("lone_surrogate"),
+  );
 
-  test("nesting deeper than allowed, in lists, objects and both", () => {
+  test("nesting deeper than allowed is refused, in lists, objects and both", () => {
     expect(() => scanJson(bytes(nested(MAX_NESTING)))).not.toThrow();
     expect(() => scanJson(bytes(objects(MAX_NESTING)))).not.toThrow();
     expect(refusal(nested(MAX_NESTING + 1)).details["reason"]).toBe("nesting");
@@ -168,18 +170,18 @@ describe("encoding", () => {
     expect(error.message).toContain("not UTF-8");
   });
 
-  test("says where it begins to be wrong", () => {
+  test("the first invalid byte is reported", () => {
     expect(refusal(Uint8Array.from([0x22, 0x63, 0xff, 0x22])).details["byte"]).toBe(2);
   });
 
-  test("a byte order mark", () => {
+  test("a byte order mark is refused", () => {
     expect(refusal("\ufeff{}").message).toContain("byte order mark");
     expect(() => scanJson(bytes('"\ufeff"'))).not.toThrow();
   });
 });
 
-describe("against JSON.parse", () => {
-  test("documents, whole and damaged", () => {
+describe("the scanner and JSON.parse agree", () => {
+  test("on documents, whole and damaged", () => {
     const damaged = fc.tuple(
       fc.json(),
       fc.nat(),
@@ -196,7 +198,7 @@ describe("against JSON.parse", () => {
     );
   });
 
-  test("strings of everything that has a meaning in JSON", () => {
+  test("on strings of everything that has a meaning in JSON", () => {
     const piece = fc.constantFrom(
       ...Array.from('{}[],:"\\u0dD8be+-.1 \n\t'),
       "true",
@@ -211,7 +213,7 @@ describe("against JSON.parse", () => {
     );
   });
 
-  test("any bytes", () => {
+  test("on any bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (input) => {
         let decoded: string | undefined;
@@ -227,7 +229,7 @@ describe("against JSON.parse", () => {
     );
   });
 
-  test("what passes parses to the same value", () => {
+  test("on the value of what is accepted", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         expect(parseJson(bytes(JSON.stringify(value)))).toEqual(JSON.parse(JSON.stringify(value)));

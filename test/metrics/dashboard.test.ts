@@ -30,7 +30,7 @@ async function families(): Promise<ReadonlyMap<string, Family>> {
   }
 }
 
-test("the dashboard shows what evreg tells, and nothing else", async () => {
+test("the dashboard shows exactly the metrics that evreg has", async () => {
   const known = await families();
   const shown = new Set<string>();
   expect(targets.length).toBeGreaterThan(20);
@@ -61,7 +61,7 @@ test("the dashboard shows what evreg tells, and nothing else", async () => {
   expect([...known.keys()].filter((name) => !shown.has(name))).toEqual([]);
 });
 
-test("its panels have ids of their own and lie beside each other", () => {
+test("the panels of the dashboard have unique ids and do not overlap", () => {
   const { panels } = dashboard;
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   const taken = new Set<string>();

@@ -30,7 +30,7 @@ function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSource
 }
 
 describe("the metrics", () => {
-  test("read the backlog from the store once a second, however many scrapes there are", () =>
+  test("read the backlog from the store once a second, however many ask for it", () =>
     withStore(async (local) => {
       let reads = 0;
       const store = {
@@ -53,7 +53,7 @@ describe("the metrics", () => {
       expect(reads).toBe(3);
     }));
 
-  test("are given without the backlog while the store cannot be read", () =>
+  test("are reported without the backlog while the store is unavailable", () =>
     withStore(async (local) => {
       const store = {
         queue: {
@@ -71,7 +71,7 @@ describe("the metrics", () => {
       expect(valueOf(metrics, "evreg_engine_running")).toBe(0);
     }));
 
-  test("show for how long the oldest has been due", () =>
+  test("report for how long the oldest delivery has been due", () =>
     withStore(async (local) => {
       const { evreg, clock } = local;
       await evreg.actions.create({ action: "a", application: "x", schemata: {} });
@@ -90,9 +90,9 @@ describe("the metrics", () => {
     }));
 });
 
-describe("the event loop monitor", () => {
-  test("shows a stall until a period without one is over", async () => {
-    const loop = new EventLoopMonitor();
+describe("the watch on the event loop", () => {
+  test("reports a stall until some time without one has passed", async () => {
+    const loop = new LoopWatch();
     expect(loop.read(0)).toBeUndefined();
     loop.start(0);
     try {

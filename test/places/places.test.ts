@@ -78,19 +78,19 @@ function works(checkout: string, { through = [], env = {} }: Being): void {
 const isPossible = ([command = "", ...rest]: readonly string[]): boolean =>
   spawnSync(command, [...rest, "true"]).status === 0;
 
-test("a private folder with spaces and letters of other scripts in its path, without HOME", () => {
+test("a checkout works in a private folder with spaces and other scripts in its path, without HOME", () => {
   const checkout = copyOf(tmpdir(), "größe и пробел ");
   chmodSync(dirname(checkout), 0o700);
   works(checkout, { env: { HOME: undefined } });
 });
 
-test("another file system", (context) => {
+test("a checkout works on another file system", (context) => {
   const free = existsSync(MEMORY) ? statfsSync(MEMORY) : undefined;
   if (free === undefined || free.bavail * free.bsize < COPY_BYTES) context.skip(`${MEMORY} has no room`);
   works(copyOf(MEMORY, "evreg-place-"), {});
 });
 
-test("a user that the system does not know, without /dev/shm", (context) => {
+test("a checkout works for a user unknown to the system, without /dev/shm", (context) => {
   const become = ["setpriv", `--reuid=${UNKNOWN}`, `--regid=${UNKNOWN}`, "--clear-groups"];
   if (!isPossible(become)) context.skip("only root may become another user");
   const checkout = copyOf(tmpdir(), "evreg-place-");

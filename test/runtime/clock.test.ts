@@ -37,7 +37,7 @@ describe("an alarm", () => {
     alarm = new Alarm(clock, () => rung.push(clock.now() - startMs));
   });
 
-  it("rings once at the earliest of its times, and again for a later one that is set then", async () => {
+  it("fires once at the earliest of its times, and again for a later one that is set then", async () => {
     alarm.at(startMs + 200);
     alarm.at(startMs + 100);
     alarm.at(startMs + 300);
@@ -48,7 +48,7 @@ describe("an alarm", () => {
     expect(rung).toEqual([100, 400]);
   });
 
-  it("rings at once for a time that has passed, and keeps its timer", async () => {
+  it("fires at once for a time that has passed, and keeps its timer", async () => {
     alarm.at(startMs + 100);
     alarm.at(startMs);
     expect(rung).toEqual([0]);
@@ -56,7 +56,7 @@ describe("an alarm", () => {
     expect(rung).toEqual([0, 100]);
   });
 
-  it("knows that it is late where the clock was set forward, and rings no more once cleared", async () => {
+  it("is late where the clock was set forward, and does not fire once cleared", async () => {
     alarm.at(startMs + 100);
     clock.set(startMs + 500);
     expect(alarm.isLate).toBe(true);
@@ -76,7 +76,7 @@ describe("timeouts", () => {
   });
   const begin = (name: string): (() => void) => timeouts.start(1_000, () => expired.push(name));
 
-  it("end each at its own time, with a timer for those of the same millisecond", async () => {
+  it("end each at its own time, and share a timer in the same millisecond", async () => {
     begin("a");
     begin("b");
     await clock.advance(1);
@@ -103,7 +103,7 @@ describe("timeouts", () => {
     expect(expired).toEqual(["c"]);
   });
 
-  it("can be cancelled and begun while others end", async () => {
+  it("can be cancelled and started while others end", async () => {
     const cancels: (() => void)[] = [];
     timeouts.start(1_000, () => {
       cancels[0]?.();

@@ -36,7 +36,7 @@ const healthy = (instance: string): RequestListener => {
 };
 
 describe("findServer", () => {
-  test("answers the address, and the token file when there is one", async () => {
+  test("returns the address, and the token file when there is one", async () => {
     const url = await answering(healthy("abc"));
     owned(url);
     expect(await findServer(folder)).toEqual({ url });
@@ -44,7 +44,7 @@ describe("findServer", () => {
     expect(await findServer(folder)).toEqual({ url, tokenFile: join(folder, "token") });
   });
 
-  test("finds one that is unavailable at the moment", async () => {
+  test("finds a server that is unavailable at the moment", async () => {
     const url = await answering((_request, response) => {
       response
         .writeHead(503)
@@ -60,12 +60,12 @@ describe("findServer", () => {
     ["an answer without end", (_, response) => void response.write("x".repeat(200_000))],
     ["a dropped connection", (request) => request.socket.destroy()],
     ["a redirect", (_, response) => response.writeHead(302, { location: "/x" }).end()],
-  ] as readonly [string, RequestListener][])("answers nothing for %s", async (_name, listener) => {
+  ] as readonly [string, RequestListener][])("returns nothing for %s", async (_name, listener) => {
     owned(await answering(listener));
     expect(await findServer(folder)).toBeUndefined();
   });
 
-  test("says so when one that lives does not answer in time", async () => {
+  test("reports a live process that does not answer in time", async () => {
     const url = await answering(() => undefined);
     owned(url);
     await expect(findServer(folder, { answerWithinMs: 100 })).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe("findServer", () => {
     });
   });
 
-  test("asks nobody when the file is absent, has no address, or its process has ended", async () => {
+  test("sends no request when the file is missing, has no address, or its process has ended", async () => {
     expect(await findServer(folder)).toBeUndefined();
     owned(undefined);
     expect(await findServer(folder)).toBeUndefined();
@@ -95,7 +95,7 @@ describe("findServer", () => {
 });
 
 describe.runIf(process.platform === "linux")("findServer in a folder that nobody named", () => {
-  test("believes a process that has the data file open, by whatever became of its name", async () => {
+  test("trusts a process that has the data file open, whatever became of the file's name", async () => {
     const url = await answering(healthy("abc"));
     owned(url);
     const path = join(folder, "evreg.db");

@@ -17,7 +17,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 const findings = () => folderFindings(folder).filter(({ check }) => check === "files");
 const open = (name: string, mode: number): void => chmodSync(join(folder, name), mode);
 
-it.skipIf(process.platform === "win32")("tell of files that others may read, with what mends it", () => {
+it.skipIf(process.platform === "win32")("files that others may read are reported with the remedy", () => {
   open("owner.json", 0o644);
   open("evreg.db", 0o644);
   expect(findings()).toEqual([]);

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => folder.remove());
 
-test("the folders above are made as well, and a second time changes nothing", () => {
+test("parent folders are created as well, and a second time changes nothing", () => {
   const path = join(folder.path, "a", "b", "c");
   const made = makeFolder(path);
   expect(made).toEqual([path, join(path, ".."), join(path, "..", "..")]);
@@ -19,19 +19,19 @@ test("the folders above are made as well, and a second time changes nothing", ()
   expect(statSync(path).isDirectory()).toBe(true);
 });
 
-test("what was made is taken back where nothing is in it", () => {
+test("created folders are removed again where they are empty", () => {
   const made = makeFolder(join(folder.path, "a", "b", "c"));
   writeFileSync(join(folder.path, "a", "file"), "");
   removeCreated(made);
   expect(readdirSync(join(folder.path, "a"))).toEqual(["file"]);
 });
 
-test("below a file it fails with what the system says", () => {
+test("below a file it fails with the system's message", () => {
   const file = join(folder.path, "file");
   writeFileSync(file, "");
   expect(() => makeFolder(join(file, "a", "b"))).toThrow(/ENOTDIR|ENOENT/);
 });
 
-test.skipIf(!existsSync("/proc/self"))("where nothing can be made it fails, and ends", () => {
+test.skipIf(!existsSync("/proc/self"))("where no folder can be created it fails instead of looping", () => {
   expect(() => makeFolder("/proc/evreg/data")).toThrow("ENOENT");
 });

@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("writeOwner", () => {
-  test("leaves one file that only its owner can read, and takes the place of an older one", () => {
+  test("leaves one file that only its owner can read, and replaces an older one", () => {
     writeOwner(folder, { ...owner, instance: "older" });
     writeOwner(folder, owner);
     expect(readdirSync(folder)).toEqual(["owner.json"]);
@@ -31,7 +31,7 @@ describe("writeOwner", () => {
     expect(readOwner(folder)).toEqual(owner);
   });
 
-  test("writes through no link that somebody else has put there", () => {
+  test("follows no link that somebody else has put there", () => {
     const victim = join(folder, "victim");
     writeFileSync(victim, "precious");
     symlinkSync(victim, join(folder, "owner.json"));
@@ -42,7 +42,7 @@ describe("writeOwner", () => {
     expect(readOwner(folder)).toEqual(owner);
   });
 
-  test("that fails says where and what to do, and leaves nothing behind", () => {
+  test("that fails reports where and what to do, and leaves nothing behind", () => {
     mkdirSync(join(folder, "owner.json", "inside"), { recursive: true });
     expect(() => writeOwner(folder, owner)).toThrow(
       expect.objectContaining({

@@ -41,7 +41,7 @@ describe("lines for a machine", () => {
     expect(out.lines).toHaveLength(2);
   });
 
-  test("hold an error's message and stack", async () => {
+  test("contain an error's message and stack", async () => {
     const out = target(false);
     const logger = await createLogger(JSON_LINES, out);
     const failure = new Error("it broke", { cause: new Error("because") });
@@ -56,7 +56,7 @@ describe("lines for a machine", () => {
 });
 
 describe("secrets", () => {
-  test.each(["json", "pretty"] as const)("do not get into %s lines, by name or by form", async (format) => {
+  test.each(["json", "pretty"] as const)("do not appear in %s lines, by name or by form", async (format) => {
     const out = target(false);
     const logger = await createLogger({ level: "info", format }, out);
     logger.info({ token: "one-secret", headers: { authorization: "Bearer two-secret" } }, "fields");
@@ -81,7 +81,7 @@ describe("lines for people", () => {
     );
   });
 
-  test("are coloured only where the terminal says so", async () => {
+  test("are coloured only where the terminal supports it", async () => {
     const plain = target(true, false);
     (await createLogger(JSON_LINES, plain)).info({}, "x");
     expect(plain.lines.join("")).not.toContain("\u001b");
@@ -90,7 +90,7 @@ describe("lines for people", () => {
     expect(coloured.lines.join("")).toContain("\u001b[");
   });
 
-  test("never carry others' control characters to the terminal", async () => {
+  test("never pass control characters to the terminal", async () => {
     const out = target(true);
     const logger = await createLogger(JSON_LINES, out);
     logger.info({ said: "a\u001b]0;owned\u0007b\u009b2J", back: "\\u001b" }, "clear\u001b[2J\rover \\u0007");
@@ -102,7 +102,7 @@ describe("lines for people", () => {
   });
 });
 
-test("what was logged last is written when the process ends, also by process.exit", async () => {
+test("the last lines are written when the process ends, also by process.exit", async () => {
   const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});
@@ -121,7 +121,7 @@ test("what was logged last is written when the process ends, also by process.exi
   expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ line: 4999 });
 });
 
-test("a reader of the log that goes away does not end the process", async () => {
+test("a closed reader of the log does not end the process", async () => {
   const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});

@@ -18,8 +18,8 @@ function setUp() {
   return { source, exits, signals, send };
 }
 
-describe("the wish to stop", () => {
-  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s asks once, in order", async (signal) => {
+describe("stop signals", () => {
+  test.each(["SIGINT", "SIGTERM", "SIGHUP"] as const)("%s asks once for an orderly stop", async (signal) => {
     const { signals, send, exits } = setUp();
     send(signal, 0);
     expect(await signals.first).toBe(signal);
@@ -37,7 +37,7 @@ describe("the wish to stop", () => {
     expect(exits).toEqual([code]);
   });
 
-  test("the same wish sent twice by a terminal and by npm is one", () => {
+  test("a signal sent by both a terminal and npm counts once", () => {
     const { send, exits } = setUp();
     send("SIGINT", 0);
     send("SIGINT", 20);
@@ -46,7 +46,7 @@ describe("the wish to stop", () => {
     expect(exits).toEqual([130]);
   });
 
-  test("is not listened for after release", () => {
+  test("are ignored after release", () => {
     const { source, signals } = setUp();
     signals.release();
     expect(source.eventNames()).toEqual([]);

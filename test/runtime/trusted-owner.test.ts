@@ -51,8 +51,8 @@ async function refusal(): Promise<string> {
   return (error as Error).message;
 }
 
-describe.skipIf(process.platform === "win32")("who may say where the server is", () => {
-  test.each([0o777, 0o770, 0o1777, 0o702])("nobody, in a folder others may write to (%o)", async (mode) => {
+describe.skipIf(process.platform === "win32")("whose announcement of a server is trusted", () => {
+  test.each([0o777, 0o770, 0o1777, 0o702])("nobody's, in a folder others may write to (%o)", async (mode) => {
     chmodSync(folder, mode);
     const message = await refusal();
     expect(message).toContain(`Run: chmod 700 ${folder}`);
@@ -61,18 +61,18 @@ describe.skipIf(process.platform === "win32")("who may say where the server is",
     expect(await findServer(folder)).toEqual({ url });
   });
 
-  test.each([0o666, 0o620, 0o602])("nobody, in a file others may write to (%o)", async (mode) => {
+  test.each([0o666, 0o620, 0o602])("nobody's, in a file others may write to (%o)", async (mode) => {
     chmodSync(join(folder, "owner.json"), mode);
     expect(await refusal()).toContain(`Remove ${join(folder, "owner.json")}`);
   });
 
-  test("nobody, in another user's folder", async () => {
+  test("nobody's, in another user's folder", async () => {
     if (isRoot) chownSync(folder, STRANGER, -1);
     asAnotherUser();
     expect(await refusal()).toMatch(/belongs to another user \(\d+\).*Run evreg as that user/);
   });
 
-  test.runIf(isRoot)("not another user, in a folder of one's own or root's", async () => {
+  test.runIf(isRoot)("not another user's, in a folder of one's own or root's", async () => {
     chownSync(join(folder, "owner.json"), STRANGER, -1);
     expect(await refusal()).toContain(`belongs to another user (${STRANGER})`);
     asAnotherUser();
@@ -80,7 +80,7 @@ describe.skipIf(process.platform === "win32")("who may say where the server is",
   });
 
   test.runIf(isRoot)(
-    "root, to everybody; and a folder's own user to root, who is told whose word it is",
+    "root's, by everybody; and a folder's own user's by root, who is told whose it is",
     async () => {
       vi.spyOn(process, "getuid").mockReturnValue(4_242);
       expect(await findServer(folder)).toEqual({ url });
@@ -94,7 +94,7 @@ describe.skipIf(process.platform === "win32")("who may say where the server is",
     },
   );
 
-  test("a link is no such file, nor one of the token", () => {
+  test("not a link's, and no link to a token", () => {
     const elsewhere = join(folder, "elsewhere");
     writeFileSync(elsewhere, "a secret of somebody's");
     symlinkSync(elsewhere, join(folder, "token"));
@@ -104,15 +104,15 @@ describe.skipIf(process.platform === "win32")("who may say where the server is",
     expect(readOwner(folder)).toBeUndefined();
   });
 
-  test("an open folder makes a sentence for the log, a closed one does not", () => {
+  test("an open folder leads to a warning in the log, a closed one does not", () => {
     expect(folderWarning(folder)).toBeUndefined();
     chmodSync(folder, 0o775);
     expect(folderWarning(folder)).toContain(`chmod 700 ${folder}`);
   });
 });
 
-describe("the server is on this machine", () => {
-  test("so a name, or anything but a bare address of it, is not asked", async () => {
+describe("an announced server is on this machine", () => {
+  test("a name, or anything but a bare address of this machine, is not contacted", async () => {
     const { port } = new URL(url);
     for (const other of [`http://localhost:${port}`, `${url}/base`, `${url}/\u001b]0;x`, "nothing"]) {
       owned(other);
@@ -121,7 +121,7 @@ describe("the server is on this machine", () => {
     expect(asked).toBe(0);
   });
 
-  test("any of its interfaces will do, and no other machine's", () => {
+  test("any interface of this machine is accepted, and no other machine's", () => {
     const own = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
     for (const { address, family } of own) {
       if (address.startsWith("fe80:")) continue;

@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
 import { compileSchema } from "../../src/schema/validate/compile.ts";
+import { lengthOf, rounds, someOf } from "../faults/length.ts";
+import { cpuMs } from "../support/cpu-time.ts";
 import { githubTypes } from "../support/github.ts";
 import { accepted } from "./refused.ts";
 
@@ -23,11 +25,6 @@ const squared = (schema: unknown, times: number) => ({
   },
   allOf: [{ $ref: "#/definitions/moreOften" }],
 });
-
-function cpuMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
 
 const of = (schemata: unknown, value: unknown) => accepted(schemata).validate(value);
 const share = () => (VALIDATION_STEPS - budget.left) / VALIDATION_STEPS;
@@ -118,9 +115,11 @@ describe("every step of a walk counts, also where the first keyword fails", () =
 });
 
 describe("ordinary payloads are far within the budget", () => {
-  test("every payload GitHub has recorded takes less than a hundredth", () => {
+  const { "event types": types } = lengthOf("schema/budget");
+
+  test(`every payload GitHub has recorded of ${types} event types takes less than a hundredth`, () => {
     let checked = 0;
-    for (const { schemata, payloads } of githubTypes()) {
+    for (const { schemata, payloads } of someOf(githubTypes(), types)) {
       const schema = compileSchema(schemata);
       for (const payload of payloads) {
         schema.validate(payload);
@@ -128,7 +127,7 @@ describe("ordinary payloads are far within the budget", () => {
         checked++;
       }
     }
-    expect(checked).toBe(329);
+    expect(checked).toBeGreaterThanOrEqual(rounds(types, 329));
   });
 
   test.each<[unknown, number]>([

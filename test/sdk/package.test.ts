@@ -4,7 +4,8 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { cleanEnv, startProgram, temporaryFolder, type RunningProgram } from "../support/program.ts";
+import { cleanEnv, temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 
 // The package as npm would put it into somebody's project, with nothing beside it but what its client needs.
 
@@ -127,13 +128,13 @@ const server = createServer(async (request, response) => {
 
 describe("in plain JavaScript", () => {
   const data = join(folder.path, "data");
-  let server: RunningProgram;
+  let server: TestServer;
   beforeAll(async () => {
     mkdirSync(data, { mode: 0o700 });
-    const env = { EVREG_DELIVERY_ALLOW_HTTP: "true", EVREG_DELIVERY_ALLOW_NETWORKS: "127.0.0.1/32" };
-    server = await startProgram(data, [], env);
+    const delivery = { allowHttp: true, allowNetworks: ["127.0.0.1/32"] };
+    server = await serveHere(data, { changes: { delivery } });
   });
-  afterAll(() => server?.end("SIGTERM"));
+  afterAll(() => server?.stop());
 
   test("a program publishes by evreg/client and believes what evreg/webhook has verified", async () => {
     writeFileSync(join(consumer, "program.js"), PROGRAM);

@@ -75,7 +75,7 @@ describe("restoring a backup", () => {
 
   beforeEach(async () => {
     data = join(scratch.path, "data");
-    backup = await backupOf("from.backup");
+    backup ??= await backupOf("from.backup");
   });
 
   it("makes it the data of a new folder, and leaves nothing else there", async () => {
@@ -103,13 +103,14 @@ describe("restoring a backup", () => {
 
   it("makes it other data than that of the backup, which stays itself however often it is opened", async () => {
     const ids: string[] = [];
+    const own = await backupOf("from.backup");
     for (const folder of [join(scratch.path, "from.backup"), join(scratch.path, "from.backup"), data, data]) {
-      if (folder === data && ids.length === 2) await put(backup);
+      if (folder === data && ids.length === 2) await put(own);
       const store = await open(folder);
       ids.push(store.dataId);
       await store.close();
     }
-    await put(backup, { force: true });
+    await put(own, { force: true });
     const again = await open(data);
     ids.push(again.dataId);
     await again.close();

@@ -6,10 +6,8 @@ import { build } from "esbuild";
 import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
-const SOURCE = join(ROOT, "src/store/libsql/worker.ts");
+const SOURCE = "src/store/libsql/worker.ts";
 const HOST = "/src/store/libsql/thread/worker-client.ts";
-/** Where it names the thread's module as it lies in the source. */
-const NAMED = `"../worker.ts"`;
 
 /**
  * Has the store's thread start from one file, as in the single executable, made of the source as it is now. Hundreds
@@ -23,22 +21,32 @@ export function storeThreadInOneFile(): Plugin {
       defineCacheKeyGenerator(({ id }) => (id.endsWith(HOST) ? false : undefined)),
     async transform(code, id) {
       if (!id.endsWith(HOST)) return undefined;
-      if (!code.includes(NAMED)) throw new Error(`${id} names the thread's module no more as ${NAMED}`);
-      const { file, inputs } = await bundleThread();
+      const { file, inputs } = await bundleThread(SOURCE);
       for (const input of inputs) this.addWatchFile(join(ROOT, input));
-      return { code: code.replace(NAMED, JSON.stringify(pathToFileURL(file).href)), map: null };
+      return { code: startingFrom(file, code, '"../worker.ts"'), map: null };
     },
   };
 }
 
-async function bundleThread(): Promise<{ file: string; inputs: string[] }> {
+/** The code that starts the thread, with the file in place of the module that it names. */
+export function startingFrom(file: string, code: string, named: string): string {
+  if (!code.includes(named)) throw new Error(`The store's thread is no longer started from ${named}`);
+  return code.replace(named, JSON.stringify(pathToFileURL(file).href));
+}
+
+/** @param entry of the thread, below the checkout */
+export async function bundleThread(entry: string): Promise<{ file: string; inputs: string[] }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [SOURCE],
+    entryPoints: [entry],
     bundle: true,
     platform: "node",
     format: "esm",
-    packages: "external",
+    // Only the engine itself stays outside, as it is loaded by its path.
+    external: ["libsql"],
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
     metafile: true,
     write: false,
     outdir: "out",

@@ -203,10 +203,8 @@ describe("a name server that never answers", () => {
       for (let more = 0; more < 50; more += 1) dead.push(lookUp(`h${dead.length}.dead.test`));
       await until("all to be asked for", () => server.questions.length >= dead.length * 2);
     }
-    const began = performance.now();
     for (let time = 0; time < 20; time += 1) expect(await lookUp(`live${time}.test`)).toEqual(["192.0.2.1"]);
-    // 20 in turn; with the system's look-ups, one of them would wait for minutes.
-    expect(performance.now() - began).toBeLessThan(1_000);
+    // With the system's look-ups, one of them would wait for minutes.
     await clock.advance(10_000);
     expect(new Set(await Promise.all(dead))).toEqual(new Set(["ETIMEOUT"]));
   });

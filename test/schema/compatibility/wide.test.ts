@@ -3,6 +3,7 @@ import { EvregError } from "../../../src/domain/error.ts";
 import { comparing } from "../../../src/schema/compatibility/compare.ts";
 import type { Verdict } from "../../../src/schema/compatibility/compare.ts";
 import { lengthOf, report, rounds, someOf } from "../../faults/length.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 import { asyncApiVersions, githubVersions } from "../../support/github.ts";
 import type { NextVersion } from "../../support/github.ts";
 import type { Json } from "./random-schemas.ts";
@@ -22,18 +23,13 @@ interface Measured extends Verdict {
   readonly heldMs: number;
 }
 
-function processorMs(): number {
-  const { user, system } = process.threadCpuUsage();
-  return (user + system) / 1_000;
-}
-
 function measured(old: Json, next: Json): Measured {
   const task = comparing(old, next);
   let [ms, heldMs] = [0, 0];
   for (;;) {
-    const before = processorMs();
+    const before = cpuMs();
     const { done, value } = task.next();
-    const took = processorMs() - before;
+    const took = cpuMs() - before;
     ms += took;
     heldMs = Math.max(heldMs, took);
     if (done === true) return { ...value, ms, heldMs };
@@ -148,7 +144,7 @@ test("what others made of their published schemas is decided", () => {
     "longest ms": longest.toFixed(0),
     "longest held ms": longestHeld.toFixed(1),
   });
-  expect(count).toBeGreaterThanOrEqual(rounds(8, 80));
+  expect(count).toBeGreaterThanOrEqual(rounds(3, 80));
   expect(cut).toBeLessThanOrEqual(count / 100);
   expect(unsure).toBeLessThanOrEqual(Math.ceil(count / 20));
 }, 120_000);

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { Sampler } from "../../../src/schema/generate/generator.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
+import { cpuMs } from "../../support/cpu-time.ts";
 
 // Schemas that evreg accepts, made to have a generator run on for ever or fill the memory. Steps are counted, so the bound
 // in seconds is generous; without it most of these would take minutes.
@@ -92,9 +93,9 @@ const HOSTILE: readonly (readonly [name: string, schema: Record<string, unknown>
 
 test.each(HOSTILE)("%s: an end, without a payload", (_, schemata) => {
   checkSchema(schemata);
-  const begun = performance.now();
+  const begun = cpuMs();
   expect(new Sampler(schemata).sample(1, 0).payload).toBeUndefined();
-  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(cpuMs() - begun).toBeLessThan(10_000);
 });
 
 const HARD: readonly (readonly [name: string, schema: Record<string, unknown>])[] = [
@@ -130,8 +131,8 @@ test.each(HARD)("%s: a payload that conforms", (_, schemata) => {
   const whole = JSON.stringify(schemata).includes("definitions/x")
     ? { ...schemata, definitions: { x: true } }
     : schemata;
-  const begun = performance.now();
+  const begun = cpuMs();
   const { payload } = new Sampler(whole).sample(1, 0);
-  expect(performance.now() - begun).toBeLessThan(10_000);
+  expect(cpuMs() - begun).toBeLessThan(10_000);
   expect(compileSchema(whole).validate(payload)).toBeUndefined();
 });

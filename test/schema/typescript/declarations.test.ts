@@ -4,6 +4,7 @@ import { SCHEMAS } from "../sample/schemas.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { Sampler } from "../../../src/schema/generate/generator.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
+import { lengthOf, someOf } from "../../faults/length.ts";
 import { githubTypes } from "../../support/github.ts";
 import { compilerComplaints } from "../../support/typescript.ts";
 
@@ -294,9 +295,11 @@ test("what is declared compiles, alone and together", { timeout: 60_000 }, async
   expect(await compilerComplaints(source)).toEqual([]);
 });
 
-test("payloads of all 58 event types of GitHub are of their types", { timeout: 120_000 }, async () => {
-  const types = githubTypes();
-  expect(types).toHaveLength(58);
+const { "event types": typeCount } = lengthOf("schema/typescript/declarations");
+
+test(`payloads of ${typeCount} event types of GitHub are of their types`, { timeout: 120_000 }, async () => {
+  const types = someOf(githubTypes(), typeCount);
+  expect(types).toHaveLength(typeCount);
   const { source, names } = declarationsFor(
     types.map(({ name, schemata }) => ({ name, schemata, about: [] })),
     [],
