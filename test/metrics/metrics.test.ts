@@ -90,9 +90,9 @@ describe("the metrics", () => {
     }));
 });
 
-describe("the watch on the event loop", () => {
+describe("the event loop monitor", () => {
   test("reports a stall until some time without one has passed", async () => {
-    const loop = new LoopWatch();
+    const loop = new EventLoopMonitor();
     expect(loop.read(0)).toBeUndefined();
     loop.start(0);
     try {

@@ -179,7 +179,7 @@ export function serviceEventSuite(open: OpenStore): void {
     ]);
   });
 
-  it("record at most a batch's worth in one call, and leave the other deliveries unchanged", async () => {
+  it("record many for many subscribers, each once and in order, together with other results", async () => {
     await operators("evreg.delivery.failed", 999);
     await on.subscription(action);
     await on.publish(action, 10);
