@@ -88,7 +88,7 @@ export async function compose(options: ComposeOptions) {
     import("../service/service.ts"),
     import("../service/validation-thread.ts"),
   ]);
-  const longChecks = new ValidationThread(clock);
+  const offThread = new ValidationThread(clock);
   const loop = new EventLoopMonitor();
   const engineState = (): Health["engine"] => signals.engine?.state() ?? "stopped";
   const service = createService({
@@ -101,7 +101,7 @@ export async function compose(options: ComposeOptions) {
     config: { limits: config.limits, delivery: config.delivery },
     signals,
     engineState,
-    longChecks,
+    offThread,
     counts: published,
     metrics: metricsOf({ published, delivered, store, engineState, loop, clock, version }),
     doctor: {
@@ -117,7 +117,7 @@ export async function compose(options: ComposeOptions) {
       isOpen: config.auth.mode === "off",
     },
   });
-  return { owner, store, service, signals, published, delivered, loop, longChecks, clock, random };
+  return { owner, store, service, signals, published, delivered, loop, offThread, clock, random };
 }
 
 /** What makes text of them is loaded when somebody asks: not every server is scraped, and hardly a command needs it. */

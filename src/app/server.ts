@@ -82,7 +82,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
-    const { service, store, signals, owner, published, delivered, loop, longChecks, clock, random } =
+    const { service, store, signals, owner, published, delivered, loop, offThread, clock, random } =
       await compose({ ...options, config, command: "serve", onFatal, findings });
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
@@ -116,7 +116,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       config: config.delivery,
       ownAddresses: () => http.ownAddresses,
       version,
-      longChecks,
+      longChecks: offThread,
       counts: delivered,
     });
     const replays = new ReplayRunner({

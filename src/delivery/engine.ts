@@ -6,7 +6,7 @@ import { DeliveryCounts } from "../metrics/counters.ts";
 import { Deadline, type Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type { LongChecks } from "../schema/validate/compile.ts";
+import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue } from "../store/queue.ts";
 import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
 import { Claimer, LeaseWatch } from "./claimer.ts";
@@ -90,7 +90,7 @@ export interface RunParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
   readonly logger: Logger;
   readonly config: DeliveryConfig;
   readonly version: string;
-  readonly longChecks: LongChecks;
+  readonly longChecks: OffThreadValidator;
   /** Goes on over all runs. */
   readonly counts?: DeliveryCounts;
 }

@@ -5,7 +5,7 @@ import type { Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
-import { compilingSchema, type LongChecks, type Validator } from "../schema/validate/compile.ts";
+import { compilingSchema, type OffThreadValidator, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
@@ -24,7 +24,7 @@ interface FiltersParts {
   readonly random: Random;
   /** Shares the thread with what else runs long on it. */
   readonly yielder: Pick<Yielder, "run">;
-  readonly longChecks: LongChecks;
+  readonly longChecks: OffThreadValidator;
   readonly maxCompiledBytes?: number;
 }
 
@@ -171,12 +171,12 @@ interface Asked {
 
 /** What filters say of payloads that would take this thread long to read: another one does. */
 class LargeVerdicts {
-  readonly #longChecks: LongChecks;
+  readonly #longChecks: OffThreadValidator;
   readonly #logger: Logger;
   /** By delivery. */
   readonly #asked = new LRUCache<number, Asked>({ max: MAX_VERDICTS });
 
-  constructor(longChecks: LongChecks, logger: Logger) {
+  constructor(longChecks: OffThreadValidator, logger: Logger) {
     this.#longChecks = longChecks;
     this.#logger = logger;
   }

@@ -6,12 +6,11 @@ import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createAuthenticate } from "./auth.ts";
-import { CallerGone } from "./body.ts";
+import { ClientDisconnected } from "./body.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
-import { Incoming } from "./request.ts";
-import { createFinish, type Finish } from "./responder.ts";
-import { type AnswerLimits, AnswerMemory } from "./response-budget.ts";
-import type { Reply } from "./response.ts";
+import { ApiRequest } from "./request.ts";
+import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
+import { type Reply, Responder } from "./response.ts";
 import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
@@ -20,7 +19,7 @@ export interface HttpAppOptions {
   readonly logger: Logger;
   readonly clock: Clock;
   readonly version: string;
-  readonly answers?: Partial<AnswerLimits>;
+  readonly responses?: Partial<ResponseLimits>;
   readonly bodies?: Partial<BudgetLimits>;
   readonly counts?: PublishCounts;
   /** Its reason is an `EvregError`. */
@@ -45,36 +44,45 @@ const BODY_LIMITS: BudgetLimits = {
 const TOO_MANY_BODIES =
   "Too many large request bodies are on their way at once, and this one would not fit into memory beside them, or it came too slowly while others waited. Send it again in a moment; bodies up to 16 KiB are always taken.";
 
-/** The whole of the HTTP interface as an h3 app. Every path through it ends in `finish`: one shape, one log line. */
+/** The whole of the HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {
-  const { service, config, logger, clock, version, answers, counts = new PublishCounts() } = options;
+  const { service, config, logger, clock, version, counts = new PublishCounts() } = options;
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
-  const memory = new AnswerMemory(clock, answers);
+  const responses = new ResponseBudget(clock, options.responses);
   const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
-  const asks = { token, publish: token && !config.auth.anonymousPublish };
-  const context: RouteContext = { limits: config.limits, version, asks, memory, counts, clock, stopping };
-  const finish = createFinish({ logger, clock });
-  const handlerOf = createHandlers(finish, clock, bodies);
+  const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
+  const context: RouteContext = {
+    limits: config.limits,
+    version,
+    requiresToken,
+    responses,
+    counts,
+    clock,
+    stopping,
+  };
+  const responder = new Responder(logger, clock);
+  const handlerOf = createHandlers(responder, clock, bodies);
 
   const app = new H3({
     // h3 would write failures to the console; they go to the log instead.
     silent: true,
-    onError: (error, event) => finish.failed(new Incoming(event, bodies), clock.now(), outsideRoutes(error)),
+    onError: (error, event) =>
+      responder.failed(new ApiRequest(event, bodies), clock.now(), outsideRoutes(error)),
   });
 
   for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
     for (const route of routes) {
-      const act = (evreg: Evreg, incoming: Incoming): Reply | Promise<Reply> => {
+      const act = (evreg: Evreg, request: ApiRequest): Reply | Promise<Reply> => {
         // All without a token act on the same port, and have nothing else in common.
-        if (incoming.header("authorization") !== undefined) incoming.token = evreg;
-        if (route.query === undefined) incoming.checkNoQuery();
-        return route.handle(evreg, incoming, context);
+        if (request.header("authorization") !== undefined) request.token = evreg;
+        if (route.query === undefined) request.checkNoQuery();
+        return route.handle(evreg, request, context);
       };
-      const begin = (incoming: Incoming): Reply | Promise<Reply> => {
-        const evreg = authenticate(incoming, route.access);
-        return evreg instanceof Promise ? evreg.then((port) => act(port, incoming)) : act(evreg, incoming);
+      const begin = (request: ApiRequest): Reply | Promise<Reply> => {
+        const evreg = authenticate(request, route.access);
+        return evreg instanceof Promise ? evreg.then((port) => act(port, request)) : act(evreg, request);
       };
       const refused =
         route.access === "publish" && route.body !== undefined
@@ -93,8 +101,8 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     );
     app.all(
       path,
-      handlerOf((incoming) => {
-        throw new EvregError("method_not_allowed", `${incoming.method} is not possible here; ${allow} are.`, {
+      handlerOf((request) => {
+        throw new EvregError("method_not_allowed", `${request.method} is not possible here; ${allow} are.`, {
           allow,
         });
       }),
@@ -102,40 +110,40 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   }
   app.all(
     "/**",
-    handlerOf((incoming) => notFound(incoming)),
+    handlerOf((request) => notFound(request)),
   );
   return app;
 }
 
 /** @param refused told why a request came to nothing, unless its caller left */
 type HandlerOf = (
-  act: (incoming: Incoming) => Reply | Promise<Reply>,
+  act: (request: ApiRequest) => Reply | Promise<Reply>,
   refused?: (failure: unknown) => void,
 ) => EventHandler;
 
-function createHandlers(finish: Finish, clock: Clock, bodies: ByteBudget): HandlerOf {
+function createHandlers(responder: Responder, clock: Clock, bodies: ByteBudget): HandlerOf {
   return (act, refused) => async (event: H3Event) => {
     const startedMs = clock.now();
-    const incoming = new Incoming(event, bodies);
+    const request = new ApiRequest(event, bodies);
     try {
-      checkTarget(incoming);
-      return finish.replied(incoming, startedMs, await act(incoming));
+      checkTarget(request);
+      return responder.replied(request, startedMs, await act(request));
     } catch (error) {
-      if (!(error instanceof CallerGone)) refused?.(error);
-      return finish.failed(incoming, startedMs, error);
+      if (!(error instanceof ClientDisconnected)) refused?.(error);
+      return responder.failed(request, startedMs, error);
     }
   };
 }
 
 /** The router takes `/v1/actions/` for `/v1/actions`; to a caller whose name came out empty that would be a surprise. */
-function checkTarget(incoming: Incoming): void {
-  if (incoming.path.endsWith("/")) notFound(incoming);
-  const request = incoming.nodeRequest;
-  if (request === undefined) return;
-  checkSingle(request.rawHeaders);
-  const { host } = request.headers;
+function checkTarget(request: ApiRequest): void {
+  if (request.path.endsWith("/")) notFound(request);
+  const { nodeRequest } = request;
+  if (nodeRequest === undefined) return;
+  checkSingle(nodeRequest.rawHeaders);
+  const { host } = nodeRequest.headers;
   if (host === undefined) {
-    if (request.httpVersion === "1.0") return;
+    if (nodeRequest.httpVersion === "1.0") return;
     throw new EvregError("malformed", "The request has no `Host` header.");
   }
   if (host === lastHost) return;
@@ -168,10 +176,10 @@ function checkSingle(rawHeaders: readonly string[]): void {
   }
 }
 
-function notFound(incoming: Incoming): never {
+function notFound(request: ApiRequest): never {
   throw new EvregError(
     "not_found",
-    `There is nothing at ${incoming.path.slice(0, 200)}; /openapi.json lists what there is.`,
+    `There is nothing at ${request.path.slice(0, 200)}; /openapi.json lists what there is.`,
   );
 }
 

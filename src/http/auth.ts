@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import type { Incoming } from "./request.ts";
+import type { ApiRequest } from "./request.ts";
 import type { Access, HttpConfig, HttpService } from "./routes/route.ts";
 
 const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
@@ -23,7 +23,7 @@ const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
 
 /** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
-type Authenticate = (incoming: Incoming, access: Access) => Evreg | Promise<Evreg>;
+type Authenticate = (request: ApiRequest, access: Access) => Evreg | Promise<Evreg>;
 
 export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
   const ports = new WeakMap<Principal, Evreg>();
@@ -57,10 +57,10 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     );
   }
 
-  return (incoming, access) => {
-    if (withoutToken) checkLoopbackCaller(incoming, access === "open");
+  return (request, access) => {
+    if (withoutToken) checkLoopbackCaller(request, access === "open");
     if (access === "open") return portOf(NOBODY);
-    const header = incoming.header("authorization");
+    const header = request.header("authorization");
     // A bad token is never taken for no token: whoever sends one means to be held to it.
     if (header !== undefined) return byToken(header);
     if (withoutToken) return portOf(LOCAL_OWNER);
@@ -82,8 +82,8 @@ const LOOPBACK_AUTHORITY = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5
  * as an image or by a link, in `Sec-Fetch-Site`. `forbidden` for each of them.
  * @param isOpen for what anybody may load, and which costs nothing
  */
-function checkLoopbackCaller(incoming: Incoming, isOpen: boolean): void {
-  const host = incoming.header("host");
+function checkLoopbackCaller(request: ApiRequest, isOpen: boolean): void {
+  const host = request.header("host");
   if (host === undefined || !LOOPBACK_AUTHORITY.test(host)) {
     throw new EvregError(
       "forbidden",
@@ -91,13 +91,13 @@ function checkLoopbackCaller(incoming: Incoming, isOpen: boolean): void {
       { host: (host ?? "").slice(0, 255) },
     );
   }
-  const origin = incoming.header("origin");
+  const origin = request.header("origin");
   if (origin !== undefined && !isOriginOf(origin, host)) {
     throw new EvregError("forbidden", "A web page of another origin may not use this server.", {
       origin: origin.slice(0, 255),
     });
   }
-  if (!isOpen && FOREIGN_SITES.has(incoming.header("sec-fetch-site"))) {
+  if (!isOpen && FOREIGN_SITES.has(request.header("sec-fetch-site"))) {
     throw new EvregError(
       "forbidden",
       "A web page of another site may not use this server. Type the address into the browser yourself, or use a program.",

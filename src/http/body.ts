@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { EvregError } from "../domain/error.ts";
 import type { Reservation } from "../runtime/byte-budget.ts";
-import { isEnding } from "./connection-errors.ts";
+import { isEnding } from "./connections.ts";
 
 /** The connection ended before the request did: there is nobody left to answer. */
-export class CallerGone extends Error {
+export class ClientDisconnected extends Error {
   override readonly name = "CallerGone";
 }
 
@@ -12,7 +12,7 @@ export class CallerGone extends Error {
 const FREE_BYTES = 16 * 1024;
 
 /** Where a body gets its memory from. */
-export interface BodyRoom {
+export interface BodyMemory {
   /** @param evict ends the reading, or once it is read the request, as the caller is too slow while others wait */
   tryReserve(bytes: number, evict: (refusal: EvregError) => void): Reservation | undefined;
   /** The same, waiting for it. `unavailable` when it does not come free in time. */
@@ -30,7 +30,7 @@ export function readNodeBody(
   request: IncomingMessage,
   response: ServerResponse,
   maxBytes: number,
-  roomOf: () => BodyRoom,
+  roomOf: () => BodyMemory,
 ): Promise<Uint8Array> {
   const { "content-length": declared, expect } = request.headers;
   const longest = declared === undefined ? maxBytes : Number(declared);
@@ -93,7 +93,7 @@ export function readNodeBody(
         void whenThereIsRoom(room, chunk);
       }
     };
-    const whenThereIsRoom = async (room: BodyRoom, chunk: Uint8Array): Promise<void> => {
+    const whenThereIsRoom = async (room: BodyMemory, chunk: Uint8Array): Promise<void> => {
       try {
         granted(await room.reserve(longest, evict));
         if (over) share?.release();
@@ -121,7 +121,7 @@ export function readNodeBody(
     };
     // Comes in any case: after the end, or with none once the caller is gone.
     const onClose = (): void => {
-      if (!over) fail(new CallerGone("The connection ended before the request did."));
+      if (!over) fail(new ClientDisconnected("The connection ended before the request did."));
     };
     if (request.destroyed) onClose();
     else request.on("data", onData).on("end", onEnd).on("close", onClose);

@@ -1,6 +1,7 @@
 import { type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
+import { isEnding, lingeringClose } from "./connections.ts";
 
 /**
  * What node's parser met on a connection: not HTTP, too large a head, too slow a sender. No request came of it.
@@ -16,11 +17,12 @@ export function answerParserError(
   if (isEnding(socket)) return;
   const open = newest !== undefined && !newest.writableFinished;
   if (error.code === "ECONNRESET" || !socket.writable) socket.destroy(error);
-  else if (!open) endWith(socket, failureText(error.code), clock);
+  else if (!open) lingeringClose(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
   // The body of the newest is what broke. Its failure may only be written when it is its turn, and not begun.
-  else if (newest.socket === socket && !newest.headersSent) endWith(socket, failureText(error.code), clock);
+  else if (newest.socket === socket && !newest.headersSent)
+    lingeringClose(socket, failureText(error.code), clock);
   else socket.destroy(error);
 }
 
@@ -33,7 +35,7 @@ export function answerConnect(socket: Duplex, newest: ServerResponse | undefined
   // taken for it.
   if (newest !== undefined && !newest.writableFinished) socket.destroy();
   const headers = "allow: GET, HEAD, POST, PUT, DELETE, OPTIONS\r\n";
-  endWith(socket, rawAnswer(405, "CONNECT is not possible here.", headers), clock);
+  lingeringClose(socket, rawAnswer(405, "CONNECT is not possible here.", headers), clock);
 }
 
 /** A failure answered before there was an app to answer it. */
@@ -85,33 +87,3 @@ function rawAnswer(status: number, message: string, headers = ""): string {
     `${headers}connection: close\r\n\r\n${body}`
   );
 }
-
-/** How long a peer may take to read a connection's last words before the connection is cut. */
-const LINGER_MS = 2_000;
-
-const ending = new WeakSet<Duplex>();
-
-/**
- * Sends a connection's last words and ends it: once the peer has closed its side too, or after a short wait. What the
- * peer still sends is read away in between, as a close with unread bytes would reset the connection and could take the
- * words from the peer (RFC 9112, 9.6).
- */
-function endWith(socket: Duplex, text: string, clock: Clock): void {
-  // Node takes its own listener off a `CONNECT` socket, and a peer that resets would then end the process.
-  socket.on("error", ignore);
-  if (socket.destroyed || ending.has(socket)) return;
-  ending.add(socket);
-  socket.once(
-    "close",
-    clock.setTimer(() => socket.destroy(), LINGER_MS),
-  );
-  socket.end(text);
-  socket.resume();
-}
-
-/** Whether its last words were said. Nothing that still arrives on it may be acted on: the peer was told that it failed. */
-export function isEnding(socket: Duplex): boolean {
-  return ending.has(socket);
-}
-
-function ignore(): void {}

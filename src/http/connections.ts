@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { isEnding } from "./connection-errors.ts";
+import type { Clock } from "../runtime/clock.ts";
 
 const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when a place was last looked for");
@@ -128,12 +128,12 @@ export class Connections {
   }
 
   /** Whether this request may not be answered on its connection: it is in the reserve, for another purpose. */
-  isBeyondReserve({ socket, url }: IncomingMessage): boolean {
+  exceedsReserve({ socket, url }: IncomingMessage): boolean {
     return (socket as Accepted)[RESERVED] === true && addressOf(socket) !== undefined && url !== "/health";
   }
 
   /** Answers with the answer to the connection's request before this one, also once it is out. */
-  began(request: IncomingMessage, response: ServerResponse): ServerResponse | undefined {
+  requestStarted(request: IncomingMessage, response: ServerResponse): ServerResponse | undefined {
     const socket: Answering = request.socket;
     const previous = socket[NEWEST];
     socket[NEWEST] = response;
@@ -187,6 +187,36 @@ function findIdle(group: Set<Accepted>): Accepted | undefined {
   return used;
 }
 
+/** How long a peer may take to read a connection's last words before the connection is cut. */
+const LINGER_MS = 2_000;
+
+const ending = new WeakSet<Duplex>();
+
+/**
+ * Sends a connection's last words and ends it: once the peer has closed its side too, or after a short wait. What the
+ * peer still sends is read away in between, as a close with unread bytes would reset the connection and could take the
+ * words from the peer (RFC 9112, 9.6).
+ */
+export function lingeringClose(socket: Duplex, text: string, clock: Clock): void {
+  // Node takes its own listener off a `CONNECT` socket, and a peer that resets would then end the process.
+  socket.on("error", ignore);
+  if (socket.destroyed || ending.has(socket)) return;
+  ending.add(socket);
+  socket.once(
+    "close",
+    clock.setTimer(() => socket.destroy(), LINGER_MS),
+  );
+  socket.end(text);
+  socket.resume();
+}
+
+/** Whether its last words were said. Nothing that still arrives on it may be acted on: the peer was told that it failed. */
+export function isEnding(socket: Duplex): boolean {
+  return ending.has(socket);
+}
+
+function ignore(): void {}
+
 /**
  * Whose connection it is: an IPv4 address, or the /64 network that an IPv6 one is of, as a whole one is given to each
  * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
@@ -235,7 +265,7 @@ interface Pipeline {
  *
  * A connection with one request at a time costs nothing here.
  */
-export class Pipelines {
+export class PipelineLimiter {
   readonly #start: (request: IncomingMessage, response: ServerResponse) => void;
   readonly #pipelines = new WeakMap<Socket, Pipeline>();
   readonly #limits: PipelineLimits;

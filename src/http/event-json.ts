@@ -1,6 +1,6 @@
 import type { Deprecation } from "../domain/action.ts";
 import type { BatchResult, Event, PageMeta } from "../domain/event.ts";
-import { type HeaderPair, type Pieces, PieceWriter, type Reply } from "./response.ts";
+import { type HeaderPair, type Chunks, ChunkWriter, type Reply } from "./response.ts";
 import type { JsonSchema } from "./routes/route.ts";
 
 /**
@@ -68,7 +68,7 @@ function payloadBytesOf(events: readonly (Event | null)[]): number {
   return bytes;
 }
 
-function writeList(events: readonly (Event | null)[], end: string): string | Pieces {
+function writeList(events: readonly (Event | null)[], end: string): string | Chunks {
   return write('{"data":[', events, end, payloadBytesOf(events));
 }
 
@@ -77,7 +77,7 @@ function write(
   events: readonly (Event | null)[],
   end: string,
   payloadBytes: number,
-): string | Pieces {
+): string | Chunks {
   if (payloadBytes <= STRING_MAX_BYTES) {
     let text = start;
     let comma = "";
@@ -88,7 +88,7 @@ function write(
     return text + end;
   }
   const likelyBytes = payloadBytes + events.length * AROUND_BYTES + 3 * end.length + ROOM_BYTES;
-  const writer = new PieceWriter(likelyBytes);
+  const writer = new ChunkWriter(likelyBytes);
   let text = start;
   let comma = "";
   for (const event of events) {

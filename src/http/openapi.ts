@@ -1,5 +1,5 @@
 import { actionName, type BodySchema, rowid as id } from "../domain/request.ts";
-import type { Pieces } from "./response.ts";
+import type { Chunks } from "./response.ts";
 import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
 import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
@@ -13,7 +13,7 @@ import {
 } from "./routes/operations.ts";
 import { REPLAY_RECORDS, REPLAY_ROUTES } from "./routes/replays.ts";
 import {
-  type AsksForToken,
+  type TokenRequirement,
   type DocumentedAnswer,
   failure,
   type JsonSchema,
@@ -75,21 +75,24 @@ export const OPENAPI_ROUTE: Route = {
   access: "open",
   answers: { 200: { description: "OpenAPI 3.1.", schema: { type: "object", additionalProperties: true } } },
   failures: [],
-  handle: (_evreg, _incoming, { version, asks }) => ({ status: 200, body: documentBytes(version, asks) }),
+  handle: (_evreg, _incoming, { version, requiresToken }) => ({
+    status: 200,
+    body: documentBytes(version, requiresToken),
+  }),
 };
 
 /** Made once: nobody who asks for it needs a token, and all answers are of the same bytes, however slowly they are read. */
-function documentBytes(version: string, asks: AsksForToken): Pieces {
+function documentBytes(version: string, asks: TokenRequirement): Chunks {
   if (made?.version !== version || made.asks !== asks) {
     made = { version, asks, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, asks)))] };
   }
   return made.pieces;
 }
 
-let made: { readonly version: string; readonly asks: AsksForToken; readonly pieces: Pieces } | undefined;
+let made: { readonly version: string; readonly asks: TokenRequirement; readonly pieces: Chunks } | undefined;
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
-export function openApiDocument(version: string, asks: AsksForToken): Record<string, unknown> {
+export function openApiDocument(version: string, asks: TokenRequirement): Record<string, unknown> {
   const routes = [...ROUTES, OPENAPI_ROUTE];
   const document = {
     openapi: "3.1.0",
@@ -122,7 +125,7 @@ function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
   return bodies;
 }
 
-function pathsOf(routes: readonly Route[], asks: AsksForToken): Record<string, Record<string, unknown>> {
+function pathsOf(routes: readonly Route[], asks: TokenRequirement): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
     (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, asks);
@@ -135,7 +138,7 @@ export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
-function operation(route: Route, asks: AsksForToken): Record<string, unknown> {
+function operation(route: Route, asks: TokenRequirement): Record<string, unknown> {
   const scope = route.scope === undefined ? [] : [`Needs the scope \`${route.scope}\`.`];
   const description = [...(route.description === undefined ? [] : [route.description]), ...scope].join(
     "\n\n",

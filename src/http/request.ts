@@ -5,7 +5,7 @@ import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { type BodyRoom, CallerGone, readNodeBody, readWebBody } from "./body.ts";
+import { type BodyMemory, ClientDisconnected, readNodeBody, readWebBody } from "./body.ts";
 import { addressOf } from "./connections.ts";
 
 const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
@@ -14,7 +14,7 @@ const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalP
 const BODY_WAIT_MS = 10_000;
 
 /** One request as the routes see it, whether it came over a socket or in-process. */
-export class Incoming {
+export class ApiRequest {
   readonly #event: H3Event;
   readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
   readonly #bodies: ByteBudget;
@@ -47,47 +47,47 @@ export class Incoming {
   }
 
   /** Calls back once, when the answer is out or its caller gone; at once when there is no socket. */
-  whenOver(callback: () => void): void {
+  onFinished(callback: () => void): void {
     if (this.#node === undefined) callback();
-    else onceOver(this.#node.res, callback);
+    else onFinished(this.#node.res, callback);
   }
 
   /** Aborted when the answer is out or its caller gone; never where there is no socket. */
-  gone(): AbortSignal {
+  disconnected(): AbortSignal {
     const controller = new AbortController();
-    if (this.#node !== undefined) onceOver(this.#node.res, () => controller.abort());
+    if (this.#node !== undefined) onFinished(this.#node.res, () => controller.abort());
     return controller.signal;
   }
 
   /** Does work that ends with its caller, who then needs no answer: `CallerGone`. */
-  async whileThere<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
-    const gone = this.gone();
+  async untilDisconnect<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
+    const gone = this.disconnected();
     return work(gone).catch((error: unknown) => {
-      throw gone.aborted && error === gone.reason ? new CallerGone() : error;
+      throw gone.aborted && error === gone.reason ? new ClientDisconnected() : error;
     });
   }
 
   /** Ends the connection at once, whatever was still to be sent on it. */
-  cut(): void {
+  disconnect(): void {
     this.#node?.req.socket.destroy();
   }
 
   /** Its answer of so many bytes is on its way: what its body has goes back once that is out, or its caller too slow. */
-  answered(bytes: number): void {
+  responseStarted(bytes: number): void {
     const share = this.#share;
     if (share === undefined) return;
     share.startTransfer(bytes);
-    this.whenOver(() => share.release());
+    this.onFinished(() => share.release());
   }
 
   /** So many bytes of memory, for this caller. */
-  taking(bytes: number, evict: () => void = () => this.cut()): ByteClaim {
+  claim(bytes: number, evict: () => void = () => this.disconnect()): ByteClaim {
     const address = this.#node === undefined ? undefined : addressOf(this.#node.req.socket);
     return { bytes, caller: { address, token: this.token }, evict };
   }
 
   /** Has the connection kept while `work` goes on, however long nothing crosses it. */
-  async inItsOwnTime<T>(work: () => Promise<T>): Promise<T> {
+  async withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
     const socket = this.#node?.req.socket;
     const idleTimeoutMs = socket?.timeout ?? 0;
     socket?.setTimeout(0);
@@ -146,18 +146,18 @@ export class Incoming {
     return readWebBody(body, headers.get("content-length"), maxBytes);
   }
 
-  #room(): BodyRoom {
+  #room(): BodyMemory {
     const bodies = this.#bodies;
     const keep = <T extends Reservation | undefined>(share: T): T => {
       this.#share = share;
       return share;
     };
-    const taking = (bytes: number, evict: Parameters<BodyRoom["reserve"]>[1]): ByteClaim =>
-      this.taking(bytes, () => evict(bodies.refused()));
+    const claim = (bytes: number, evict: Parameters<BodyMemory["reserve"]>[1]): ByteClaim =>
+      this.claim(bytes, () => evict(bodies.refused()));
     return {
-      tryReserve: (bytes, evict) => keep(bodies.tryReserve(taking(bytes, evict))),
+      tryReserve: (bytes, evict) => keep(bodies.tryReserve(claim(bytes, evict))),
       reserve: (bytes, evict) =>
-        this.whileThere((gone) => bodies.reserve(taking(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
+        this.untilDisconnect((gone) => bodies.reserve(claim(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
     };
   }
 }
@@ -208,7 +208,7 @@ const pendingOf = new WeakMap<Socket, Set<() => void>>();
  * Calls back once, when the answer is out or its connection gone. The answer's own `close` is not enough: not every
  * version of node emits one for an answer that was still waiting behind others when its connection closed.
  */
-function onceOver(response: ServerResponse, callback: () => void): void {
+function onFinished(response: ServerResponse, callback: () => void): void {
   const { socket } = response.req;
   if (socket.destroyed || response.destroyed) {
     callback();

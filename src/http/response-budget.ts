@@ -1,9 +1,9 @@
 import { ByteBudget, type Reservation } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
-import type { Incoming } from "./request.ts";
-import { isFlow, type Reply, sizeOf } from "./response.ts";
+import type { ApiRequest } from "./request.ts";
+import { isByteStream, type Reply, sizeOf } from "./response.ts";
 
-export interface AnswerLimits {
+export interface ResponseLimits {
   /** What answers may come to that are made at once, each taken at its largest. */
   readonly readBytes: number;
   /** What large answers hold at once until their callers have taken them. */
@@ -15,7 +15,7 @@ export interface AnswerLimits {
 }
 
 const MIB = 1024 * 1024;
-const ANSWER_LIMITS: AnswerLimits = {
+const ANSWER_LIMITS: ResponseLimits = {
   readBytes: 128 * MIB,
   heldBytes: 96 * MIB,
   smallBytes: 16 * 1024,
@@ -36,20 +36,20 @@ const TOO_MUCH =
   "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
 
 /** Of a request, what its answer needs it for. */
-export type Asking = Pick<Incoming, "taking" | "whileThere" | "nodeRequest">;
+export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect" | "nodeRequest">;
 
 /**
  * Bounds the memory that answers take over all requests: a page may come to hundreds of megabytes, and a caller that does
  * not read its answer keeps it there. One page that is larger than a bound has it to itself. No token has more than half
  * of what is held, and no address more than three quarters.
  */
-export class AnswerMemory {
+export class ResponseBudget {
   readonly #clock: Clock;
-  readonly #limits: AnswerLimits;
+  readonly #limits: ResponseLimits;
   readonly #reading: ByteBudget;
   readonly #held: ByteBudget;
 
-  constructor(clock: Clock, limits: Partial<AnswerLimits> = {}) {
+  constructor(clock: Clock, limits: Partial<ResponseLimits> = {}) {
     this.#clock = clock;
     this.#limits = { ...ANSWER_LIMITS, ...limits };
     const { readBytes, heldBytes } = this.#limits;
@@ -65,19 +65,19 @@ export class AnswerMemory {
    * is room for that. `unavailable` when there is none in time.
    * @param largestBytes what the answer can come to at most
    */
-  async answer(incoming: Asking, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+  async answer(request: BudgetedRequest, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
     const untilMs = this.#clock.now() + this.#limits.waitMs;
     let share: Reservation | undefined;
     try {
       for (;;) {
-        const reading = await this.#take(this.#reading, incoming, largestBytes, untilMs);
-        const outcome = await this.#makeOnce(incoming, make, share).finally(() => reading.release());
+        const reading = await this.#take(this.#reading, request, largestBytes, untilMs);
+        const outcome = await this.#makeOnce(request, make, share).finally(() => reading.release());
         if (typeof outcome === "object") {
           share = undefined;
           return outcome;
         }
         share?.release();
-        share = await this.#take(this.#held, incoming, outcome, untilMs);
+        share = await this.#take(this.#held, request, outcome, untilMs);
       }
     } finally {
       share?.release();
@@ -88,10 +88,10 @@ export class AnswerMemory {
    * An answer that is made already and cannot be made again, with its room; `undefined` where there is none right now.
    * Nothing waits and nothing fails here, as what it tells of has been done.
    */
-  tryHold(incoming: Asking, reply: Reply): Reply | undefined {
+  tryReserve(request: BudgetedRequest, reply: Reply): Reply | undefined {
     const bytes = sizeOf(reply.body);
     if (bytes <= this.#limits.smallBytes) return reply;
-    const share = this.#held.tryReserve(incoming.taking(bytes));
+    const share = this.#held.tryReserve(request.claim(bytes));
     share?.startTransfer(bytes);
     return share && { ...reply, release: () => share.release() };
   }
@@ -101,7 +101,7 @@ export class AnswerMemory {
    * its own, as otherwise what was let go of would stay in memory for as long as its request waits.
    */
   async #makeOnce(
-    incoming: Asking,
+    request: BudgetedRequest,
     make: () => Promise<Reply>,
     held: Reservation | undefined,
   ): Promise<Reply | number> {
@@ -113,7 +113,7 @@ export class AnswerMemory {
     }
     // The page may have grown while its request waited.
     const missing = bytes - (held?.claim.bytes ?? 0);
-    const more = missing > 0 ? this.#held.tryReserve(incoming.taking(missing)) : undefined;
+    const more = missing > 0 ? this.#held.tryReserve(request.claim(missing)) : undefined;
     if (missing > 0 && more === undefined) {
       free(reply.body);
       return bytes;
@@ -123,16 +123,21 @@ export class AnswerMemory {
     const release = (): void => {
       held?.release();
       more?.release();
-      if (incoming.nodeRequest !== undefined) free(reply.body);
+      if (request.nodeRequest !== undefined) free(reply.body);
     };
     return { ...reply, release };
   }
 
-  async #take(budget: ByteBudget, incoming: Asking, bytes: number, untilMs: number): Promise<Reservation> {
-    const taking = incoming.taking(bytes);
+  async #take(
+    budget: ByteBudget,
+    request: BudgetedRequest,
+    bytes: number,
+    untilMs: number,
+  ): Promise<Reservation> {
+    const claim = request.claim(bytes);
     return (
-      budget.tryReserve(taking) ??
-      incoming.whileThere((gone) => budget.reserve(taking, untilMs - this.#clock.now(), gone))
+      budget.tryReserve(claim) ??
+      request.untilDisconnect((gone) => budget.reserve(claim, untilMs - this.#clock.now(), gone))
     );
   }
 }
@@ -142,6 +147,6 @@ export class AnswerMemory {
  * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
  */
 function free(body: Reply["body"]): void {
-  if (typeof body === "string" || isFlow(body)) return;
+  if (typeof body === "string" || isByteStream(body)) return;
   for (const { buffer } of body) if (buffer instanceof ArrayBuffer && !buffer.detached) buffer.transfer(0);
 }

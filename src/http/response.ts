@@ -1,34 +1,41 @@
 import { HTTPResponse } from "h3";
 import { randomUUID } from "node:crypto";
-import type { Readable } from "node:stream";
+import type { IncomingMessage } from "node:http";
+import { Readable } from "node:stream";
 import { asEvregError, type EvregError, HTTP_STATUS } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
+import type { Clock } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
+import { ClientDisconnected } from "./body.ts";
+import type { ApiRequest } from "./request.ts";
 
 /** One answer before the headers that all answers share. */
 export interface Reply {
   readonly status: number;
   /** A whole document, of JSON unless `mediaType` names another. A string goes out in one piece with its headers, which is the cheapest for small ones. */
-  readonly body: string | Pieces | Flow;
+  readonly body: string | Chunks | ByteStream;
   readonly headers?: readonly HeaderPair[];
   readonly mediaType?: string;
+  /** Of a read that is logged as changes are. */
+  readonly isLogged?: true;
   /** Called once the answer is out, or its caller gone. */
   readonly release?: () => void;
 }
 
 /** A document cut up anywhere, to be written one piece after the other. */
-export type Pieces = readonly Uint8Array[];
+export type Chunks = readonly Uint8Array[];
 
 /** A document that is too large to be held; it is read as fast as its caller takes it. */
-interface Flow {
+interface ByteStream {
   readonly bytes: number;
-  readonly pieces: AsyncIterable<Uint8Array>;
+  readonly chunks: AsyncIterable<Uint8Array>;
 }
 
 export type HeaderPair = readonly [name: string, value: string];
 
 /** A reply of any JSON-shaped value. */
-export function reply(status: number, value: unknown, headers?: readonly HeaderPair[]): Reply {
+export function jsonReply(status: number, value: unknown, headers?: readonly HeaderPair[]): Reply {
   const body = encodeJson(value);
   return headers === undefined ? { status, body } : { status, body, headers };
 }
@@ -36,22 +43,22 @@ export function reply(status: number, value: unknown, headers?: readonly HeaderP
 /** @returns bytes in UTF-8 */
 export function sizeOf(body: Reply["body"]): number {
   if (typeof body === "string") return Buffer.byteLength(body);
-  if (isFlow(body)) return body.bytes;
+  if (isByteStream(body)) return body.bytes;
   return body.reduce((bytes, piece) => bytes + piece.length, 0);
 }
 
-export function isFlow(body: Reply["body"]): body is Flow {
-  return typeof body === "object" && "pieces" in body;
+export function isByteStream(body: Reply["body"]): body is ByteStream {
+  return typeof body === "object" && "chunks" in body;
 }
 
 /** Long enough for a store to recover from a full disk's cleaning or a restart, short enough not to lose a publisher. */
 const RETRY_AFTER_SECONDS = "2";
 
 /** The reply to any failure, in the one shape that all failures have. */
-export function failureReply(failure: unknown): Reply {
+function failureReply(failure: unknown): Reply {
   const error = asEvregError(failure);
   const status = HTTP_STATUS[error.code];
-  return reply(status, error.body(), failureHeaders(error));
+  return jsonReply(status, error.body(), failureHeaders(error));
 }
 
 function failureHeaders(error: EvregError): readonly HeaderPair[] | undefined {
@@ -69,8 +76,8 @@ const LIKELY_BYTES = 16 * 1024;
 
 /** `{ data: [...] }` of records that may be large each, such as schemas, with others let in between two of them. */
 export async function listReply(status: number, data: readonly object[]): Promise<Reply> {
-  if (data.length <= FEW) return reply(status, { data });
-  const writer = new PieceWriter(LIKELY_BYTES);
+  if (data.length <= FEW) return jsonReply(status, { data });
+  const writer = new ChunkWriter(LIKELY_BYTES);
   let before = '{"data":[';
   for (const one of data) {
     if (eventLoop.shouldYield()) await eventLoop.yield();
@@ -87,7 +94,7 @@ const BLOCK_BYTES = 512 * 1024;
 const COPIED_BYTES = 64 * 1024;
 
 /** Puts a document of text and bytes together without making a string of it. */
-export class PieceWriter {
+export class ChunkWriter {
   readonly #pieces: Uint8Array[] = [];
   #block: Buffer;
   #used = 0;
@@ -114,7 +121,7 @@ export class PieceWriter {
     this.#used += bytes.length;
   }
 
-  end(): Pieces {
+  end(): Chunks {
     this.#flush(0);
     return this.#pieces;
   }
@@ -131,16 +138,16 @@ export class PieceWriter {
   }
 }
 
-export type AnswerBody = string | Uint8Array | Readable | null;
+type ResponseBody = string | Uint8Array | Readable | null;
 
 /**
  * A finished answer as h3 takes it. Its headers stay a list of pairs, which srvx writes as it is: as a `Headers` object,
  * built and read again for every answer, they would cost a quarter of the requests a second.
  */
-export class HttpAnswer extends HTTPResponse {
+class PairHeaderResponse extends HTTPResponse {
   readonly #pairs: readonly HeaderPair[];
 
-  constructor(status: number, pairs: readonly HeaderPair[], body: AnswerBody) {
+  constructor(status: number, pairs: readonly HeaderPair[], body: ResponseBody) {
     super(body, { status });
     this.#pairs = pairs;
   }
@@ -154,6 +161,140 @@ export class HttpAnswer extends HTTPResponse {
 const WELL_FORMED = /^[\w.:+/=-]{1,128}$/;
 
 /** The caller's own id when it is well-formed, else a new one. It is in the answer's headers and in every log line. */
-export function requestIdOf(header: string | undefined): string {
+function requestIdOf(header: string | undefined): string {
   return header !== undefined && WELL_FORMED.test(header) ? header : randomUUID();
+}
+
+/** What nginx calls a request whose client left; it is only ever in the log. */
+const CLIENT_DISCONNECTED_STATUS = 499;
+
+/** The end of every request: the shared headers, and its one line in the log. */
+export class Responder {
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+
+  constructor(logger: Logger, clock: Clock) {
+    this.#logger = logger;
+    this.#clock = clock;
+  }
+
+  replied(request: ApiRequest, startedMs: number, reply: Reply): PairHeaderResponse {
+    return this.#finish(request, startedMs, reply, requestIdOf(request.header("x-request-id")));
+  }
+
+  failed(request: ApiRequest, startedMs: number, failure: unknown): PairHeaderResponse {
+    const requestId = requestIdOf(request.header("x-request-id"));
+    if (failure instanceof ClientDisconnected) {
+      const reply = { ...failureReply(undefined), status: CLIENT_DISCONNECTED_STATUS };
+      return this.#finish(request, startedMs, reply, requestId);
+    }
+    const error = asEvregError(failure);
+    if (error.code === "internal") {
+      const { method, path } = request;
+      const line = { requestId, method, path, err: error.cause ?? error };
+      this.#logger.error(line, "a request failed inside evreg");
+    }
+    return this.#finish(request, startedMs, failureReply(error), requestId);
+  }
+
+  #finish(request: ApiRequest, startedMs: number, reply: Reply, requestId: string): PairHeaderResponse {
+    const { body, status, release, isLogged = false } = reply;
+    if (release !== undefined) request.onFinished(release);
+    const bytes = sizeOf(body);
+    request.responseStarted(bytes);
+    const { method, path, nodeRequest } = request;
+    const level = !isLogged && isRoutine(method, path, status) ? "debug" : "info";
+    if (level === "info" || this.#logger.isDebugEnabled) {
+      const durationMs = this.#clock.now() - startedMs;
+      this.#logger[level]({ requestId, method, path, status, durationMs, bytes }, "request");
+    }
+    const headers: HeaderPair[] = [
+      ["x-content-type-options", "nosniff"],
+      ["cache-control", "no-store"],
+      ["x-request-id", requestId],
+    ];
+    if (status !== 204) {
+      const { mediaType = "application/json" } = reply;
+      headers.push(["content-type", mediaType], ["content-length", String(bytes)]);
+    }
+    if (reply.headers !== undefined) headers.push(...reply.headers);
+    if (isByteStream(body)) {
+      return new PairHeaderResponse(status, headers, Readable.from(body.chunks, { objectMode: false }));
+    }
+    if (nodeRequest !== undefined && hasLongRemainder(nodeRequest)) {
+      headers.push(["connection", "close"]);
+      return new PairHeaderResponse(status, headers, lingering(nodeRequest, body, this.#clock));
+    }
+    const toSocket = nodeRequest !== undefined;
+    return new PairHeaderResponse(status, headers, status === 204 ? null : whole(body, toSocket));
+  }
+}
+
+/**
+ * What goes well thousands of times a second, or is asked by probes every few, is no news: a line each would be hundreds
+ * of gigabytes a day. Refusals are told, and whatever changes something other than by publishing.
+ */
+function isRoutine(method: string, path: string, status: number): boolean {
+  // 207 is a batch of which some was refused.
+  if (status >= 400 || status === 207) return false;
+  return method === "GET" || method === "HEAD" || path.startsWith("/v1/events");
+}
+
+/** Pieces as a stream that the socket takes them from, or put together where there is no socket. */
+function whole(body: string | Chunks, toSocket: boolean): ResponseBody {
+  if (typeof body === "string") return body;
+  if (body.length === 1) return body[0]!;
+  return toSocket ? Readable.from(body, { objectMode: false }) : Buffer.concat(body);
+}
+
+/** How much more of an unwanted body is taken off the wire, and for how long, so that its sender reads the answer. */
+const LINGER_MAX_BYTES = 8 * 1024 * 1024;
+const LINGER_MS = 2_000;
+
+/** So many at once; of more, nothing is taken, so that refusing many costs nobody else anything. */
+const LINGERING_MAX = 16;
+let lingeringNow = 0;
+
+/** A rest of this size is read away by node itself, and the connection stays usable. */
+const SMALL_REST_BYTES = 64 * 1024;
+
+/** Whether more of the request's body is on its way than is worth reading away to keep the connection. */
+function hasLongRemainder(request: IncomingMessage): boolean {
+  if (request.complete || request.destroyed) return false;
+  const declared = request.headers["content-length"];
+  if (declared !== undefined) return Number(declared) > SMALL_REST_BYTES;
+  return request.headers["transfer-encoding"] !== undefined;
+}
+
+/**
+ * The answer as a stream that ends only after the rest of the request's body was read away.
+ *
+ * Closing a socket with unread bytes in it resets the connection, and the caller would see the reset in place of the
+ * answer (RFC 9112, 9.6). The answer itself goes out at once; only the close waits, within bounds.
+ */
+function lingering(request: IncomingMessage, body: string | Chunks, clock: Clock): Readable {
+  const answer = new Readable({ read() {} });
+  if (typeof body === "string") answer.push(body);
+  else for (const piece of body) answer.push(piece);
+  let allowedBytes = LINGER_MAX_BYTES;
+  const isReadAway = lingeringNow < LINGERING_MAX;
+  if (isReadAway) lingeringNow += 1;
+  let finished = false;
+  const finish = (): void => {
+    if (isReadAway && !finished) lingeringNow -= 1;
+    finished = true;
+    cancelTimer();
+    // Not the one for errors: node makes one of a caller that leaves when somebody listens, and tells it a moment later.
+    request.off("data", onData).off("end", finish).off("close", finish);
+    if (!answer.destroyed) answer.push(null);
+  };
+  const onData = (chunk: Uint8Array): void => {
+    allowedBytes -= chunk.length;
+    if (allowedBytes < 0) finish();
+  };
+  const cancelTimer = clock.setTimer(finish, LINGER_MS);
+  request.on("end", finish).on("close", finish).on("error", finish);
+  answer.on("close", finish);
+  if (isReadAway) request.on("data", onData).resume();
+  return answer;
 }

@@ -6,8 +6,8 @@ import { type Certificate, type CertificateFiles, readCertificate } from "../run
 import { type Clock, systemClock } from "../runtime/clock.ts";
 import { localAddresses, urlOf } from "../runtime/local-addresses.ts";
 import { type Logger, silentLogger } from "../runtime/logger.ts";
-import { answerConnect, answerParserError, isEnding, rawFailure } from "./connection-errors.ts";
-import { type ConnectionLimits, Connections, Pipelines } from "./connections.ts";
+import { answerConnect, answerParserError, rawFailure } from "./connection-errors.ts";
+import { type ConnectionLimits, Connections, PipelineLimiter, isEnding } from "./connections.ts";
 import { listenAt, listenTlsAt } from "./listen.ts";
 
 export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
@@ -237,11 +237,11 @@ function answerRequests(
       rawFailure(response, 400, "The request's address or its `Host` header is not valid.");
     }
   };
-  const pipelines = new Pipelines(start, limits);
+  const pipelines = new PipelineLimiter(start, limits);
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     if (isEnding(request.socket)) return;
-    const previous = connections.began(request, response);
-    if (connections.isBeyondReserve(request)) {
+    const previous = connections.requestStarted(request, response);
+    if (connections.exceedsReserve(request)) {
       rawFailure(response, 503, TOO_MANY_CONNECTIONS, { "retry-after": "2" });
       return;
     }

@@ -64,13 +64,13 @@ export class ActionCache {
   }
 
   /** To be called whenever the action was changed. A load that began before is not kept either. */
-  forget(name: string): void {
+  evict(name: string): void {
     this.#loaded.delete(name);
     this.#loading.delete(name);
   }
 
   /** To be called when one was deprecated, retired or neither any more: others may lead there. */
-  forgetLeading(): void {
+  evictDeprecated(): void {
     const leading = [...this.#loaded.entries()].filter(
       ([, { isRetired, deprecation }]) => isRetired || deprecation !== undefined,
     );
@@ -79,7 +79,7 @@ export class ActionCache {
   }
 
   /** To be called when the store found this one stale; many callers may find that out at once. */
-  outdated(name: string, action: LoadedAction): void {
+  evictStale(name: string, action: LoadedAction): void {
     if (this.#loaded.get(name) === action) this.#loaded.delete(name);
   }
 
@@ -87,7 +87,7 @@ export class ActionCache {
     const stored = await this.#catalog.findAction(name);
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
-    const successor = await firstOpen(this.#catalog, stored.successor);
+    const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
     const validator = await this.#yielder.run(compilingSchema(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
@@ -105,7 +105,7 @@ function deprecationOf(
 }
 
 /** As many steps as are followed; nobody waits for the rest of a longer chain. */
-const MOST_STEPS = 20;
+const MAX_STEPS = 20;
 
 /** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */
 export async function* chainFrom(
@@ -113,7 +113,7 @@ export async function* chainFrom(
   successor: string | null,
 ): AsyncGenerator<{ readonly action: string; readonly isRetired: boolean }> {
   const seen = new Set<string>();
-  for (let name = successor; name !== null && !seen.has(name) && seen.size < MOST_STEPS;) {
+  for (let name = successor; name !== null && !seen.has(name) && seen.size < MAX_STEPS;) {
     seen.add(name);
     const found = await catalog.findAction(name);
     if (found === undefined) return;
@@ -123,7 +123,7 @@ export async function* chainFrom(
 }
 
 /** The first of the chain that takes events: what to publish to instead. `null` when there is none. */
-async function firstOpen(
+async function firstActiveSuccessor(
   catalog: Pick<CatalogStore, "findAction">,
   successor: string | null,
 ): Promise<string | null> {

@@ -13,7 +13,7 @@ import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, given, notFound, ownAction } from "./requests.ts";
+import { actionOf, omitUndefined, notFound, ownAction } from "./requests.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
 /** How often an update follows others that come before it. */
@@ -76,7 +76,7 @@ async function revise(
   const change: ActionChange = {
     action: stored.action,
     expectedVersion: stored.version,
-    ...given({
+    ...omitUndefined({
       schemata: hasNewSchema ? schemata : undefined,
       application: application === stored.application ? undefined : application,
       settings: changedSettings(stored, settings),
@@ -107,8 +107,8 @@ async function revise(
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, warnings };
   } finally {
-    actions.forget(stored.action);
-    if (change.settings !== undefined) actions.forgetLeading();
+    actions.evict(stored.action);
+    if (change.settings !== undefined) actions.evictDeprecated();
   }
 }
 

@@ -21,14 +21,14 @@ import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, checkId, checkQuery, given, notFound, pages, readBody } from "./requests.ts";
+import { actionOf, checkId, checkQuery, omitUndefined, notFound, allPages, readBody } from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, eventChecks, schemaTasks } = context;
+  const { store, clock, actions, storedEvents, schemaTasks } = context;
 
   async function readable(name: string): Promise<StoredAction> {
     access.requireSome("read");
@@ -41,10 +41,14 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async list(query = {}) {
       const applications = access.readable();
       const { application } = checkQuery(ACTION_QUERY, query);
-      const of = given({ application, applications });
+      const of = omitUndefined({ application, applications });
       return {
-        data: await pages(READ_SCHEMAS, (last: Action | undefined) =>
-          store.catalog.listActions({ ...of, ...given({ after: last?.action }), limit: READ_SCHEMAS }),
+        data: await allPages(READ_SCHEMAS, (last: Action | undefined) =>
+          store.catalog.listActions({
+            ...of,
+            ...omitUndefined({ after: last?.action }),
+            limit: READ_SCHEMAS,
+          }),
         ),
       };
     },
@@ -62,7 +66,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const created = await store.catalog.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
-      actions.forget(action);
+      actions.evict(action);
       return withWarnings(created, warnings);
     },
     async get(name) {
@@ -88,10 +92,10 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         return store.catalog.listRevisions({
           action,
           limit: page,
-          ...given({ after: last?.revision ?? after }),
+          ...omitUndefined({ after: last?.revision ?? after }),
         });
       };
-      return { data: await pages(READ_SCHEMAS, read) };
+      return { data: await allPages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);
@@ -109,8 +113,8 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const checked =
         replay === 0
           ? null
-          : await eventChecks.run(
-              { action: stored.action, schemata, most: replay },
+          : await storedEvents.run(
+              { action: stored.action, schemata, maxEvents: replay },
               access.principal,
               signal,
             );

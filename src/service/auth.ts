@@ -17,7 +17,7 @@ import type { TokenStore } from "../store/store.ts";
 type Reach = true | ReadonlySet<string>;
 
 /** As many applications as a sentence can hold. */
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /**
  * What one principal may do. `admin` holds every scope (a limited one for its application); the others hold only
@@ -94,7 +94,7 @@ export class Access {
   #heldInstead(scope: ScopeName): string {
     const reach = this.#reach.get(scope);
     if (reach === undefined || reach === true) return "does not hold it";
-    if (reach.size > MOST_NAMED) return `holds it only for ${reach.size} other applications`;
+    if (reach.size > MAX_NAMED) return `holds it only for ${reach.size} other applications`;
     return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
   }
 }
@@ -114,7 +114,7 @@ function reachOf(scopes: readonly string[]): ReadonlyMap<ScopeName, Reach> {
   return reach;
 }
 
-interface KnownToken {
+interface CachedToken {
   readonly rowid: number;
   /** The same object for as long as the token is known, so that callers can keep what they make of it. */
   readonly principal: Principal;
@@ -124,7 +124,7 @@ interface KnownToken {
 }
 
 const MAX_TOKENS = 1_000;
-const NOTE_EVERY_MS = 60_000;
+const RECORD_EVERY_MS = 60_000;
 const FLUSH_AFTER_MS = 5_000;
 
 /**
@@ -135,7 +135,7 @@ export class TokenCache {
   readonly #store: Pick<TokenStore, "find" | "recordUses">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #known = new LRUCache<string, KnownToken>({ max: MAX_TOKENS });
+  readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
@@ -157,18 +157,18 @@ export class TokenCache {
     return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(hash, found)));
   }
 
-  #admit(hash: string, known: KnownToken): Principal | undefined {
+  #admit(hash: string, known: CachedToken): Principal | undefined {
     const nowMs = this.#clock.now();
     if (known.expiresAtMs <= nowMs) {
       this.#known.delete(hash);
       return undefined;
     }
-    if (nowMs - known.notedAtMs >= NOTE_EVERY_MS) this.#note(known, nowMs);
+    if (nowMs - known.notedAtMs >= RECORD_EVERY_MS) this.#note(known, nowMs);
     return known.principal;
   }
 
   /** To be called once the store has revoked it. */
-  forget(rowid: number): void {
+  evict(rowid: number): void {
     this.#revocations++;
     const [hash] = [...this.#known.entries()].find(([, known]) => known.rowid === rowid) ?? [];
     if (hash !== undefined) this.#known.delete(hash);
@@ -186,13 +186,13 @@ export class TokenCache {
     }
   }
 
-  async #find(hash: string): Promise<KnownToken | undefined> {
+  async #find(hash: string): Promise<CachedToken | undefined> {
     const revocations = this.#revocations;
     const token = await this.#store.find(hash);
     // It may be the one that was revoked while it was being looked up.
     if (this.#revocations !== revocations) return this.#find(hash);
     if (token === undefined) return undefined;
-    const known: KnownToken = {
+    const known: CachedToken = {
       rowid: token.rowid,
       principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
@@ -202,7 +202,7 @@ export class TokenCache {
     return known;
   }
 
-  #note(known: KnownToken, nowMs: number): void {
+  #note(known: CachedToken, nowMs: number): void {
     known.notedAtMs = nowMs;
     this.#uses.set(known.rowid, nowMs);
     if (this.#flushPlanned) return;

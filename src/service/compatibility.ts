@@ -44,13 +44,13 @@ export async function breaksOf(
 ): Promise<readonly RevisionBreak[]> {
   if (mode === "none") return [];
   const found = new Map<string, FoundBreak>();
-  const inheritance = new Inheritance(tasks, stored, mode);
+  const inheritance = new InheritedBreaks(tasks, stored, mode);
   // An action goes back to an earlier schema, or moves to another application: the same schema under two numbers.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let left = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  const told = () => [...found.values()].map((one) => toldAgainst(stored, mode, one));
+  const told = () => [...found.values()].map((one) => describeBreak(stored, mode, one));
   for await (const { revision, schemata } of revisions) {
     if (left <= 0 || found.size >= CHECK_LIMITS.breaks) {
       return [...told(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
@@ -127,7 +127,7 @@ async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerat
 /** Steps that may be taken for the advice, beside those for the breaks themselves: some 1 s. */
 const STEPS_FOR_ADVICE = 5_000_000;
 /** Revisions named in a sentence before they are only counted. */
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 interface FoundBreak {
   readonly broken: SchemaBreak;
@@ -141,11 +141,11 @@ interface FoundBreak {
 /** Counts one more, older revision that it breaks with. */
 function countRevision(found: FoundBreak, revision: number): void {
   found.count += 1;
-  if (found.revisions.length < MOST_NAMED) found.revisions.push(revision);
+  if (found.revisions.length < MAX_NAMED) found.revisions.push(revision);
 }
 
 /** Tells what an older revision promised that the last one gave up already: to mend that is no matter of a change. */
-class Inheritance {
+class InheritedBreaks {
   readonly #tasks: TaskRunner;
   readonly #last: StoredAction;
   readonly #mode: CompatibilityMode;
@@ -173,7 +173,7 @@ function placeOf({ side, pointer, message }: SchemaBreak): string {
   return JSON.stringify([side, pointer, pointer.endsWith("/required") ? message : ""]);
 }
 
-function toldAgainst(
+function describeBreak(
   last: StoredAction,
   mode: CompatibilityMode,
   { broken, revisions, count, isInherited }: FoundBreak,
@@ -199,7 +199,7 @@ export function historyWarnings(breaks: readonly RevisionBreak[]): SchemaWarning
 }
 
 function named(revisions: readonly number[], count: number): string {
-  const names = revisions.slice(0, MOST_NAMED).map((revision) => revision.toLocaleString("en"));
+  const names = revisions.slice(0, MAX_NAMED).map((revision) => revision.toLocaleString("en"));
   const more = count - names.length;
   if (more > 0) names.push(`${more.toLocaleString("en")} more`);
   const last = names.pop()!;

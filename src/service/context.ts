@@ -6,7 +6,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
-import type { EventChecks, PayloadChecks } from "./payload-validator.ts";
+import type { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 
 /** What the parts of the service share, whoever is asking. */
@@ -18,8 +18,8 @@ export interface ServiceContext {
   readonly limits: LimitsConfig;
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
-  readonly eventChecks: EventChecks;
-  readonly payloadChecks: PayloadChecks;
+  readonly storedEvents: StoredEventValidator;
+  readonly payloads: PayloadValidator;
   readonly schemaTasks: SchemaTasks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;

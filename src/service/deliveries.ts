@@ -19,7 +19,7 @@ import {
 } from "../store/replays.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkQuery, checkTime, given, notFound, readBody, timeRange } from "./requests.ts";
+import { checkId, checkQuery, checkTime, omitUndefined, notFound, readBody, timeRange } from "./requests.ts";
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
@@ -47,7 +47,7 @@ export function deliveriesPort(
       } = checkQuery(DELIVERY_QUERY, query);
       const filters = { event, subscription, action, status, applications };
       const selection = { ...filters, ...timeRange(query), limit, after };
-      return { data: await store.queue.list(given<DeliverySelection>(selection)) };
+      return { data: await store.queue.list(omitUndefined<DeliverySelection>(selection)) };
     },
     async get(id) {
       access.requireSome("read");
@@ -124,7 +124,7 @@ export function replaysPort({ store, clock, signals }: ServiceContext, access: A
         after,
       } = checkQuery(REPLAY_QUERY, query);
       const selector = { subscription, status, applications, limit, after };
-      return { data: await store.replays.list(given<ReplaySelector>(selector)) };
+      return { data: await store.replays.list(omitUndefined<ReplaySelector>(selector)) };
     },
     async get(id) {
       return { data: await readable(id) };
@@ -152,5 +152,5 @@ function requestOf(subscription: number, { from, to, status }: NewReplay, nowMs:
       to,
     );
   }
-  return given<ReplayRequest>({ subscription, selection: status, fromMs, toMs });
+  return omitUndefined<ReplayRequest>({ subscription, selection: status, fromMs, toMs });
 }

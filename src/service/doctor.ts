@@ -12,11 +12,11 @@ import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Backlog } from "../store/queue.ts";
 import type { ServiceContext } from "./context.ts";
-import { given, pages } from "./requests.ts";
+import { omitUndefined, allPages } from "./requests.ts";
 import { READ_SUBSCRIPTIONS } from "./subscriptions.ts";
 
 /** What a service runs on. */
-export interface DoctorSources {
+export interface Environment {
   /** Of the machine and the data folder; asks nothing of the store. */
   findings(): readonly Finding[];
   /** How far the clock was set since the process began. */
@@ -31,15 +31,18 @@ export interface DoctorSources {
 
 export async function diagnose(
   { store, clock, tokens, delivery }: ServiceContext,
-  sources: DoctorSources,
+  sources: Environment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
   const nowMs = clock.now();
   const [allTokens, subscriptions, backlog, newest] = await Promise.all([
     store.tokens.list(),
-    pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
-      store.catalog.listSubscriptions({ ...given({ after: last?.rowid }), limit: READ_SUBSCRIPTIONS }),
+    allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+      store.catalog.listSubscriptions({
+        ...omitUndefined({ after: last?.rowid }),
+        limit: READ_SUBSCRIPTIONS,
+      }),
     ),
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
@@ -105,7 +108,7 @@ const SOON_MS = 14 * DAY_MS;
 const LONG_FAILING_MS = 60 * 60_000;
 const LATE_MS = 5 * 60_000;
 const CLOCK_TOLERANCE_MS = 5_000;
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 export function findingsOf(input: DoctorInput): readonly Finding[] {
   return [
@@ -307,6 +310,6 @@ function count(number: number, one: string, many: string): string {
 }
 
 function named(names: readonly string[]): string {
-  const more = names.length - MOST_NAMED;
-  return more > 0 ? `${names.slice(0, MOST_NAMED).join(", ")} and ${more} more` : names.join(", ");
+  const more = names.length - MAX_NAMED;
+  return more > 0 ? `${names.slice(0, MAX_NAMED).join(", ")} and ${more} more` : names.join(", ");
 }

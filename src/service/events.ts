@@ -8,9 +8,9 @@ import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { otherData } from "./publish-checks.ts";
+import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
-import { checkId, checkQuery, given, notFound, timeRange } from "./requests.ts";
+import { checkId, checkQuery, omitUndefined, notFound, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;
@@ -28,7 +28,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     async publishBatch(items, options = {}, gone) {
       const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
       if (dataId !== undefined && dataId !== store.dataId) throw otherData(dataId);
-      const result = await publisher.publishBatch(items, atomic, gone);
+      const result = await publishBatch(context, access, publisher, { items, atomic, gone });
       return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}) {
@@ -44,7 +44,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       }
       const page = query.page ?? 1;
       const selection = { action, applications, ...timeRange(query), order, limit, page, after };
-      const { events, total } = await store.events.list(given<EventSelection>(selection));
+      const { events, total } = await store.events.list(omitUndefined<EventSelection>(selection));
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
       return { data: events.map(eventOf), meta };
@@ -61,7 +61,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       const all: Delivery[] = [];
       for (;;) {
         const after = all.at(-1)?.rowid;
-        const selection = given<DeliverySelection>({ event: id, applications, limit, after });
+        const selection = omitUndefined<DeliverySelection>({ event: id, applications, limit, after });
         const some = await store.queue.list(selection);
         all.push(...some);
         if (some.length < limit) return { data: all };
@@ -84,4 +84,14 @@ function damagedEvent(id: number): EvregError {
     `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` tells what else is damaged.`,
     { event: id },
   );
+}
+
+/** Its `details.field` tells it from a repeated key. */
+function otherData(dataId: string): EvregError {
+  const message = "is of other data than there is here: of another data folder, or from before a restore";
+  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, {
+    field: "data_id",
+    message,
+    value: dataId,
+  });
 }

@@ -6,8 +6,8 @@ import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
 import {
   compilingSchema,
-  type LongCheckAsker,
-  type LongChecks,
+  type ValidationCaller,
+  type OffThreadValidator,
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
@@ -17,15 +17,15 @@ import type { LoadedAction } from "./action-cache.ts";
 /** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
 const LONG_STEPS = 50_000;
 /** With more of a caller's checks waiting, the first rule that a payload breaks is answered at once. */
-const MOST_EXPLANATIONS_WAITING = 32;
+const MAX_EXPLANATIONS_WAITING = 32;
 /** V8 may have dropped the code of a validator that was not run for so long. */
 const COLD_MS = 10_000;
 /** One of fewer parts has it again soon enough. */
 const MANY_PARTS = 8;
 
-export interface PayloadChecksParts {
+export interface PayloadValidatorOptions {
   readonly clock: Pick<Clock, "now">;
-  readonly elsewhere: LongChecks;
+  readonly offThread: OffThreadValidator;
   /** The schema of a revision, `undefined` when there is none any more. */
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
@@ -43,13 +43,13 @@ interface Candidate {
  * No check follows a long one in the same turn of the event loop: one alone is bounded, and those of many requests that
  * come together are not. To ask costs next to nothing while all are short, as nearly all are.
  */
-export class PayloadChecks {
-  readonly #parts: PayloadChecksParts;
+export class PayloadValidator {
+  readonly #parts: PayloadValidatorOptions;
   #isAfterLong = false;
   /** When those of many parts were run last. */
   readonly #runMs = new WeakMap<Validator, number>();
 
-  constructor(parts: PayloadChecksParts) {
+  constructor(parts: PayloadValidatorOptions) {
     this.#parts = parts;
   }
 
@@ -63,7 +63,7 @@ export class PayloadChecks {
     name: string,
     action: LoadedAction,
     payload: RawJson,
-    asker: LongCheckAsker,
+    asker: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const { validator } = action;
     if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
@@ -74,26 +74,26 @@ export class PayloadChecks {
   failureUnder(
     { schemata, validator }: Candidate,
     payload: RawJson,
-    asker: LongCheckAsker,
+    asker: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
-    return failure === "long" ? this.#elsewhere(schemata, payload, asker) : failure;
+    return failure === "long" ? this.#validateOffThread(schemata, payload, asker) : failure;
   }
 
   #check(
     name: string,
     { validator, revision }: LoadedAction,
     payload: RawJson,
-    asker: LongCheckAsker,
+    asker: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
-    if (failure === undefined || (failure !== "long" && !isExplained(asker))) return failure;
+    if (failure === undefined || (failure !== "long" && !wantsExplanation(asker))) return failure;
     const known = failure === "long" ? undefined : failure;
     return this.#parts.schemaOf(name, revision).then((schemata) => {
       // Where there is none the action is another one by now, and the store refuses the event for it.
       if (schemata === undefined) return known;
       return known === undefined
-        ? this.#elsewhere(schemata, payload, asker)
+        ? this.#validateOffThread(schemata, payload, asker)
         : this.#explained(known, schemata, payload, asker);
     });
   }
@@ -103,11 +103,11 @@ export class PayloadChecks {
     failure: Failure,
     schemata: Schemata,
     payload: RawJson,
-    asker: LongCheckAsker,
+    asker: ValidationCaller,
   ): Promise<Failure> {
     try {
-      const patient = { ...asker, maxWaiting: MOST_EXPLANATIONS_WAITING };
-      return (await this.#elsewhere(schemata, payload, patient)) ?? failure;
+      const impatient = { ...asker, maxWaiting: MAX_EXPLANATIONS_WAITING };
+      return (await this.#validateOffThread(schemata, payload, impatient)) ?? failure;
     } catch (error) {
       if (error instanceof EvregError && error.code === "unavailable") return failure;
       throw error;
@@ -122,15 +122,15 @@ export class PayloadChecks {
     return budget.left < 0 ? "long" : failure;
   }
 
-  async #elsewhere(
+  async #validateOffThread(
     schemata: Schemata,
     payload: RawJson,
-    asker: LongCheckAsker,
+    asker: ValidationCaller,
   ): Promise<Failure | undefined> {
     const { bytes } = payload;
-    const explains = isExplained(asker);
+    const explains = wantsExplanation(asker);
     const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), explains };
-    const { failure } = await this.#parts.elsewhere.check(check, asker);
+    const { failure } = await this.#parts.offThread.check(check, asker);
     if (explains && failure !== undefined) asker.explained!.left -= 1;
     return failure;
   }
@@ -152,7 +152,7 @@ export class PayloadChecks {
   }
 }
 
-function isExplained({ explained }: LongCheckAsker): boolean {
+function wantsExplanation({ explained }: ValidationCaller): boolean {
   return explained !== undefined && explained.left > 0;
 }
 
@@ -160,20 +160,20 @@ function isExplained({ explained }: LongCheckAsker): boolean {
 const READ_EVENTS = 100;
 const READ_BYTES = 16 * 1024 * 1024;
 
-interface EventChecksParts {
+interface StoredEventValidatorOptions {
   readonly events: Pick<EventStore, "list">;
   readonly clock: Clock;
-  readonly payloadChecks: Pick<PayloadChecks, "failureUnder">;
+  readonly payloads: Pick<PayloadValidator, "failureUnder">;
   /** The most that one payload may have. */
   readonly payloadBytes: number;
 }
 
 /** What is to be held to what. */
-interface AskedCheck {
+interface StoredEventCheck {
   readonly action: string;
   readonly schemata: Schemata;
   /** Events, the newest first. */
-  readonly most: number;
+  readonly maxEvents: number;
 }
 
 interface Bounds {
@@ -187,14 +187,14 @@ interface Bounds {
  * take turns: so nobody waits for all that another has asked for, and what they hold in memory is one page. An event is a
  * step, so that what else runs does not wait for long.
  */
-export class EventChecks {
-  readonly #parts: EventChecksParts;
+export class StoredEventValidator {
+  readonly #parts: StoredEventValidatorOptions;
   /** The last check of each caller. */
   readonly #last = new WeakMap<object, Promise<unknown>>();
   /** The page that was asked for last. */
   #page: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: EventChecksParts) {
+  constructor(parts: StoredEventValidatorOptions) {
     this.#parts = parts;
   }
 
@@ -204,7 +204,7 @@ export class EventChecks {
    * @param caller the same object for the same caller
    * @param signal ends it
    */
-  run(asked: AskedCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
+  run(asked: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
     const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
     const before = this.#last.get(caller) ?? Promise.resolve();
     const check = before.then(() => this.#check(asked, { caller, endMs, signal }));
@@ -223,10 +223,10 @@ export class EventChecks {
   }
 
   async #check(
-    { action, schemata, most }: AskedCheck,
+    { action, schemata, maxEvents }: StoredEventCheck,
     { caller, endMs, signal }: Bounds,
   ): Promise<CheckedEvents> {
-    const { clock, payloadChecks, payloadBytes } = this.#parts;
+    const { clock, payloads, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const candidate = { schemata, validator: await eventLoop.run(compilingSchema(schemata)) };
@@ -245,7 +245,7 @@ export class EventChecks {
         if (checked === 0) throw tooBusy();
         return false;
       }
-      const limit = Math.min(atOnce, most - looked);
+      const limit = Math.min(atOnce, maxEvents - looked);
       const page = {
         action,
         order: "desc",
@@ -258,7 +258,7 @@ export class EventChecks {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         signal?.throwIfAborted();
         if (payload === undefined) continue;
-        const failure = await payloadChecks.failureUnder(candidate, new RawJson(payload), asker);
+        const failure = await payloads.failureUnder(candidate, new RawJson(payload), asker);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;
@@ -267,7 +267,7 @@ export class EventChecks {
       }
       after = events.at(-1)?.rowid;
       looked += events.length;
-      return events.length === limit && looked < most;
+      return events.length === limit && looked < maxEvents;
     };
     while (await this.#inTurn(checkPage));
     return { checked, failed, failures };

@@ -1,37 +1,28 @@
-import type { Deprecation } from "../domain/action.ts";
-import { asEvregError, EvregError } from "../domain/error.ts";
-import type { BatchResult, Event, NewEvent } from "../domain/event.ts";
-import { type BatchItem, readItem } from "../domain/publish-body.ts";
+import { asEvregError, EvregError, invalidField } from "../domain/error.ts";
+import type { Event, NewEvent } from "../domain/event.ts";
+import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
-import { eventLoop } from "../runtime/yielding.ts";
-import type { LongCheckAsker } from "../schema/validate/compile.ts";
+import { RawJson } from "../json/raw-json.ts";
+import { scanJson } from "../json/scanner.ts";
+import type { JsonKind } from "../json/tokens.ts";
+import { toIso } from "../runtime/clock.ts";
+import { FAILURES_BYTES } from "../schema/limits.ts";
+import type { ValidationCaller } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import {
-  batchResult,
-  checkBatch,
-  checkItem,
-  checkPayload,
-  eventOf,
-  keyConflict,
-  MAX_TRIES,
-  nonConforming,
-  restless,
-  retired,
-} from "./publish-checks.ts";
 import { notFound, ownAction } from "./requests.ts";
 
 /** Revisions count from 1, so the store records nothing under this one; it only tells whether the key was used. */
 const NO_REVISION = 0;
 
-/** Of so many items of a batch all that they break is told, of the others the first. */
-const EXPLAINED_ITEMS = 20;
+/** How often a publish follows a schema that changes under it, before it gives up. */
+export const MAX_TRIES = 20;
 
-/** An item ready for the store, with the action it was held to. One object, as a server has thousands of them at once. */
-interface Prepared extends EventRecord {
+/** An item ready for the store, with the action that it was checked by. One object, as a server has thousands of them at once. */
+export interface ValidatedItem extends EventRecord {
   readonly item: NewEvent;
   readonly action: LoadedAction;
   /**
@@ -52,20 +43,20 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { store, clock, counts, payloadChecks } = this.#context;
+    const { store, clock, counts, payloads } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
-    const asker = { caller: this.#access.principal, explained: { left: 1 } };
-    const pause = payloadChecks.pause();
+    const caller = { caller: this.#access.principal, explained: { left: 1 } };
+    const pause = payloads.pause();
     if (pause !== undefined) await pause;
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const found = this.#actionOf(input);
       const action = found instanceof Promise ? await found : found;
-      const held = this.#held(input, action, asker);
-      const prepared = held instanceof Promise ? await held : held;
-      const outcome = (await store.events.record([prepared], clock.now()))[0]!;
-      const event = this.#settled(prepared, outcome);
+      const checking = this.#check(input, action, caller);
+      const ready = checking instanceof Promise ? await checking : checking;
+      const outcome = (await store.events.record([ready], clock.now()))[0]!;
+      const event = this.resultOf(ready, outcome);
       if (event instanceof EvregError) throw event;
       if (event === undefined) continue;
       const replayed = outcome.kind === "replayed";
@@ -75,32 +66,22 @@ export class Publisher {
         counts.queuedDeliveries += outcome.deliveries;
         this.#context.signals.deliveriesDue();
       }
-      const { deprecation } = prepared.action;
+      const { deprecation } = ready.action;
       return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };
     }
-    throw restless(input.action);
+    throw schemaKeepsChanging(input.action);
   }
 
-  /** @param gone ends the checks that take long; what was stored by then stays */
-  publishBatch(items: readonly BatchItem[], atomic: boolean, gone?: AbortSignal): Promise<BatchResult> {
-    this.#access.requireSome("publish");
-    checkBatch(items);
-    const asker = { caller: this.#access.principal, gone, explained: { left: EXPLAINED_ITEMS } };
-    const parts = {
-      context: this.#context,
-      prepare: (item: NewEvent) => this.#prepare(item, asker),
-      settle: (prepared: Prepared, outcome: RecordOutcome) => this.#settled(prepared, outcome),
-    };
-    return new PublishBatch(parts, items.map(readItem), atomic).run();
-  }
-
-  /** At once when the action is at hand, as a promise takes longer than most checks. */
-  #prepare(item: NewEvent, asker: LongCheckAsker): Prepared | Promise<Prepared> {
+  /**
+   * At once when the action is at hand, as a promise takes longer than most checks.
+   * @throws EvregError the item's refusal
+   */
+  validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
     checkItem(item, this.#context.limits.payloadBytes);
     checkPayload(item.payload);
     const action = this.#actionOf(item);
-    if (action instanceof Promise) return action.then((loaded) => this.#held(item, loaded, asker));
-    return this.#held(item, action, asker);
+    if (action instanceof Promise) return action.then((loaded) => this.#check(item, loaded, caller));
+    return this.#check(item, action, caller);
   }
 
   #actionOf({ action }: NewEvent): LoadedAction | Promise<LoadedAction> {
@@ -114,17 +95,21 @@ export class Publisher {
   }
 
   /** At once where the check is short, as a promise takes longer than most of them. */
-  #held(item: NewEvent, action: LoadedAction, asker: LongCheckAsker): Prepared | Promise<Prepared> {
+  #check(
+    item: NewEvent,
+    action: LoadedAction,
+    caller: ValidationCaller,
+  ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
-    if (action.isRetired) return readied(item, action, retired(item, action.successor));
-    const failure = this.#context.payloadChecks.failureOf(item.action, action, item.payload, asker);
-    if (failure instanceof Promise) return failure.then((found) => judged(item, action, found));
-    return judged(item, action, failure);
+    if (action.isRetired) return validated(item, action, retired(item, action.successor));
+    const failure = this.#context.payloads.failureOf(item.action, action, item.payload, caller);
+    if (failure instanceof Promise) return failure.then((found) => itemFor(item, action, found));
+    return itemFor(item, action, failure);
   }
 
   /** The event that came of it, its refusal, or `undefined` when nothing was stored and it may be tried again. */
-  #settled({ item, action, fault }: Prepared, outcome: RecordOutcome): Event | EvregError | undefined {
+  resultOf({ item, action, fault }: ValidatedItem, outcome: RecordOutcome): Event | EvregError | undefined {
     switch (outcome.kind) {
       case "recorded":
         return eventOf(item, outcome, action.revision);
@@ -134,24 +119,24 @@ export class Publisher {
         return fault ?? keyConflict(item);
       case "stale":
         if (fault !== undefined) return fault;
-        this.#context.actions.outdated(item.action, action);
-        return undefined;
-      case "withheld":
+        this.#context.actions.evictStale(item.action, action);
         return undefined;
       case "failed":
         return outcome.error;
+      case "withheld":
+        return undefined;
       default:
         return outcome satisfies never;
     }
   }
 }
 
-function judged(item: NewEvent, action: LoadedAction, failure: Failure | undefined): Prepared {
-  return readied(item, action, failure === undefined ? undefined : nonConforming(item, failure));
+function itemFor(item: NewEvent, action: LoadedAction, failure: Failure | undefined): ValidatedItem {
+  return validated(item, action, failure === undefined ? undefined : nonConforming(item, failure));
 }
 
 /** @throws EvregError the fault, where nothing could have been accepted under a key before */
-function readied(item: NewEvent, action: LoadedAction, fault: EvregError | undefined): Prepared {
+function validated(item: NewEvent, action: LoadedAction, fault: EvregError | undefined): ValidatedItem {
   const { actionId, revision } = action;
   const payload = item.payload.bytes;
   const { idempotency_key: idempotencyKey } = item;
@@ -163,138 +148,93 @@ function readied(item: NewEvent, action: LoadedAction, fault: EvregError | undef
   return { item, action, actionId, revision: NO_REVISION, payload, idempotencyKey, fault };
 }
 
-interface BatchParts {
-  readonly context: ServiceContext;
-  /** @throws EvregError the item's refusal */
-  readonly prepare: (item: NewEvent) => Prepared | Promise<Prepared>;
-  /** The event that came of it, its refusal, or `undefined` when nothing was stored of it yet. */
-  readonly settle: (prepared: Prepared, outcome: RecordOutcome) => Event | EvregError | undefined;
+/** What holds for an item whatever its action is. */
+function checkItem(item: NewEvent, payloadBytes: number): void {
+  if (typeof item !== "object" || item === null) {
+    throw invalidField("body", "must be an object with action and payload");
+  }
+  const { action, payload, idempotency_key: key } = item;
+  if (typeof action !== "string") throw invalidField("action", "must be a string", action);
+  if (!(payload instanceof RawJson)) throw invalidField("payload", "must be an object");
+  if (key !== undefined) checkIdempotencyKey("idempotency_key", key);
+  if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);
 }
 
-/** One batch on its way into the store. Each item is checked once and again whenever its action's schema changes under it. */
-class PublishBatch {
-  readonly #parts: BatchParts;
-  readonly #items: readonly (NewEvent | EvregError)[];
-  readonly #atomic: boolean;
-  readonly #data: (Event | null)[];
-  readonly #errors = new Map<number, EvregError>();
-  /** Ready for the store, by index. */
-  #prepared: (Prepared | undefined)[];
-  /** Neither stored nor refused yet, in order. */
-  #open: number[];
-  #replayed = 0;
-  /** By action, of what was accepted. */
-  readonly #deprecated = new Map<string, Deprecation>();
+/** @throws `malformed` or `invalid` unless it is an object; to be asked of a payload that no scanner has passed, too */
+function checkPayload(payload: RawJson): void {
+  const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : kindOf(payload) === "object";
+  if (!isObject) throw invalidField("payload", "must be an object");
+}
 
-  constructor(parts: BatchParts, items: readonly (NewEvent | EvregError)[], atomic: boolean) {
-    this.#parts = parts;
-    this.#items = items;
-    this.#atomic = atomic;
-    this.#data = items.map(() => null);
-    this.#prepared = items.map(() => undefined);
-    this.#open = [...items.keys()];
-  }
+const OPENING_BRACE = 0x7b;
 
-  /** @throws EvregError of the store, when nothing was stored */
-  async run(): Promise<BatchResult> {
-    let tries = 0;
-    while (await this.#prepareOpen()) {
-      const sent = this.#open;
-      const outcomes = await this.#record(sent);
-      if (outcomes === undefined) break;
-      if (eventLoop.shouldYield()) await eventLoop.yield();
-      const isStale = this.#take(sent, outcomes);
-      tries += isStale ? 1 : 0;
-      if (tries === MAX_TRIES) this.#refuseOpen((item) => restless(item.action));
-    }
-    const meta = { replayed: this.#replayed, deprecated: [...this.#deprecated.values()] };
-    return batchResult(this.#data, this.#errors, meta);
+function kindOf({ bytes }: RawJson): JsonKind {
+  try {
+    return scanJson(bytes).kind;
+  } catch (error) {
+    throw asEvregError(error);
   }
+}
 
-  /** Checks what is open and not checked yet. Answers whether there is anything to be stored. */
-  async #prepareOpen(): Promise<boolean> {
-    for (const index of this.#open) {
-      if (this.#prepared[index] !== undefined) continue;
-      if (eventLoop.shouldYield()) await eventLoop.yield();
-      const item = this.#items[index]!;
-      try {
-        if (item instanceof EvregError) throw item;
-        const prepared = this.#parts.prepare(item);
-        this.#prepared[index] = prepared instanceof Promise ? await prepared : prepared;
-      } catch (error) {
-        if (!(error instanceof EvregError)) throw error;
-        this.#errors.set(index, error);
-      }
-    }
-    if (this.#atomic && this.#errors.size > 0) {
-      for (const [index, prepared] of this.#prepared.entries()) {
-        if (prepared?.fault !== undefined) this.#errors.set(index, prepared.fault);
-      }
-      return false;
-    }
-    this.#keepOpen();
-    return this.#open.length > 0;
-  }
+function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
+  const { field, message } = first;
+  return new EvregError(
+    "invalid",
+    `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
+    { ...first, errors: firstFailures([first, ...others]) },
+  );
+}
 
-  /** `undefined` when it failed with a part stored: failing as a whole would ask for all of it again. */
-  async #record(sent: readonly number[]): Promise<readonly RecordOutcome[] | undefined> {
-    const { store, clock } = this.#parts.context;
-    const records = sent.map((index) => this.#prepared[index]!);
-    try {
-      return await store.events.record(records, clock.now(), { atomic: this.#atomic });
-    } catch (error) {
-      if (this.#data.every((event) => event === null)) throw error;
-      this.#refuseOpen(() => asEvregError(error));
-      return undefined;
-    }
-  }
+/** The first, and those after it that fit with it into what one refusal tells. */
+function firstFailures(failures: readonly Failure[]): readonly Failure[] {
+  let bytes = 1;
+  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > FAILURES_BYTES);
+  return over === -1 ? failures : failures.slice(0, Math.max(over, 1));
+}
 
-  /** Answers whether a schema had changed meanwhile. */
-  #take(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
-    const { counts, signals } = this.#parts.context;
-    let deliveries = 0;
-    let recorded = 0;
-    let replayed = 0;
-    let isStale = false;
-    for (const [place, index] of sent.entries()) {
-      const outcome = outcomes[place]!;
-      const prepared = this.#prepared[index]!;
-      const event = this.#parts.settle(prepared, outcome);
-      if (event instanceof EvregError) this.#errors.set(index, event);
-      else if (event !== undefined) {
-        this.#data[index] = event;
-        const { deprecation } = prepared.action;
-        if (deprecation !== undefined) this.#deprecated.set(deprecation.action, deprecation);
-      } else if (outcome.kind === "stale") {
-        isStale = true;
-        this.#prepared[index] = undefined;
-      }
-      recorded += outcome.kind === "recorded" ? 1 : 0;
-      deliveries += outcome.kind === "recorded" ? outcome.deliveries : 0;
-      replayed += outcome.kind === "replayed" ? 1 : 0;
-    }
-    this.#replayed += replayed;
-    counts.batch += recorded;
-    counts.replayedBatch += replayed;
-    counts.queuedDeliveries += deliveries;
-    if (deliveries > 0) signals.deliveriesDue();
-    if (!this.#atomic) this.#keepOpen();
-    else this.#open = [];
-    if (this.#atomic && isStale) {
-      // Nothing of it was stored: all of it is held to the new schema.
-      this.#errors.clear();
-      this.#prepared = this.#items.map(() => undefined);
-      this.#open = [...this.#items.keys()];
-    }
-    return isStale;
-  }
+export function jsonBytes(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
 
-  #keepOpen(): void {
-    this.#open = this.#open.filter((index) => this.#data[index] === null && !this.#errors.has(index));
-  }
+function retired({ action }: NewEvent, successor: string | null): EvregError {
+  const instead = successor === null ? "" : `; publish to ${successor} instead`;
+  const message = `is retired and takes no events any more${instead}`;
+  return new EvregError("gone", `${action} ${message}.`, {
+    field: "action",
+    message,
+    value: action,
+    successor,
+  });
+}
 
-  #refuseOpen(why: (item: NewEvent) => EvregError): void {
-    for (const index of this.#open) this.#errors.set(index, why(this.#items[index] as NewEvent));
-    this.#open = [];
-  }
+function eventOf(
+  { action, payload }: NewEvent,
+  { rowid, timestampedMs }: { readonly rowid: number; readonly timestampedMs: number },
+  revision: number,
+): Event {
+  return { rowid, action, payload, revision, timestamped: toIso(timestampedMs) };
+}
+
+function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
+  const message = "was used before with another action or payload; a new event needs a new key";
+  return new EvregError("conflict", `idempotency_key: ${message}.`, {
+    field: "idempotency_key",
+    message,
+    value: key,
+  });
+}
+
+export function schemaKeepsChanging(action: string): EvregError {
+  return new EvregError(
+    "unavailable",
+    `The schema of ${action} kept changing while the event was checked against it. Nothing was stored; try again.`,
+  );
+}
+
+export function tooLarge(what: string, size: number, limit: number): EvregError {
+  return new EvregError(
+    "too_large",
+    `The ${what} has ${size.toLocaleString("en")} bytes; at most ${limit.toLocaleString("en")} are accepted.`,
+    { limit, size },
+  );
 }

@@ -44,12 +44,12 @@ export function readBody(
   throw new EvregError("invalid", `${field}: ${message}`, {
     field,
     message,
-    value: isKeptBack(schema, field) ? null : value,
+    value: isSecret(schema, field) ? null : value,
   });
 }
 
 /** Whether a fault is in, or inside, a member that is never to be shown, or that people put credentials into. */
-function isKeptBack(schema: BodySchema, field: string): boolean {
+function isSecret(schema: BodySchema, field: string): boolean {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
   return member === "headers" || properties[member]?.writeOnly === true;
@@ -206,7 +206,7 @@ export function timeRange(query: { readonly from?: string; readonly to?: string 
 }
 
 /** The same object without its `undefined` members. */
-export function given<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
+export function omitUndefined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): T {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as T;
 }
 
@@ -215,7 +215,7 @@ export function given<T extends object>(members: { [K in keyof T]: T[K] | undefi
  * in one go.
  * @param read the page of at most `size` that comes after `last`, of which there are `count` so far
  */
-export async function pages<T>(
+export async function allPages<T>(
   size: number,
   read: (last: T | undefined, count: number) => Promise<readonly T[]>,
 ): Promise<readonly T[]> {

@@ -3,7 +3,7 @@ import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { EventStore, ExpiredSelection } from "../store/events.ts";
 
-export interface RetentionParts {
+export interface RetentionOptions {
   readonly events: Pick<EventStore, "findExpired" | "remove">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -13,7 +13,7 @@ export interface RetentionParts {
 
 const ROUND_EVERY_MS = 5 * 60_000;
 /** So often it looks again at events that stayed for an unfinished delivery, which may be millions. */
-const LOOK_AGAIN_MS = 60 * 60_000;
+const RESCAN_MS = 60 * 60_000;
 /** Events that one question to the store is about. */
 const SOME_EVENTS = 1_000;
 
@@ -21,22 +21,22 @@ const SOME_EVENTS = 1_000;
  * After each step comes a rest of so many times what it took, waiting in the store's queue included: on a busy store steps
  * take longer, and so pruning by itself becomes rare when publishing and delivering need the time.
  */
-const REST_FACTOR = 4;
-const SHORTEST_REST_MS = 5;
-const LONGEST_REST_MS = 1_000;
+const PAUSE_FACTOR = 4;
+const MIN_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 1_000;
 /** While the store takes no writes. */
-const TRY_AGAIN_MS = 10_000;
+const RETRY_MS = 10_000;
 
 /** Removes events that are older than they are to be kept, in rounds of small steps, for as long as it runs. */
 export class Retention {
-  readonly #parts: RetentionParts;
+  readonly #parts: RetentionOptions;
   #running: Promise<void> | undefined;
   readonly #stopping = new AbortController();
   /** All events before this time were looked at; those still there had an unfinished delivery then. */
   #lookedBeforeMs: number | undefined;
   #lookedAtAllMs = 0;
 
-  constructor(parts: RetentionParts) {
+  constructor(parts: RetentionOptions) {
     this.#parts = parts;
   }
 
@@ -67,7 +67,7 @@ export class Retention {
     const beganMs = clock.now();
     const beforeMs = beganMs - keepMs;
     // The clock may have been set, in either direction.
-    const isForAll = Math.abs(beganMs - this.#lookedAtAllMs) >= LOOK_AGAIN_MS;
+    const isForAll = Math.abs(beganMs - this.#lookedAtAllMs) >= RESCAN_MS;
     const fromMs = isForAll ? undefined : this.#lookedBeforeMs;
     const stretch = { beforeMs, most: SOME_EVENTS, ...(fromMs === undefined ? {} : { fromMs }) };
     const removed = { events: 0, deliveries: 0 };
@@ -97,13 +97,13 @@ export class Retention {
       const beganMs = clock.now();
       try {
         const result = await work();
-        const restMs = (clock.now() - beganMs) * REST_FACTOR;
-        await this.#rest(Math.min(Math.max(restMs, SHORTEST_REST_MS), LONGEST_REST_MS));
+        const restMs = (clock.now() - beganMs) * PAUSE_FACTOR;
+        await this.#rest(Math.min(Math.max(restMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
         return result;
       } catch (error) {
         // The store has said why in the log, and says when it takes writes again.
         if (!(error instanceof EvregError) || error.code !== "unavailable") throw error;
-        await this.#rest(TRY_AGAIN_MS);
+        await this.#rest(RETRY_MS);
       }
     }
     return undefined;

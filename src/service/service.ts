@@ -7,16 +7,16 @@ import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import type { LongChecks } from "../schema/validate/compile.ts";
+import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { Store, StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { DeliverySignals, ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { diagnose, type DoctorSources } from "./doctor.ts";
+import { diagnose, type Environment } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
-import { EventChecks, PayloadChecks } from "./payload-validator.ts";
+import { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
@@ -35,12 +35,12 @@ export interface ServiceOptions {
   };
   readonly signals: DeliverySignals;
   readonly engineState: () => Health["engine"];
-  readonly longChecks: LongChecks;
+  readonly offThread: OffThreadValidator;
   /** Added to with each event. */
   readonly counts: PublishCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
-  readonly doctor: DoctorSources;
+  readonly doctor: Environment;
 }
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
@@ -63,9 +63,9 @@ export function createService(options: ServiceOptions): Service {
   const { store, clock, random, logger, version, instance, config, signals, engineState } = options;
   const { counts, metrics } = options;
   const tokens = new TokenCache(store.tokens, clock, logger);
-  const payloadChecks = new PayloadChecks({
+  const payloads = new PayloadValidator({
     clock,
-    elsewhere: options.longChecks,
+    offThread: options.offThread,
     schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
   });
   const context: ServiceContext = {
@@ -76,13 +76,13 @@ export function createService(options: ServiceOptions): Service {
     limits: config.limits,
     delivery: config.delivery,
     actions: new ActionCache(store.catalog, eventLoop),
-    eventChecks: new EventChecks({
+    storedEvents: new StoredEventValidator({
       events: store.events,
       clock,
-      payloadChecks,
+      payloads,
       payloadBytes: config.limits.payloadBytes,
     }),
-    payloadChecks,
+    payloads,
     schemaTasks: new SchemaTasks(eventLoop),
     tokens,
     counts,

@@ -22,7 +22,7 @@ import type { Random } from "../runtime/clock.ts";
 import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkQuery, given, notFound, pages, readBody } from "./requests.ts";
+import { checkId, checkQuery, omitUndefined, notFound, allPages, readBody } from "./requests.ts";
 import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
@@ -63,11 +63,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     async list(query = {}) {
       const applications = access.readable();
       const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-      const of = given<SubscriptionSelection>({ application, action, active, applications });
-      const found = await pages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
+      const of = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
+      const found = await allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
         store.catalog.listSubscriptions({
           ...of,
-          ...given({ after: last?.rowid }),
+          ...omitUndefined({ after: last?.rowid }),
           limit: READ_SUBSCRIPTIONS,
         }),
       );
@@ -133,7 +133,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         settings,
       );
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
-      const patch = given<Parameters<typeof store.catalog.updateSubscription>[1]>({
+      const patch = omitUndefined<Parameters<typeof store.catalog.updateSubscription>[1]>({
         handler,
         maxRetries,
         active,

@@ -15,7 +15,7 @@ import type { TokensPort } from "../evreg.ts";
 import type { TokenRecord } from "../store/store.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkTime, given, notFound, readBody } from "./requests.ts";
+import { checkId, checkTime, omitUndefined, notFound, readBody } from "./requests.ts";
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
   const { store, clock, random, tokens } = context;
@@ -38,7 +38,10 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       }
       const token = mintToken((count) => random.bytes(count));
       const record = { name, scopes: [...new Set(kept)], hash: hashToken(token) };
-      const created = await store.tokens.create(given<TokenRecord>({ ...record, expiresAtMs }), clock.now());
+      const created = await store.tokens.create(
+        omitUndefined<TokenRecord>({ ...record, expiresAtMs }),
+        clock.now(),
+      );
       return { data: { ...created, token } };
     },
     async revoke(id) {
@@ -49,7 +52,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
       const revoked = await store.tokens.revoke(id, managedAtMs);
       if (revoked === undefined) throw notFound("token", id);
-      tokens.forget(id);
+      tokens.evict(id);
       return { data: revoked };
     },
   };

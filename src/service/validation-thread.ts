@@ -3,7 +3,12 @@ import { EvregError } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
 import { startThread, VALIDATION_THREAD } from "../runtime/process.ts";
-import type { LongCheck, LongCheckAnswer, LongCheckAsker, LongChecks } from "../schema/validate/compile.ts";
+import type {
+  OffThreadCheck,
+  OffThreadResult,
+  ValidationCaller,
+  OffThreadValidator,
+} from "../schema/validate/compile.ts";
 
 /** A check as it goes to the thread. */
 export interface ThreadCheck {
@@ -15,8 +20,8 @@ export interface ThreadCheck {
 }
 
 interface PendingCheck {
-  readonly check: LongCheck;
-  readonly resolve: (answer: LongCheckAnswer) => void;
+  readonly check: OffThreadCheck;
+  readonly resolve: (answer: OffThreadResult) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -31,7 +36,7 @@ const MAX_WAITING = 2_000;
  * end fails no other, and callers take turns. Not by piscina, whose queue could take turns as well: it starts its
  * workers from a file of its own, which the single executable does not have.
  */
-export class ValidationThread implements LongChecks {
+export class ValidationThread implements OffThreadValidator {
   readonly #clock: Clock;
   readonly #queue = new FairQueue<PendingCheck>();
   #thread: Worker | undefined;
@@ -43,9 +48,9 @@ export class ValidationThread implements LongChecks {
   }
 
   check(
-    check: LongCheck,
-    { caller, gone: signal, boundsItself = false, maxWaiting = MAX_WAITING }: LongCheckAsker,
-  ): Promise<LongCheckAnswer> {
+    check: OffThreadCheck,
+    { caller, gone: signal, boundsItself = false, maxWaiting = MAX_WAITING }: ValidationCaller,
+  ): Promise<OffThreadResult> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
     const queue = this.#queue;
     const isFull = queue.countOf(caller) >= maxWaiting || queue.bytesOf(caller) > MAX_WAITING_BYTES;
@@ -83,7 +88,7 @@ export class ValidationThread implements LongChecks {
   #start(): Worker {
     const thread = startThread({ name: "evreg-check", bundledName: VALIDATION_THREAD, module: workerModule });
     let reason = "it ended without being told to";
-    thread.on("message", (answer: LongCheckAnswer) => {
+    thread.on("message", (answer: OffThreadResult) => {
       this.#running?.resolve(answer);
       this.#startNext();
     });

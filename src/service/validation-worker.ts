@@ -6,7 +6,7 @@ import {
   compileExplainer,
   compileSchema,
   type Explainer,
-  type LongCheckAnswer,
+  type OffThreadResult,
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
@@ -28,7 +28,7 @@ port.on("message", ({ schemata, payload, maxSteps, explains }: ThreadCheck) => {
   const isDecided = budget.left >= 0;
   const isExplained = explains && found !== undefined && isDecided;
   const failure = isExplained ? { ...found, others: others(found, schemata, value, maxSteps) } : found;
-  const answer: LongCheckAnswer = { failure, isDecided };
+  const answer: OffThreadResult = { failure, isDecided };
   port.postMessage(answer);
 });
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { type AnswerLimits, AnswerMemory, type Asking } from "../../src/http/response-budget.ts";
+import { type ResponseLimits, ResponseBudget, type BudgetedRequest } from "../../src/http/response-budget.ts";
 import type { Reply } from "../../src/http/response.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
@@ -8,20 +8,20 @@ import { until } from "../support/until.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-const LIMITS: AnswerLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
+const LIMITS: ResponseLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
 
 /** Two tokens: each may have half of what is held. */
-function asking(token: unknown): Asking {
+function asking(token: unknown): BudgetedRequest {
   return {
-    taking: (bytes) => ({ bytes, caller: { address: undefined, token }, evict: () => undefined }),
-    whileThere: (work) => work(new AbortController().signal),
+    claim: (bytes) => ({ bytes, caller: { address: undefined, token }, evict: () => undefined }),
+    untilDisconnect: (work) => work(new AbortController().signal),
     nodeRequest: undefined,
   };
 }
 
 /** Answers an answer of so many bytes. */
 function read(
-  memory: AnswerMemory,
+  memory: ResponseBudget,
   bytes: number,
   { token = "a", reading = () => Promise.resolve(bytes) } = {},
 ): Promise<Reply> {
@@ -32,7 +32,7 @@ describe("memory for answers", () => {
   const clock = new ManualClock();
 
   test("large reads that do not fit together are made one after the other", async () => {
-    const memory = new AnswerMemory(clock, LIMITS);
+    const memory = new ResponseBudget(clock, LIMITS);
     const gates = [0, 1, 2].map(() => Promise.withResolvers<number>());
     const begun: number[] = [];
     const reads = gates.map((gate, index) => {
@@ -57,14 +57,14 @@ describe("memory for answers", () => {
   });
 
   test("small answers never wait", async () => {
-    const memory = new AnswerMemory(clock, LIMITS);
+    const memory = new ResponseBudget(clock, LIMITS);
     const large = await read(memory, 1_000);
     expect(large.release).toBeTypeOf("function");
     expect(await read(memory, 10)).toEqual({ status: 200, body: "x".repeat(10) });
   });
 
   test("a large answer waits and is then made anew, or is refused as unavailable", async () => {
-    const memory = new AnswerMemory(clock, LIMITS);
+    const memory = new ResponseBudget(clock, LIMITS);
     const first = await read(memory, 40);
     let size = 30;
     const second = read(memory, 30, { reading: () => Promise.resolve(size) });
@@ -84,7 +84,7 @@ describe("memory for answers", () => {
   });
 
   test("one token's answers leave half of the memory to others", async () => {
-    const memory = new AnswerMemory(clock, LIMITS);
+    const memory = new ResponseBudget(clock, LIMITS);
     await read(memory, 50);
     const refused = expect(read(memory, 20)).rejects.toMatchObject({ code: "unavailable" });
     expect((await read(memory, 50, { token: "b" })).body).toHaveLength(50);

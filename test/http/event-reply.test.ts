@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
 import { batchReply, eventListReply, eventReply } from "../../src/http/event-json.ts";
-import { isFlow, type Reply, sizeOf } from "../../src/http/response.ts";
+import { isByteStream, type Reply, sizeOf } from "../../src/http/response.ts";
 import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 
 function eventOf(rowid: number, bytes: number, action = "order.created"): Event {
@@ -10,7 +10,7 @@ function eventOf(rowid: number, bytes: number, action = "order.created"): Event 
 }
 
 function textOf({ body }: Reply): string {
-  if (isFlow(body)) throw new Error("an answer of events is held as a whole");
+  if (isByteStream(body)) throw new Error("an answer of events is held as a whole");
   return typeof body === "string" ? body : Buffer.concat(body).toString("utf8");
 }
 

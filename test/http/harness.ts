@@ -3,7 +3,7 @@ import type { Health } from "../../src/domain/operations.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { createHttpApp } from "../../src/http/app.ts";
-import type { AnswerLimits } from "../../src/http/response-budget.ts";
+import type { ResponseLimits } from "../../src/http/response-budget.ts";
 import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
 import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
 import type { BudgetLimits } from "../../src/runtime/byte-budget.ts";
@@ -38,7 +38,7 @@ export interface HarnessOptions {
   readonly dev?: boolean;
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
-  readonly answers?: Partial<AnswerLimits>;
+  readonly answers?: Partial<ResponseLimits>;
   readonly bodies?: Partial<BudgetLimits>;
   readonly clock?: Clock;
   readonly engineState?: () => Health["engine"];
@@ -63,7 +63,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     logger,
     clock,
     version: VERSION,
-    answers: options.answers ?? {},
+    responses: options.answers ?? {},
     bodies: options.bodies ?? {},
     ...(options.stopping === undefined ? {} : { stopping: options.stopping }),
   });

@@ -74,7 +74,7 @@ describe("an action that is published for the first time", () => {
     await turn();
     await made(0, 3);
     stored = { ...stored, revision: 2, schemata: wide("integer") };
-    cache.forget("a.b");
+    cache.evict("a.b");
     const after = cache.load("a.b");
     await turn();
     expect(walks).toHaveLength(2);
@@ -84,7 +84,7 @@ describe("an action that is published for the first time", () => {
     // The store refuses what is held to it as stale, and it is loaded anew.
     expect((await before)?.revision).toBe(1);
     expect(cache.get("a.b")?.revision).toBe(2);
-    cache.outdated("a.b", (await before)!);
+    cache.evictStale("a.b", (await before)!);
     expect(cache.get("a.b")?.revision).toBe(2);
   });
 });

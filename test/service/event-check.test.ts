@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { EventChecks, PayloadChecks } from "../../src/service/payload-validator.ts";
+import { StoredEventValidator, PayloadValidator } from "../../src/service/payload-validator.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { EventStore } from "../../src/store/events.ts";
 import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
 const [somebody, another] = [{}, {}];
-const asked = (most: number) => ({ action: "a.b", schemata: SCHEMA, most });
+const asked = (maxEvents: number) => ({ action: "a.b", schemata: SCHEMA, maxEvents });
 
 let local: LocalService;
 beforeEach(async () => {
@@ -34,17 +34,21 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> 
   };
 }
 
-function eventChecks(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_BYTES): EventChecks {
+function storedEvents(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_BYTES): StoredEventValidator {
   const { clock } = local;
-  const elsewhere = new ValidationThread(clock);
-  const payloadChecks = new PayloadChecks({ clock, elsewhere, schemaOf: () => Promise.resolve(undefined) });
-  return new EventChecks({ events, clock, payloadChecks, payloadBytes });
+  const offThread = new ValidationThread(clock);
+  const payloads = new PayloadValidator({
+    clock,
+    offThread,
+    schemaOf: () => Promise.resolve(undefined),
+  });
+  return new StoredEventValidator({ events, clock, payloads, payloadBytes });
 }
 
 test("ends when its time is over, and tells how far it came; who waited behind it is told to try again", async () => {
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
-  const checks = eventChecks(slow);
+  const checks = storedEvents(slow);
   const [first, second] = await Promise.allSettled([
     checks.run(asked(500), somebody),
     checks.run(asked(500), somebody),
@@ -57,7 +61,7 @@ test("ends when its time is over, and tells how far it came; who waited behind i
 test("callers take turns, so that nobody's time is over by what another asked for", async () => {
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 5));
-  const checks = eventChecks(slow);
+  const checks = storedEvents(slow);
   const [mine, more, theirs] = await Promise.allSettled([
     checks.run(asked(500), somebody),
     checks.run(asked(500), somebody),
@@ -76,7 +80,7 @@ test("ends with its caller, and with it what waits behind it for the same one", 
     reads += 1;
     if (reads === 2) gone.abort();
   });
-  const checks = eventChecks(events);
+  const checks = storedEvents(events);
   const run = () => checks.run(asked(500), somebody, gone.signal);
   for (const check of await Promise.allSettled([run(), run()])) {
     expect(check).toMatchObject({ reason: gone.signal.reason });
@@ -90,7 +94,7 @@ test("reads as many events at once as bounded memory can hold", async () => {
   const limits: number[] = [];
   const events = reading((limit) => limits.push(limit));
   const payloadBytes = 2 * 1024 * 1024;
-  await eventChecks(events, payloadBytes).run(asked(20), somebody);
+  await storedEvents(events, payloadBytes).run(asked(20), somebody);
   expect(limits).toEqual([8, 8, 4]);
 });
 

@@ -4,9 +4,9 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { budget, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../../src/schema/limits.ts";
-import { compileSchema, type LongChecks, type Validator } from "../../src/schema/validate/compile.ts";
+import { compileSchema, type OffThreadValidator, type Validator } from "../../src/schema/validate/compile.ts";
 import type { LoadedAction } from "../../src/service/action-cache.ts";
-import { PayloadChecks, type PayloadChecksParts } from "../../src/service/payload-validator.ts";
+import { PayloadValidator, type PayloadValidatorOptions } from "../../src/service/payload-validator.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -46,8 +46,8 @@ function outcomeOf(action: string, payload: string): Promise<unknown> {
   );
 }
 
-function checksParts(clock: ManualClock, schemata: Schemata = {}): PayloadChecksParts {
-  return { clock, elsewhere: new ValidationThread(clock), schemaOf: () => Promise.resolve(schemata) };
+function checksParts(clock: ManualClock, schemata: Schemata = {}): PayloadValidatorOptions {
+  return { clock, offThread: new ValidationThread(clock), schemaOf: () => Promise.resolve(schemata) };
 }
 
 describe("payloads that take long to check", () => {
@@ -115,7 +115,7 @@ test("longer checks come one in a turn of the event loop, and short ones togethe
     turns += 1;
     if (!isOver) setImmediate(count);
   };
-  const checks = new PayloadChecks(checksParts(new ManualClock()));
+  const checks = new PayloadValidator(checksParts(new ManualClock()));
   const [long, short] = [DOUBLING, { required: ["id"] }].map(
     (schemata) => ({ validator: compileSchema(schemata), revision: 1 }) as LoadedAction,
   );
@@ -146,7 +146,7 @@ describe("all that a payload breaks", () => {
 
   test("is told for as many payloads as were asked for, and the first rule for the others", async () => {
     const clock = new ManualClock();
-    const checks = new PayloadChecks(checksParts(clock, { required: ["id", "name"] }));
+    const checks = new PayloadValidator(checksParts(clock, { required: ["id", "name"] }));
     const asker = { caller: checks, explained: { left: 1 } };
     expect(await checks.failureOf("any", action, payload, asker)).toEqual({
       ...failure,
@@ -158,8 +158,8 @@ describe("all that a payload breaks", () => {
 
   test("is left out where the other thread has too much to do", async () => {
     const refusal = new EvregError("unavailable", "Too many wait.");
-    const check = vi.fn<LongChecks["check"]>(() => Promise.reject(refusal));
-    const checks = new PayloadChecks({ ...checksParts(new ManualClock()), elsewhere: { check } });
+    const check = vi.fn<OffThreadValidator["check"]>(() => Promise.reject(refusal));
+    const checks = new PayloadValidator({ ...checksParts(new ManualClock()), offThread: { check } });
     const asker = { caller: checks, explained: { left: 1 } };
     expect(await checks.failureOf("any", action, payload, asker)).toEqual(failure);
     expect(check).toHaveBeenCalledWith(
@@ -172,7 +172,7 @@ describe("all that a payload breaks", () => {
 test("a large payload is not even read on this thread", async () => {
   const clock = new ManualClock();
   const schemata = { required: ["id"] };
-  const checks = new PayloadChecks(checksParts(clock, schemata));
+  const checks = new PayloadValidator(checksParts(clock, schemata));
   const action = { validator: compileSchema(schemata), revision: 1 } as LoadedAction;
   const read = vi.spyOn(RawJson.prototype, "value");
   const failureOf = (name: string): unknown => {
@@ -205,9 +205,9 @@ describe("a schema of many parts", () => {
       },
     };
     const action = { validator: counting, revision: 1 } as LoadedAction;
-    const checks = new PayloadChecks({
+    const checks = new PayloadValidator({
       clock,
-      elsewhere: new ValidationThread(clock),
+      offThread: new ValidationThread(clock),
       schemaOf: () => Promise.resolve(undefined),
     });
     const failureOf = (value: object) =>

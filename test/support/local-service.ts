@@ -79,7 +79,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       replaysChanged: () => {},
     },
     engineState,
-    longChecks: new ValidationThread(clock),
+    offThread: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
     doctor: {

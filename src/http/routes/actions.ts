@@ -2,18 +2,13 @@ import {
   ACTION_QUERY,
   ACTION_UPDATE,
   ACTION_UPDATE_QUERY,
-  type ActionUpdate,
   COMPATIBILITY_AGAINST,
   COMPATIBILITY_MODES,
   NEW_ACTION,
-  type NewAction,
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
-  type SchemaCandidate,
 } from "../../domain/action.ts";
-import { parseJson } from "../../json/raw-json.ts";
-import { PAGE_BYTES, REGISTRY_BYTES } from "../response-budget.ts";
-import { listReply, reply } from "../response.ts";
+import { REGISTRY_BYTES } from "../response-budget.ts";
 import {
   count,
   type JsonSchema,
@@ -26,6 +21,7 @@ import {
   SCHEMA_BODY_MAX_BYTES,
   text,
   timestamp,
+  operation,
 } from "./route.ts";
 
 /** Actions as they are answered, and what checking their schemas comes to. */
@@ -132,68 +128,43 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
 
-const tag = "actions";
-
 export const ACTION_ROUTES: readonly Route[] = [
-  {
-    method: "GET",
+  operation({
     path: "/v1/actions",
     operationId: "listActions",
-    tag,
     summary: "All actions, by name",
-    access: "token",
-    scope: "read",
     query: ACTION_QUERY,
-    answers: { 200: { description: "The actions.", schema: many("Action") } },
-    failures: [],
-    async handle(evreg, incoming, { memory }) {
-      const query = incoming.query(ACTION_QUERY);
-      return memory.answer(incoming, REGISTRY_BYTES, async () => {
-        const { data } = await evreg.actions.list(query);
-        return listReply(200, data);
-      });
-    },
-  },
-  {
-    method: "POST",
+    answer: ["The actions.", many("Action")],
+    maxBytes: REGISTRY_BYTES,
+    run: (evreg, { query }) => evreg.actions.list(query),
+  }),
+  operation({
     path: "/v1/actions",
     operationId: "createAction",
-    tag,
     summary: "Register an action with the schema its payloads conform to",
     description:
       "Names that begin with `evreg.` are kept for events of the service about itself: `evreg.delivery.failed`, " +
       "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` are there from the " +
       "beginning, of the application `evreg`. They are read and subscribed to like any other, and cannot be created, changed or published.",
-    access: "token",
-    scope: "write",
     body: NEW_ACTION,
-    answers: { 201: { description: "The action.", schema: one("Action", WARNINGS) } },
+    status: 201,
+    answer: ["The action.", one("Action", WARNINGS)],
     failures: [409],
-    async handle(evreg, incoming) {
-      const input = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as NewAction;
-      return reply(201, await incoming.whileThere((gone) => evreg.actions.create(input, gone)));
-    },
-  },
-  {
-    method: "GET",
+    maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+    run: (evreg, { body, signal }) => evreg.actions.create(body, signal),
+  }),
+  operation({
     path: "/v1/actions/:name",
     operationId: "getAction",
-    tag,
     summary: "One action",
-    access: "token",
-    scope: "read",
-    answers: { 200: { description: "The action.", schema: one("Action") } },
+    answer: ["The action.", one("Action")],
     failures: [404],
-    async handle(evreg, incoming, { memory }) {
-      const name = incoming.param("name");
-      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.actions.get(name)));
-    },
-  },
-  {
+    run: (evreg, { name }) => evreg.actions.get(name),
+  }),
+  operation({
     method: "PUT",
     path: "/v1/actions/:name",
     operationId: "updateAction",
-    tag,
     summary: "Apply a schema as the action's next revision, or change how it is kept",
     description:
       "A schema that breaks nobody whom the action's `compatibility` protects is applied; another one is 409 with a suggested " +
@@ -202,77 +173,42 @@ export const ACTION_ROUTES: readonly Route[] = [
       "payload that shows it. " +
       "`?compatibility=none` applies it all the same, this once, and needs the scope `admin`; so does a `compatibility` in the body that protects less than before. " +
       "To roll back, send the schema of an earlier revision.",
-    access: "token",
-    scope: "write",
     query: ACTION_UPDATE_QUERY,
     body: ACTION_UPDATE,
-    answers: { 200: { description: "The action.", schema: one("Action", WARNINGS) } },
+    answer: ["The action.", one("Action", WARNINGS)],
     failures: [404, 409],
-    async handle(evreg, incoming) {
-      const options = incoming.query(ACTION_UPDATE_QUERY) as { compatibility?: "none" };
-      const input = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as ActionUpdate;
-      const name = incoming.param("name");
-      return reply(
-        200,
-        await incoming.whileThere((gone) => evreg.actions.update(name, input, options, gone)),
-      );
-    },
-  },
-  {
-    method: "GET",
+    maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+    run: (evreg, { name, query, body, signal }) => evreg.actions.update(name, body, query, signal),
+  }),
+  operation({
     path: "/v1/actions/:name/revisions",
     operationId: "listActionRevisions",
-    tag,
     summary: "The schemas an action has had, newest first",
-    access: "token",
-    scope: "read",
     query: REVISION_QUERY,
-    answers: { 200: { description: "The revisions.", schema: many("ActionRevision") } },
+    answer: ["The revisions.", many("ActionRevision")],
     failures: [404],
-    async handle(evreg, incoming, { memory }) {
-      const query = incoming.query(REVISION_QUERY);
-      const name = incoming.param("name");
-      return memory.answer(incoming, REGISTRY_BYTES, async () => {
-        const { data } = await evreg.actions.revisions(name, query);
-        return listReply(200, data);
-      });
-    },
-  },
-  {
-    method: "GET",
+    maxBytes: REGISTRY_BYTES,
+    run: (evreg, { name, query }) => evreg.actions.revisions(name, query),
+  }),
+  operation({
     path: "/v1/actions/:name/revisions/:id",
     operationId: "getActionRevision",
-    tag,
     summary: "One schema an action has had",
-    access: "token",
-    scope: "read",
-    answers: { 200: { description: "The revision.", schema: one("ActionRevision") } },
+    answer: ["The revision.", one("ActionRevision")],
     failures: [404],
-    async handle(evreg, incoming, { memory }) {
-      const name = incoming.param("name");
-      const id = incoming.id();
-      return memory.answer(incoming, PAGE_BYTES, async () =>
-        reply(200, await evreg.actions.revision(name, id)),
-      );
-    },
-  },
-  {
-    method: "POST",
+    run: (evreg, { id, name }) => evreg.actions.revision(name, id),
+  }),
+  operation({
     path: "/v1/actions/:name/check",
     operationId: "checkAction",
-    tag,
     summary: "Tell what applying a schema would break, and change nothing",
     description:
       "With `replay` the action's last events are validated against it as well; those of them that do not conform do not count for `compatible`.",
-    access: "token",
     scope: "read",
     body: SCHEMA_CANDIDATE,
-    answers: { 200: { description: "The verdict.", schema: one("SchemaVerdict") } },
+    answer: ["The verdict.", one("SchemaVerdict")],
     failures: [404],
-    async handle(evreg, incoming) {
-      const candidate = parseJson(await incoming.body(SCHEMA_BODY_MAX_BYTES)) as SchemaCandidate;
-      const name = incoming.param("name");
-      return reply(200, await incoming.whileThere((gone) => evreg.actions.check(name, candidate, gone)));
-    },
-  },
+    maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+    run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
+  }),
 ];

@@ -1,8 +1,6 @@
 import type { Backup } from "../../domain/operations.ts";
 import type { Route } from "./route.ts";
 
-export const BACKUP_PATH = "/v1/backup";
-
 /** A caller that takes no piece for so long keeps everybody else from a backup. */
 const STALLED_MS = 60_000;
 
@@ -11,7 +9,7 @@ const MEDIA_TYPE = "application/vnd.sqlite3";
 
 export const BACKUP_ROUTE: Route = {
   method: "GET",
-  path: BACKUP_PATH,
+  path: "/v1/backup",
   operationId: "getBackup",
   tag: "health",
   summary: "A copy of all data",
@@ -32,11 +30,11 @@ export const BACKUP_ROUTE: Route = {
     },
   },
   failures: [409],
-  async handle(evreg, incoming, { clock, stopping }) {
-    const backup = await incoming.whileThere((gone) =>
-      incoming.inItsOwnTime(() => evreg.backup(AbortSignal.any([gone, stopping]))),
+  async handle(evreg, request, { clock, stopping }) {
+    const backup = await request.untilDisconnect((gone) =>
+      request.withoutIdleTimeout(() => evreg.backup(AbortSignal.any([gone, stopping]))),
     );
-    const cut = (): void => incoming.cut();
+    const cut = (): void => request.disconnect();
     // A stop would wait for its caller, for whom a failure now is better than one when the time for stopping is over.
     stopping.addEventListener("abort", cut);
     const release = (): void => {
@@ -47,14 +45,16 @@ export const BACKUP_ROUTE: Route = {
     const digest = Buffer.from(backup.sha256, "hex").toString("base64");
     return {
       status: 200,
-      body: { bytes: backup.bytes, pieces: thenClosed(backup, cutStalled) },
+      body: { bytes: backup.bytes, chunks: thenClosed(backup, cutStalled) },
       mediaType: MEDIA_TYPE,
+      // All data leave with it.
+      isLogged: true,
       headers: [
         ["repr-digest", `sha-256=:${digest}:`],
         ["content-disposition", 'attachment; filename="evreg-backup.db"'],
       ],
       // Also when nobody read it to its end.
-      ...(incoming.nodeRequest === undefined ? {} : { release }),
+      ...(request.nodeRequest === undefined ? {} : { release }),
     };
   },
 };

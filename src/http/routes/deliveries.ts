@@ -1,6 +1,4 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_QUERY, DELIVERY_STATUSES } from "../../domain/delivery.ts";
-import { PAGE_BYTES } from "../response-budget.ts";
-import { reply } from "../response.ts";
 import {
   count,
   type JsonSchema,
@@ -13,6 +11,7 @@ import {
   rowid,
   text,
   timestamp,
+  operation,
 } from "./route.ts";
 
 const part: JsonSchema = { type: ["integer", "null"], minimum: 0 };
@@ -84,69 +83,42 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
   }),
 };
 
-const tag = "deliveries";
-
 export const DELIVERY_ROUTES: readonly Route[] = [
-  {
-    method: "GET",
+  operation({
     path: "/v1/deliveries",
     operationId: "listDeliveries",
-    tag,
     summary: "Deliveries, newest first",
-    access: "token",
-    scope: "read",
     query: DELIVERY_QUERY,
-    answers: { 200: { description: "The deliveries.", schema: many("Delivery") } },
-    failures: [],
-    async handle(evreg, incoming, { memory }) {
-      const query = incoming.query(DELIVERY_QUERY);
-      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.deliveries.list(query)));
-    },
-  },
-  {
-    method: "GET",
+    answer: ["The deliveries.", many("Delivery")],
+    run: (evreg, { query }) => evreg.deliveries.list(query),
+  }),
+  operation({
     path: "/v1/deliveries/:id",
     operationId: "getDelivery",
-    tag,
     summary: "One delivery with its attempts",
-    access: "token",
-    scope: "read",
-    answers: { 200: { description: "The delivery.", schema: one("DeliveryWithAttempts") } },
+    answer: ["The delivery.", one("DeliveryWithAttempts")],
     failures: [404],
-    async handle(evreg, incoming, { memory }) {
-      const id = incoming.id();
-      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.deliveries.get(id)));
-    },
-  },
-  {
+    run: (evreg, { id }) => evreg.deliveries.get(id),
+  }),
+  operation({
     method: "POST",
     path: "/v1/deliveries/:id/retry",
     operationId: "retryDelivery",
-    tag,
     summary: "Send a delivery again now, with all its retries, also while its subscription is slowed",
     description: "The subscription's filter is asked anew, also for a delivery that it kept back.",
-    access: "token",
-    scope: "write",
-    answers: { 200: { description: "The delivery, due now.", schema: one("Delivery") } },
+    answer: ["The delivery, due now.", one("Delivery")],
     failures: [404, 409],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.deliveries.retry(incoming.id()));
-    },
-  },
-  {
+    run: (evreg, { id }) => evreg.deliveries.retry(id),
+  }),
+  operation({
     method: "POST",
     path: "/v1/deliveries/:id/skip",
     operationId: "skipDelivery",
-    tag,
     summary: "Give a delivery up that has failed so far, so that those behind it go on",
     description:
       "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as `failed`.",
-    access: "token",
-    scope: "write",
-    answers: { 200: { description: "The delivery, failed.", schema: one("Delivery") } },
+    answer: ["The delivery, failed.", one("Delivery")],
     failures: [404, 409],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.deliveries.skip(incoming.id()));
-    },
-  },
+    run: (evreg, { id }) => evreg.deliveries.skip(id),
+  }),
 ];

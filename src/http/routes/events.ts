@@ -27,9 +27,9 @@ import {
   prefersMinimal,
 } from "../event-json.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
-import { type HeaderPair, reply, type Reply } from "../response.ts";
+import { type HeaderPair, type Reply } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
-import { brief } from "../../service/publish-checks.ts";
+import { brief } from "../../service/publish-batch.ts";
 import {
   count,
   ENVELOPE_BYTES,
@@ -43,6 +43,7 @@ import {
   rowid,
   text,
   timestamp,
+  operation,
 } from "./route.ts";
 
 /** Events as they are answered, and the answer to a batch. */
@@ -140,13 +141,13 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [404, 409, 410],
-    async handle(evreg, incoming, { limits }) {
-      const bytes = await incoming.body(limits.payloadBytes + ENVELOPE_BYTES);
+    async handle(evreg, request, { limits }) {
+      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
       const body =
         bytes.length > LONG_BODY_BYTES
           ? await eventLoop.run(publishBodySteps(bytes, limits))
           : parsePublishBody(bytes, limits);
-      const input = withKey(body, incoming.header(KEY_HEADER));
+      const input = withKey(body, request.header(KEY_HEADER));
       const { data, replayed, deprecation } = await evreg.events.publish(input);
       if (deprecation === undefined) {
         return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
@@ -177,12 +178,12 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, incoming, { limits, counts, memory }) {
-      const query = incoming.query(BATCH_QUERY) as { atomic?: boolean };
-      const minimal = prefersMinimal(incoming.header("prefer"));
-      const bytes = await incoming.body(EVENT_LIMITS.batchBytes);
+    async handle(evreg, request, { limits, counts, responses }) {
+      const query = request.query(BATCH_QUERY) as { atomic?: boolean };
+      const minimal = prefersMinimal(request.header("prefer"));
+      const bytes = await request.body(EVENT_LIMITS.batchBytes);
       const items = await eventLoop.run(batchBodySteps(bytes, limits));
-      const result = await incoming.whileThere((gone) =>
+      const result = await request.untilDisconnect((gone) =>
         evreg.events.publishBatch(items, { ...query, minimal }, gone),
       );
       counts.countRefusedItems(result);
@@ -192,7 +193,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const whole = replyOf(result);
       // What was accepted is in the body, which has its room already; why the others were not may be far more.
       if (result.errors.length === 0) return whole;
-      return memory.tryHold(incoming, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
+      return responses.tryReserve(request, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
     },
   },
   {
@@ -207,10 +208,10 @@ export const EVENT_ROUTES: readonly Route[] = [
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
     failures: [],
-    async handle(evreg, incoming, { limits, memory }) {
-      const query: EventQuery = incoming.query(EVENT_QUERY);
+    async handle(evreg, request, { limits, responses }) {
+      const query: EventQuery = request.query(EVENT_QUERY);
       const largestBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
-      return memory.answer(incoming, largestBytes, async () => {
+      return responses.answer(request, largestBytes, async () => {
         const { data, meta } = await evreg.events.list(query);
         return eventListReply(data, meta);
       });
@@ -226,31 +227,23 @@ export const EVENT_ROUTES: readonly Route[] = [
     scope: "read",
     answers: { 200: { description: "The event.", schema: one("Event") } },
     failures: [404],
-    async handle(evreg, incoming, { limits, memory }) {
-      const id = incoming.id();
-      return memory.answer(incoming, limits.payloadBytes, async () => {
+    async handle(evreg, request, { limits, responses }) {
+      const id = request.id();
+      return responses.answer(request, limits.payloadBytes, async () => {
         const { data } = await evreg.events.get(id);
         return eventReply(200, data);
       });
     },
   },
-  {
-    method: "GET",
+  operation({
     path: "/v1/events/:id/deliveries",
     operationId: "listEventDeliveries",
-    tag,
     summary: "Where one event went",
-    access: "token",
-    scope: "read",
-    answers: { 200: { description: "Its deliveries.", schema: many("Delivery") } },
+    answer: ["Its deliveries.", many("Delivery")],
     failures: [404],
-    async handle(evreg, incoming, { memory }) {
-      const id = incoming.id();
-      return memory.answer(incoming, REGISTRY_BYTES, async () =>
-        reply(200, await evreg.events.deliveries(id)),
-      );
-    },
-  },
+    maxBytes: REGISTRY_BYTES,
+    run: (evreg, { id }) => evreg.events.deliveries(id),
+  }),
 ];
 
 /** The key may be in the header or in the body; in both it must be the same. */

@@ -1,7 +1,18 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
-import { reply } from "../response.ts";
-import { failure, type JsonSchema, many, one, record, ref, type Route, text, timestamp } from "./route.ts";
+import { jsonReply } from "../response.ts";
+import {
+  failure,
+  type JsonSchema,
+  many,
+  one,
+  operation,
+  record,
+  ref,
+  type Route,
+  text,
+  timestamp,
+} from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
@@ -35,9 +46,11 @@ export const HEALTH_ROUTE: Route = {
   failures: [],
   async handle(evreg) {
     const { data } = await evreg.health();
-    if (data.status === "ok") return reply(200, { data });
+    if (data.status === "ok") return jsonReply(200, { data });
     const error = data.reason ?? "The service is unavailable.";
-    return reply(503, { data, error, details: {}, code: HTTP_STATUS.unavailable }, [["retry-after", "2"]]);
+    return jsonReply(503, { data, error, details: {}, code: HTTP_STATUS.unavailable }, [
+      ["retry-after", "2"],
+    ]);
   },
 };
 
@@ -61,8 +74,8 @@ export const METRICS_ROUTE: Route = {
     },
   },
   failures: [],
-  async handle(evreg, incoming, { memory }) {
-    return memory.answer(incoming, PAGE_BYTES, async () => ({
+  async handle(evreg, request, { responses }) {
+    return responses.answer(request, PAGE_BYTES, async () => ({
       status: 200,
       body: await evreg.metrics(),
       mediaType: MEDIA_TYPE,
@@ -85,24 +98,15 @@ export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 const FINDINGS_META: JsonSchema = record({ time: timestamp });
 
-export const DOCTOR_ROUTE: Route = {
-  method: "GET",
+export const DOCTOR_ROUTE: Route = operation({
   path: "/v1/doctor",
   operationId: "examine",
   tag: "health",
   summary: "What is well, what is wrong, and what to do about it",
   description:
     "The store, its folder and disk, the clock, tokens near their end, handlers that fail and what waits. A finding that something is wrong is answered with 200 as well. `meta.time` is the server's clock.",
-  access: "token",
   scope: "admin",
-  answers: {
-    200: {
-      description: "What was looked at, each with what was found.",
-      schema: many("Finding", FINDINGS_META),
-    },
-  },
-  failures: [],
-  async handle(evreg) {
-    return reply(200, await evreg.doctor());
-  },
-};
+  answer: ["What was looked at, each with what was found.", many("Finding", FINDINGS_META)],
+  maxBytes: 0,
+  run: (evreg) => evreg.doctor(),
+});

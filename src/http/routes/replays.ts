@@ -6,8 +6,7 @@ import {
   REPLAY_STATUSES,
 } from "../../domain/replay.ts";
 import { parseJson } from "../../json/raw-json.ts";
-import { PAGE_BYTES } from "../response-budget.ts";
-import { reply } from "../response.ts";
+import { jsonReply } from "../response.ts";
 import {
   BODY_MAX_BYTES,
   count,
@@ -20,6 +19,7 @@ import {
   rowid,
   text,
   timestamp,
+  operation,
 } from "./route.ts";
 
 const replayed = {
@@ -79,58 +79,39 @@ export const REPLAY_ROUTES: readonly Route[] = [
       201: { description: "The replay, which has begun.", schema: one("Replay") },
     },
     failures: [404, 409],
-    async handle(evreg, incoming) {
-      const id = incoming.id();
-      const input = parseJson(await incoming.body(BODY_MAX_BYTES)) as
+    async handle(evreg, request) {
+      const id = request.id();
+      const input = parseJson(await request.body(BODY_MAX_BYTES)) as
         | (NewReplay & { dry_run?: unknown })
         | null;
       // What is none of these is refused either way.
-      if (input?.dry_run === true) return reply(200, await evreg.replays.count(id, input));
-      return reply(201, await evreg.replays.start(id, input as NewReplay));
+      if (input?.dry_run === true) return jsonReply(200, await evreg.replays.count(id, input));
+      return jsonReply(201, await evreg.replays.start(id, input as NewReplay));
     },
   },
-  {
-    method: "GET",
+  operation({
     path: "/v1/replays",
     operationId: "listReplays",
-    tag,
     summary: "Replays, newest first",
-    access: "token",
-    scope: "read",
     query: REPLAY_QUERY,
-    answers: { 200: { description: "The replays.", schema: many("Replay") } },
-    failures: [],
-    async handle(evreg, incoming, { memory }) {
-      const query = incoming.query(REPLAY_QUERY);
-      return memory.answer(incoming, PAGE_BYTES, async () => reply(200, await evreg.replays.list(query)));
-    },
-  },
-  {
-    method: "GET",
+    answer: ["The replays.", many("Replay")],
+    run: (evreg, { query }) => evreg.replays.list(query),
+  }),
+  operation({
     path: "/v1/replays/:id",
     operationId: "getReplay",
-    tag,
     summary: "One replay and how far it has come",
-    access: "token",
-    scope: "read",
-    answers: { 200: { description: "The replay.", schema: one("Replay") } },
+    answer: ["The replay.", one("Replay")],
     failures: [404],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.replays.get(incoming.id()));
-    },
-  },
-  {
+    run: (evreg, { id }) => evreg.replays.get(id),
+  }),
+  operation({
     method: "POST",
     path: "/v1/replays/:id/cancel",
     operationId: "cancelReplay",
-    tag,
     summary: "End a replay; what it handed to delivery is sent all the same",
-    access: "token",
-    scope: "write",
-    answers: { 200: { description: "The cancelled replay.", schema: one("Replay") } },
+    answer: ["The cancelled replay.", one("Replay")],
     failures: [404, 409],
-    async handle(evreg, incoming) {
-      return reply(200, await evreg.replays.cancel(incoming.id()));
-    },
-  },
+    run: (evreg, { id }) => evreg.replays.cancel(id),
+  }),
 ];

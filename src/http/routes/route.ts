@@ -1,10 +1,12 @@
 import type { BodySchema, QuerySchema } from "../../domain/request.ts";
 import type { Principal } from "../../domain/token.ts";
-import type { Evreg } from "../../evreg.ts";
+import type { Answer, Evreg } from "../../evreg.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
-import type { Incoming } from "../request.ts";
-import type { AnswerMemory } from "../response-budget.ts";
-import type { Reply } from "../response.ts";
+import type { ApiRequest } from "../request.ts";
+import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
+import { listReply, jsonReply, type Reply } from "../response.ts";
+import { parseJson } from "../../json/raw-json.ts";
+import { omitUndefined } from "../../service/requests.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` asks for no token, `publish` for none where anonymous publishing is on, `token` always. */
@@ -38,7 +40,7 @@ export interface Route {
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   /** The failures of its own, beside those every route has. */
   readonly failures: readonly number[];
-  handle(evreg: Evreg, incoming: Incoming, context: RouteContext): Reply | Promise<Reply>;
+  handle(evreg: Evreg, request: ApiRequest, context: RouteContext): Reply | Promise<Reply>;
 }
 
 export interface DocumentedAnswer {
@@ -49,11 +51,83 @@ export interface DocumentedAnswer {
   readonly headers?: Readonly<Record<string, JsonSchema>>;
 }
 
-/** A body of any route but those below and the publishing ones: filters are the largest thing in it, and end at 64 KiB. */
+/** A body with a filter at most, which ends at 64 KiB. */
 export const BODY_MAX_BYTES = 256 * 1024;
 
 /** A body with an action's schema, which ends at 256 KiB written without spaces. */
 export const SCHEMA_BODY_MAX_BYTES = 1024 * 1024;
+
+/** What an operation is given of its request. */
+interface OperationInput {
+  /** `:id` of the path. */
+  readonly id: number;
+  /** `:name` of the path. */
+  readonly name: string;
+  /** As its schema says; the service checks both. */
+  readonly query: never;
+  readonly body: never;
+  /** Aborted when the client disconnects; only where the answer needs no budget. */
+  readonly signal?: AbortSignal;
+}
+
+/** A route that reads or changes records with one call of the port. */
+interface Operation extends Pick<
+  Route,
+  "path" | "operationId" | "summary" | "description" | "query" | "body"
+> {
+  /** `POST` with a body and `GET` without one, unless said. */
+  readonly method?: Route["method"];
+  /** The last but one part of the path, unless said. */
+  readonly tag?: string;
+  readonly access?: Access;
+  /** `read` for `GET` and `write` for all others, unless said. */
+  readonly scope?: string;
+  /** 200 unless said. */
+  readonly status?: 201;
+  readonly answer: readonly [description: string, schema: JsonSchema];
+  readonly failures?: Route["failures"];
+  readonly maxBodyBytes?: number;
+  /** Of an answer to `GET`; with 0 it is made without asking the budget. A list of more than a page is of large records. */
+  readonly maxBytes?: number;
+  readonly run: (evreg: Evreg, input: OperationInput) => Promise<Answer<object, object | undefined>>;
+}
+
+export function operation(description: Operation): Route {
+  const { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route } = description;
+  const { path, body, method = body === undefined ? "GET" : "POST" } = route;
+  const { access = "token", failures = [] } = route;
+  const { maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
+  const scope = route.scope ?? (method === "GET" ? "read" : "write");
+  const replyTo = async (evreg: Evreg, input: OperationInput): Promise<Reply> => {
+    const result = await run(evreg, input);
+    const isLarge = maxBytes > PAGE_BYTES && Array.isArray(result.data);
+    return isLarge ? listReply(status, result.data as readonly object[]) : jsonReply(status, result);
+  };
+  return {
+    method,
+    path,
+    operationId: route.operationId,
+    tag: route.tag ?? path.split("/")[2]!,
+    summary: route.summary,
+    ...omitUndefined({ description: route.description, query: route.query, body }),
+    access,
+    ...(access === "token" ? { scope } : {}),
+    answers: { [status]: { description: answer[0], schema: answer[1] } },
+    failures,
+    async handle(evreg, request, { responses }) {
+      const input = {
+        query: (route.query === undefined ? {} : request.query(route.query)) as never,
+        id: path.includes(":id") ? request.id() : 0,
+        body: (body === undefined ? undefined : parseJson(await request.body(maxBodyBytes))) as never,
+        name: path.includes(":name") ? request.param("name") : "",
+      };
+      if (maxBytes === 0) {
+        return request.untilDisconnect((signal) => replyTo(evreg, { ...input, signal }));
+      }
+      return responses.answer(request, maxBytes, () => replyTo(evreg, input));
+    },
+  };
+}
 
 /** What a publish body may hold beside its payload: names, a key, white space. */
 export const ENVELOPE_BYTES = 64 * 1024;
@@ -81,7 +155,7 @@ export interface HttpConfig {
 }
 
 /** Whether a server asks for a token: on the two publish routes, and on all others. */
-export interface AsksForToken {
+export interface TokenRequirement {
   readonly publish: boolean;
   readonly token: boolean;
 }
@@ -90,9 +164,9 @@ export interface AsksForToken {
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
   readonly version: string;
-  readonly asks: AsksForToken;
+  readonly requiresToken: TokenRequirement;
   /** Through which large reads go. */
-  readonly memory: AnswerMemory;
+  readonly responses: ResponseBudget;
   /** Told of what is refused. */
   readonly counts: PublishCounts;
   readonly clock: Clock;

@@ -188,7 +188,7 @@ function failureOf({ path, message, value }: Fault): Failure {
 }
 
 /** One payload held to one schema, elsewhere than on the thread that asks. */
-export interface LongCheck {
+export interface OffThreadCheck {
   readonly schemata: unknown;
   /** Well-formed JSON. */
   readonly payload: Uint8Array;
@@ -197,7 +197,7 @@ export interface LongCheck {
   readonly explains?: boolean;
 }
 
-export interface LongCheckAnswer {
+export interface OffThreadResult {
   /** Why the payload does not conform, or `undefined` when it does. */
   readonly failure: Failure | undefined;
   /** Whether the steps were enough to tell; if not, the failure says so. */
@@ -205,7 +205,7 @@ export interface LongCheckAnswer {
 }
 
 /** Who asks for a check. */
-export interface LongCheckAsker {
+export interface ValidationCaller {
   /** The same object for the same caller. */
   readonly caller: object;
   /** Ends what waits, which rejects with its reason. */
@@ -218,10 +218,10 @@ export interface LongCheckAsker {
   readonly explained?: { left: number };
 }
 
-export interface LongChecks {
+export interface OffThreadValidator {
   /**
    * Those of one caller in the order of asking, and callers by turns.
    * @throws EvregError `unavailable` when too much of the caller's waits, or the thread failed
    */
-  check(check: LongCheck, asker: LongCheckAsker): Promise<LongCheckAnswer>;
+  check(check: OffThreadCheck, asker: ValidationCaller): Promise<OffThreadResult>;
 }
