@@ -23,12 +23,12 @@ export function packageFolder(name: string, folder: string): string {
   const fetched = join(folder, name.replaceAll("/", "-"));
   mkdirSync(fetched, { recursive: true });
   const spec = `${name}@${locked.version}`;
-  const told = execFileSync("npm", ["pack", spec, "--json", "--pack-destination", fetched], {
+  const output = execFileSync("npm", ["pack", spec, "--json", "--pack-destination", fetched], {
     cwd: ROOT,
     encoding: "utf8",
     shell: process.platform === "win32",
   });
-  const [{ filename } = { filename: "" }] = JSON.parse(told) as { filename: string }[];
+  const [{ filename } = { filename: "" }] = JSON.parse(output) as { filename: string }[];
   const archive = join(fetched, filename);
   const hash = `sha512-${createHash("sha512").update(readFileSync(archive)).digest("base64")}`;
   if (hash !== locked.integrity) {

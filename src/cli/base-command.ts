@@ -12,52 +12,30 @@ import type { TargetFlags } from "./target/place.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
 
-/** The parts of the port that are one noun's operations. */
-type Noun = {
-  [K in keyof Evreg]: Evreg[K] extends (...args: never[]) => unknown ? never : K;
-}[keyof Evreg];
-
-/** Which operations change something; the compiler holds the list complete. */
-const WRITES: { readonly [N in Noun]: { readonly [M in keyof Evreg[N]]: boolean } } = {
-  actions: {
-    list: false,
-    create: true,
-    get: false,
-    update: true,
-    revisions: false,
-    revision: false,
-    check: false,
-  },
-  events: { publish: true, publishBatch: true, list: false, get: false, deliveries: false },
-  subscriptions: { list: false, create: true, get: false, update: true, rotateSecret: true, delete: true },
-  deliveries: { list: false, get: false, retry: true, skip: true },
-  replays: { count: false, start: true, list: false, get: false, cancel: true },
-  tokens: { list: false, create: true, revoke: true },
-};
+/** Operations that change nothing. Any other does, or may. */
+const READS = new Set(["list", "get", "revisions", "revision", "check", "deliveries", "count"]);
 
 type Method = (...args: unknown[]) => unknown;
 
-/** The same port, which calls `tell` before the first operation that changes something. */
-function announceBeforeWrite(evreg: Evreg, tell: () => void): Evreg {
-  let told = false;
-  const telling = (port: object, changes: object) => {
+/** The same port, which calls `announce` before the first operation that may change something. */
+function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {
+  let isAnnounced = false;
+  const announcing =
+    (method: Method): Method =>
+    (...args) => {
+      if (!isAnnounced) announce();
+      isAnnounced = true;
+      return method(...args);
+    };
+  const nouns = Object.entries(evreg).filter(([, part]) => typeof part === "object");
+  const parts = nouns.map(([noun, port]) => {
     const methods = Object.entries(port as Record<string, Method>).map(([name, method]) => [
       name,
-      (changes as Record<string, boolean>)[name] !== true
-        ? method
-        : (...args: unknown[]) => {
-            if (!told) tell();
-            told = true;
-            return method(...args);
-          },
+      READS.has(name) ? method : announcing(method),
     ]);
-    return Object.fromEntries(methods) as object;
-  };
-  const nouns = Object.entries(WRITES).map(([noun, changes]) => [
-    noun,
-    telling(evreg[noun as Noun], changes),
-  ]);
-  return { ...evreg, ...Object.fromEntries(nouns) } as Evreg;
+    return [noun, Object.fromEntries(methods)];
+  });
+  return { ...evreg, ...Object.fromEntries(parts) } as Evreg;
 }
 
 /** The flag whose file holds such a member. */
@@ -90,9 +68,10 @@ function asFlagError(error: unknown, flags: object, words: readonly string[]): u
       : error;
   }
   // A number comes back from a server as the text it was sent as.
-  const told = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
+  const isAnnounced =
+    message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
   const shown = typeof typed === "number" ? typed : value;
-  return usageError(`--${flag}: ${told}`, { flag, message: told, value: shown });
+  return usageError(`--${flag}: ${isAnnounced}`, { flag, message: isAnnounced, value: shown });
 }
 
 /** Whether a refusal's value is that word, which it holds the beginning of where that is long. */
@@ -152,8 +131,8 @@ export async function emptyListHint(sentence: string, evreg: Evreg, query: ListF
     if (subscription !== undefined) await evreg.subscriptions.get(subscription);
   } catch (error) {
     if (error instanceof EvregError && error.code === "not_found") {
-      const told = await suggestAction(error, evreg);
-      return `${sentence} ${told instanceof EvregError ? told.message : error.message}`;
+      const isAnnounced = await suggestAction(error, evreg);
+      return `${sentence} ${isAnnounced instanceof EvregError ? isAnnounced.message : error.message}`;
     }
     // Not what was asked for: the listing itself went well.
   }
@@ -240,9 +219,9 @@ export abstract class TargetCommand extends ConfigCommand {
   ): Evreg {
     const unread = this.outputFor(flags).format !== "table" && !process.stderr.isTTY;
     if (context === undefined || unread) return evreg;
-    const tell = () => note(`On the context ${context} (${escapeControl(where)}).`);
-    if (!atOnce) return announceBeforeWrite(evreg, tell);
-    tell();
+    const announce = () => note(`On the context ${context} (${escapeControl(where)}).`);
+    if (!atOnce) return announceBeforeWrite(evreg, announce);
+    announce();
     return evreg;
   }
 

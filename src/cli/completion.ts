@@ -172,12 +172,12 @@ function flagOf(
 }
 
 function flagWords(command: CommandMeta, given: FlagValues): Candidate[] {
-  const left = Object.values(command.flags).filter(
+  const remaining = Object.values(command.flags).filter(
     (flag) =>
       flag.hidden !== true && (!(flag.name in given) || (flag.type === "option" && flag.multiple === true)),
   );
   const words: Candidate[] = [];
-  for (const flag of left) {
+  for (const flag of remaining) {
     const about = flag.summary;
     words.push({ value: `--${flag.name}`, about });
     if (flag.type === "boolean" && flag.allowNo)

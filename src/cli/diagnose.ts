@@ -51,13 +51,13 @@ export async function serverFindings(
 ): Promise<readonly Finding[]> {
   try {
     const { data: health } = await evreg.health();
-    const askedMs = Date.now();
+    const sentMs = Date.now();
     const { data, meta } = await evreg.doctor();
     const answeredMs = Date.now();
     return [
-      reached(where, answeredMs - askedMs),
+      reached(where, answeredMs - sentMs),
       versions(health.version, version),
-      clocks(Date.parse(meta.time), askedMs, answeredMs),
+      clocks(Date.parse(meta.time), sentMs, answeredMs),
       ...data,
       ...(deep ? await integrity(evreg) : []),
     ];
@@ -81,8 +81,8 @@ function versions(server: string, here: string): Finding {
 }
 
 /** The server read its clock at some time between the question and the answer. */
-function clocks(serverMs: number, askedMs: number, answeredMs: number): Finding {
-  const apartMs = Math.max(askedMs - serverMs, serverMs - answeredMs, 0);
+function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
+  const apartMs = Math.max(sentMs - serverMs, serverMs - answeredMs, 0);
   if (apartMs <= TOLERANCE_MS) return fine("clocks", "The server's clock and this machine's agree.");
   const ahead = serverMs > answeredMs ? "ahead of" : "behind";
   return warning(
@@ -150,8 +150,8 @@ async function folderTargetFindings(
     const remedy =
       there === undefined ? `${begins}; or name another with --data.` : "Name another with --data.";
     // Whoever names a folder means one that is there; in the default one nothing may have begun yet.
-    const isMistake = isNamed || there !== undefined;
-    return [(isMistake ? problem : warning)("folder", found, remedy), listening];
+    const isWrong = isNamed || there !== undefined;
+    return [(isWrong ? problem : warning)("folder", found, remedy), listening];
   }
   const about = [
     warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
@@ -238,7 +238,7 @@ async function evregAt(host: string, port: number): Promise<string | undefined> 
   }
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 /** What a look through a data file tells, as far as it concerns what is wrong. */
 interface FileCheck {
@@ -282,6 +282,6 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
 }
 
 function some(all: readonly (string | number)[]): string {
-  const more = all.length - MOST_NAMED;
-  return all.slice(0, MOST_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const more = all.length - MAX_NAMED;
+  return all.slice(0, MAX_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

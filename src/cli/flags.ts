@@ -108,6 +108,13 @@ function timeOf(text: string): string {
   return parseIsoTime(beginning) === undefined ? text : beginning;
 }
 
+/** An action's schema, in a file. */
+export const schemaFlag = Flags.custom({
+  summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
+  aliases: ["schemata"],
+  helpValue: "FILE",
+});
+
 /** Whom changes of a schema must not break. */
 export function modeFlag(summary: string) {
   return Flags.option({
@@ -137,8 +144,8 @@ function wholeNumber(subject: string, text: string): number {
 
 /** The members that were given: a flag left out must not be sent as a member that is `undefined`. */
 export function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const kept = Object.entries(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(kept) as { [K in keyof T]?: Exclude<T[K], undefined> };
+  const defined = Object.entries(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(defined) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 /** Whether a listing leaves records out, so that an empty one does not mean that there are none. */

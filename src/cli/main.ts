@@ -3,7 +3,7 @@ import { asEvregError, EvregError } from "../domain/error.ts";
 import { listenForSigint } from "./io/interruption.ts";
 import { outputError } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
-import { EXIT, flagsFirst, parseMistake, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
+import { EXIT, flagsFirst, asUsageError, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
 
 /** The whole program: runs the command line and leaves with its exit code. @param commands loads the package's commands */
 export async function main(
@@ -68,10 +68,10 @@ function wrongLine(
   argv: readonly string[],
   config: Config | undefined,
 ): EvregError | undefined {
-  const mistake = parseMistake(error);
-  if (mistake === undefined && !(error instanceof EvregError && error.code === "usage")) return undefined;
+  const usage = asUsageError(error);
+  if (usage === undefined && !(error instanceof EvregError && error.code === "usage")) return undefined;
   const command = config?.findCommand((commandOf(argv, config) ?? "").replaceAll(" ", ":"));
-  return (command === undefined ? undefined : unknownFlagAmong(argv, command.flags)) ?? mistake;
+  return (command === undefined ? undefined : unknownFlagAmong(argv, command.flags)) ?? usage;
 }
 
 /** Nothing can be found by a relative path once the folder it counts from is removed. */

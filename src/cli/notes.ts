@@ -8,25 +8,25 @@ import { escapeControl } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
 
 /** More subscriptions are not asked about: who has many sees it by the first. */
-const MAX_SUBSCRIPTIONS_ASKED = 5;
+const MAX_SUBSCRIPTIONS = 5;
 
 /** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
 export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
   const { last_error: error } = delivery;
   const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
   if (refusal !== undefined) note(`address_refused: ${escapeControl(refusal)}`);
-  const isUntold = error === "address_refused" && refusal === undefined;
-  if (isFinal(delivery.status) && !isUntold) return;
+  const needsReason = error === "address_refused" && refusal === undefined;
+  if (isFinal(delivery.status) && !needsReason) return;
   const subscription = await subscriptionOf(evreg, delivery.subscription_id);
   if (subscription === undefined) return;
   const block = isFinal(delivery.status) ? undefined : blockBefore(delivery, subscription);
   if (block !== undefined) note(block);
-  if (isUntold) note(refusedAddress(subscription));
+  if (needsReason) note(refusedAddress(subscription));
 }
 
 /** The same of those of an event that wait for another of their ordered subscriptions. */
 export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[]): Promise<string[]> {
-  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS_ASKED);
+  const open = deliveries.filter(({ status }) => !isFinal(status)).slice(0, MAX_SUBSCRIPTIONS);
   const blocks = open.map(async (delivery) => {
     const subscription = await subscriptionOf(evreg, delivery.subscription_id);
     return subscription === undefined ? undefined : blockBefore(delivery, subscription);
@@ -37,12 +37,10 @@ export async function blockingNotes(evreg: Evreg, deliveries: readonly Delivery[
 /** The paused subscriptions that an event of the action was not queued for, as sentences. */
 export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Promise<string[]> {
   const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
-  return (paused?.data ?? [])
-    .slice(0, MAX_SUBSCRIPTIONS_ASKED)
-    .map(({ rowid, application, subscription }) => {
-      const name = escapeControl(`${application}/${subscription}`);
-      return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
-    });
+  return (paused?.data ?? []).slice(0, MAX_SUBSCRIPTIONS).map(({ rowid, application, subscription }) => {
+    const name = escapeControl(`${application}/${subscription}`);
+    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
+  });
 }
 
 /** A token may be allowed to publish or to read deliveries, and not to read this. */
@@ -71,14 +69,14 @@ function whyRefused(handler: string): string {
 }
 
 /** More subscriptions are not asked about: who has many paused sees it by the first. */
-const MAX_PAUSED_ASKED = 20;
+const MAX_PAUSED = 20;
 
 /**
  * For replays that run on no further, as their subscriptions are paused.
  * @param subscriptions whose replays are running
  */
 export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>): Promise<void> {
-  for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED_ASKED)) {
+  for (const id of [...new Set(subscriptions)].slice(0, MAX_PAUSED)) {
     // A token may be allowed to write and not to read.
     const subscription = await evreg.subscriptions.get(id).catch(() => undefined);
     if (subscription?.data.active === false) {

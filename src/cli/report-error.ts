@@ -37,8 +37,8 @@ function text(
   lines.push(...detailLines(error).map((line) => `  ${line}`));
   const cause = error.code === "internal" && error.cause instanceof Error ? error.cause : undefined;
   if (cause !== undefined) {
-    const told = stack ? (cause.stack ?? cause.message) : cause.message;
-    lines.push(`  cause: ${escapeControlKeepingLines(scrub(told))}`);
+    const stackText = stack ? (cause.stack ?? cause.message) : cause.message;
+    lines.push(`  cause: ${escapeControlKeepingLines(scrub(stackText))}`);
   }
   const next = nextStep(error, command);
   if (next !== undefined) lines.push(next);
@@ -56,13 +56,13 @@ function detailLines(error: EvregError): string[] {
       lines.push(...brokenRules(error.details).map((rule) => `- ${rule}`));
       if (value.length >= FAILURES_TOLD) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
-      for (const item of value.filter((one) => !isTold(error, one))) {
+      for (const item of value.filter((one) => !isMentioned(error, one))) {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
     } else if (
       name === "value" &&
       value !== null &&
-      !(typeof value === "string" && tells(error.message, value))
+      !(typeof value === "string" && mentions(error.message, value))
     ) {
       lines.push(`value: ${shortDetail(value)}`);
     }
@@ -71,7 +71,7 @@ function detailLines(error: EvregError): string[] {
 }
 
 /** Whether a message holds a value as it is, and not inside of a longer word: `string` does not tell `str`. */
-function tells(message: string, value: string): boolean {
+function mentions(message: string, value: string): boolean {
   if (value === "") return true;
   for (let at = message.indexOf(value); at !== -1; at = message.indexOf(value, at + 1)) {
     const around = [message.charAt(at - 1), message.charAt(at + value.length)];
@@ -80,7 +80,7 @@ function tells(message: string, value: string): boolean {
   return false;
 }
 
-function isTold(error: EvregError, item: unknown): boolean {
+function isMentioned(error: EvregError, item: unknown): boolean {
   const { message } = (item ?? {}) as Record<string, unknown>;
   return typeof message === "string" && error.message.includes(message);
 }

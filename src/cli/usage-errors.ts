@@ -60,17 +60,17 @@ const SEE_HELP = "\nSee more help with --help";
 const STYLE = /\u001b\[\d+m/g;
 
 /** The same mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
-export function parseMistake(error: unknown): EvregError | undefined {
+export function asUsageError(error: unknown): EvregError | undefined {
   // oclif puts its own words around what a flag's parse function throws.
   if (error instanceof EvregError && PARSING.test(error.message))
     return usageError(plainSentence(error.message));
   if (!(error instanceof Error) || !("oclif" in error)) return undefined;
-  const mistake: ParseError = error;
-  const { flags, args, parse } = mistake;
-  if (Array.isArray(flags)) return usageError(unknownFlags(mistake.flags ?? [], parse));
-  if (Array.isArray(args)) return usageError(wrongArguments(mistake.args ?? [], parse));
+  const parseError: ParseError = error;
+  const { flags, args, parse } = parseError;
+  if (Array.isArray(flags)) return usageError(unknownFlags(parseError.flags ?? [], parse));
+  if (Array.isArray(args)) return usageError(wrongArguments(parseError.args ?? [], parse));
   const faults = flagFaults(parse);
-  return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(mistake.message));
+  return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(parseError.message));
 }
 
 function unknownFlags(flags: readonly string[], parse: Parsing | undefined): string {
@@ -124,14 +124,14 @@ function flagNames(parse: Parsing | undefined): string[] {
 function wrongArguments(args: NonNullable<ParseError["args"]>, parse: Parsing | undefined): string {
   const extra = args.filter((arg) => typeof arg === "string");
   if (extra.length > 0) {
-    const told = extra.map(withoutUserInfo).join(" ");
-    return `Too many arguments: ${told}. Quote an argument that holds spaces.`;
+    const shown = extra.map(withoutUserInfo).join(" ");
+    return `Too many arguments: ${shown}. Quote an argument that holds spaces.`;
   }
   const names = args
     .filter((arg) => typeof arg !== "string")
     .map(({ name, description }) => {
-      const told = description === undefined ? "" : ` (${description.replace(/\.$/, "")})`;
-      return `${name.toUpperCase()}${told}`;
+      const shown = description === undefined ? "" : ` (${description.replace(/\.$/, "")})`;
+      return `${name.toUpperCase()}${shown}`;
     });
   return `Missing: ${[...names, ...missingFlags(parse)].join(", ")}.`;
 }
@@ -191,12 +191,12 @@ interface Commands {
 /** For words that are no command: what was probably meant, else what there is. */
 export function unknownCommand(id: string, all: Commands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
-  const told = withoutUserInfo(id);
-  const extra = extraArguments(told, all);
+  const shown = withoutUserInfo(id);
+  const extra = extraArguments(shown, all);
   if (extra !== undefined) return extra;
   const { commands } = all;
   const commandIDs = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
-  const words = told.split(":");
+  const words = shown.split(":");
   const [topic = "", ...rest] = words;
   const verbs = commandIDs
     .filter((other) => other.startsWith(`${topic}:`))

@@ -29,7 +29,7 @@ export interface Opened {
   readonly status: number;
   readonly headers: Received["headers"];
   readonly body: Readable;
-  readonly asked: string;
+  readonly target: string;
 }
 
 export interface Received {
@@ -37,7 +37,7 @@ export interface Received {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly bytes: Uint8Array;
   /** For messages: what was asked of whom. */
-  readonly asked: string;
+  readonly target: string;
 }
 
 /** One server and the connections to it. */
@@ -94,7 +94,7 @@ export function createChannel(options: ChannelOptions): Channel {
 
   const channel: Channel = {
     async send(method, path, { query, body, prefer, also = [], signal } = {}) {
-      const asked = `${method} ${origin}${basePath}${path}`;
+      const target = `${method} ${origin}${basePath}${path}`;
       let received: Received;
       const deadline = AbortSignal.timeout(timeoutMs);
       const headers = body === undefined ? common : withBody;
@@ -108,7 +108,7 @@ export function createChannel(options: ChannelOptions): Channel {
           signal: signal === undefined ? deadline : AbortSignal.any([deadline, signal]),
         });
         const { statusCode: status } = response;
-        received = { status, headers: response.headers, bytes: await response.body.bytes(), asked };
+        received = { status, headers: response.headers, bytes: await response.body.bytes(), target };
       } catch (error) {
         signal?.throwIfAborted();
         throw unreachable(error, { origin, method, timeoutMs, maxAnswerBytes });
@@ -128,13 +128,13 @@ export function createChannel(options: ChannelOptions): Channel {
         connect: { timeout: timeoutMs },
       });
       const url = `${origin}${basePath}${path}`;
-      const asked = `GET ${url}`;
+      const target = `GET ${url}`;
       let refused: Received;
       try {
         const response = await request(url, { dispatcher: longAgent, headers: common, signal });
         const { statusCode: status, headers, body } = response;
-        if (status === 200) return { status, headers, body, asked };
-        refused = { status, headers, bytes: await body.bytes(), asked };
+        if (status === 200) return { status, headers, body, target };
+        refused = { status, headers, bytes: await body.bytes(), target };
       } catch (error) {
         throw unreachable(error, { origin, method: "GET", timeoutMs: LONG_ANSWER_MS, maxAnswerBytes });
       }
@@ -142,7 +142,7 @@ export function createChannel(options: ChannelOptions): Channel {
       throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
     },
     async mustBeEvreg(received) {
-      isEvreg ||= tellsData(await channel.send("GET", "/v1/whoami"));
+      isEvreg ||= namesData(await channel.send("GET", "/v1/whoami"));
       if (!isEvreg) throw foreignAnswer(received);
     },
     close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
@@ -151,7 +151,7 @@ export function createChannel(options: ChannelOptions): Channel {
 }
 
 /** As evreg does: the route stands beside the others, whatever a proxy in front lets through. */
-function tellsData({ bytes }: Received): boolean {
+function namesData({ bytes }: Received): boolean {
   try {
     const { data } = JSON.parse(Buffer.from(bytes).toString("utf8")) as { data?: { data_id?: unknown } };
     return typeof data?.data_id === "string";
@@ -232,10 +232,10 @@ function parseUrl(text: string): URL {
 export function refusal({ status, bytes, headers }: Received): EvregError | undefined {
   const body = parse(bytes);
   if (!isErrorBody(body) || body.code !== status) return undefined;
-  return askingToWait(new EvregError(codeOfStatus(status), body.error, body.details), headers);
+  return withRetryAfter(new EvregError(codeOfStatus(status), body.error, body.details), headers);
 }
 
-function askingToWait(error: EvregError, headers: Received["headers"]): EvregError {
+function withRetryAfter(error: EvregError, headers: Received["headers"]): EvregError {
   const value = headers["retry-after"];
   const waitMs = typeof value === "string" ? retryAfterMs(value, Date.now()) : undefined;
   if (waitMs !== undefined) error.retryAfterMs = waitMs;
@@ -259,22 +259,22 @@ function withAdvice(error: EvregError, { origin, basePath }: Target, path: strin
 }
 
 /** Something answered, but not evreg: a proxy, another program, a login page. */
-export function foreignAnswer({ status, headers, asked }: Received): EvregError {
+export function foreignAnswer({ status, headers, target }: Received): EvregError {
   const location = headers["location"];
   if (status >= 300 && status < 400 && typeof location === "string") {
     return new EvregError(
       "unreachable",
-      `${asked} was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`,
+      `${target} was redirected (HTTP ${status}) to ${location.slice(0, 200)}. Redirects are not followed: give that address instead.`,
       { status },
     );
   }
   const type = headers["content-type"];
   const foreign = new EvregError(
     "unreachable",
-    `${asked} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
+    `${target} was answered with HTTP ${status}${typeof type === "string" ? ` and ${type.slice(0, 100)}` : ""}, but not as evreg answers. Is the address that of an evreg server?`,
     { status },
   );
-  return askingToWait(foreign, headers);
+  return withRetryAfter(foreign, headers);
 }
 
 function parse(bytes: Uint8Array): unknown {

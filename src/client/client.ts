@@ -1,20 +1,7 @@
 import { createHash } from "node:crypto";
-import type { Action, ActionRevision, SchemaVerdict, WarningMeta } from "../domain/action.ts";
-import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
-import type { Backup, Health } from "../domain/operations.ts";
-import type { Replay, ReplayCount } from "../domain/replay.ts";
-import type { CancelledMeta, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
-import type { Identity, Token, TokenWithSecret } from "../domain/token.ts";
-import type {
-  ActionsPort,
-  Answer,
-  DeliveriesPort,
-  Evreg,
-  ReplaysPort,
-  SubscriptionsPort,
-  TokensPort,
-} from "../evreg.ts";
+import type { Backup } from "../domain/operations.ts";
+import type { ActionsPort, Evreg, ReplaysPort, SubscriptionsPort } from "../evreg.ts";
 import { jsonAnswer, listAnswer } from "./answers.ts";
 import {
   type Channel,
@@ -22,7 +9,6 @@ import {
   createChannel,
   foreignAnswer,
   type Opened,
-  type Received,
   requestBody,
 } from "./channel.ts";
 import { eventsOver } from "./events.ts";
@@ -51,21 +37,27 @@ const MAX_ANSWER_BYTES = 256 * 1024 * 1024;
 export function connect(options: ConnectOptions): Evreg {
   const { timeoutMs = TIMEOUT_MS, maxAnswerBytes = MAX_ANSWER_BYTES } = options;
   const channel = createChannel({ ...checkTarget(options), timeoutMs, maxAnswerBytes });
+  const calls = callsOver(channel);
+  const { record, list } = calls;
   return {
-    actions: actionsOver(channel),
+    actions: actionsOver(calls),
     events: eventsOver(channel),
-    subscriptions: subscriptionsOver(channel),
-    deliveries: deliveriesOver(channel),
-    replays: replaysOver(channel),
-    tokens: tokensOver(channel),
-    async health() {
-      // 503 is an answer here: it says what is wrong.
-      const response = await channel.send("GET", "/health", { also: [503] });
-      return jsonAnswer(response, "health") as Answer<Health>;
+    subscriptions: subscriptionsOver(calls),
+    deliveries: {
+      list: (query) => list("/v1/deliveries", query),
+      get: (id) => record("GET", `/v1/deliveries/${id}`, "delivery"),
+      retry: (id) => record("POST", `/v1/deliveries/${id}/retry`, "delivery"),
+      skip: (id) => record("POST", `/v1/deliveries/${id}/skip`, "delivery"),
     },
-    async whoami() {
-      return jsonAnswer(await channel.send("GET", "/v1/whoami"), "identity") as Answer<Identity>;
+    replays: replaysOver(calls),
+    tokens: {
+      list: () => list("/v1/tokens"),
+      create: (input) => record("POST", "/v1/tokens", "token", { body: requestBody(input) }),
+      revoke: (id) => record("DELETE", `/v1/tokens/${id}`, "token"),
     },
+    // 503 is an answer here: it says what is wrong.
+    health: () => record("GET", "/health", "health", { also: [503] }),
+    whoami: () => record("GET", "/v1/whoami", "identity"),
     async metrics() {
       const received = await channel.send("GET", "/metrics");
       const { bytes } = received;
@@ -73,173 +65,79 @@ export function connect(options: ConnectOptions): Evreg {
       if (!/^evreg_/m.test(text)) throw foreignAnswer(received);
       return text;
     },
-    async doctor() {
-      const received = await channel.send("GET", "/v1/doctor");
-      return (await listAnswer(received, channel)) as Awaited<ReturnType<Evreg["doctor"]>>;
-    },
+    doctor: () => list("/v1/doctor"),
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),
   };
 }
 
-function actionsOver(channel: Channel): ActionsPort {
+/** What most calls are; the answer has the type of the port's promise. */
+interface Calls {
+  /** One record, told from another program's answer by its members. */
+  readonly record: <A>(
+    method: Parameters<Channel["send"]>[0],
+    path: string,
+    kind: Parameters<typeof jsonAnswer>[1],
+    sent?: Parameters<Channel["send"]>[2],
+  ) => Promise<A>;
+  readonly list: <A>(path: string, query?: object) => Promise<A>;
+}
+
+function callsOver(channel: Channel): Calls {
   return {
-    async list(query = {}) {
-      const received = await channel.send("GET", "/v1/actions", { query: { ...query } });
-      return (await listAnswer(received, channel)) as Answer<readonly Action[]>;
+    async record<A>(...[method, path, kind, sent]: Parameters<Calls["record"]>) {
+      return jsonAnswer(await channel.send(method, path, sent), kind) as A;
     },
-    async create(input, signal) {
-      const sent = { body: requestBody(input), signal };
-      return jsonAnswer(await channel.send("POST", "/v1/actions", sent), "action") as Answer<
-        Action,
-        WarningMeta
-      >;
-    },
-    async get(name) {
-      return jsonAnswer(await channel.send("GET", pathOf(name)), "action") as Answer<Action>;
-    },
-    async update(name, input, options = {}, signal) {
-      const sent = { body: requestBody(input), query: { ...options }, signal };
-      return jsonAnswer(await channel.send("PUT", pathOf(name), sent), "action") as Answer<
-        Action,
-        WarningMeta
-      >;
-    },
-    async revisions(name, query = {}) {
-      const received = await channel.send("GET", `${pathOf(name)}/revisions`, { query: { ...query } });
-      return (await listAnswer(received, channel)) as Answer<readonly ActionRevision[]>;
-    },
-    async revision(name, revision) {
-      const path = `${pathOf(name)}/revisions/${revision}`;
-      return jsonAnswer(await channel.send("GET", path), "revision") as Answer<ActionRevision>;
-    },
-    async check(name, candidate, signal) {
-      const sent = { body: requestBody(candidate), signal };
-      return jsonAnswer(
-        await channel.send("POST", `${pathOf(name)}/check`, sent),
-        "verdict",
-      ) as Answer<SchemaVerdict>;
+    async list<A>(path: string, query: object = {}) {
+      return (await listAnswer(await channel.send("GET", path, { query: { ...query } }), channel)) as A;
     },
   };
 }
 
-function pathOf(name: string): string {
-  return `/v1/actions/${encodeURIComponent(name)}`;
-}
+const actionPath = (name: string) => `/v1/actions/${encodeURIComponent(name)}`;
 
-const SUBSCRIPTIONS_PATH = "/v1/subscriptions";
-
-function subscriptionsOver(channel: Channel): SubscriptionsPort {
+function actionsOver({ record, list }: Calls): ActionsPort {
   return {
-    async list(query = {}) {
-      const received = await channel.send("GET", SUBSCRIPTIONS_PATH, { query: { ...query } });
-      return (await listAnswer(received, channel)) as Answer<readonly Subscription[]>;
-    },
-    async create(input, signal) {
-      const received = await channel.send("POST", SUBSCRIPTIONS_PATH, { body: requestBody(input), signal });
-      return jsonAnswer(received, "subscription") as Answer<SubscriptionWithSecret, WarningMeta>;
-    },
-    async get(id) {
-      return jsonAnswer(
-        await channel.send("GET", `${SUBSCRIPTIONS_PATH}/${id}`),
-        "subscription",
-      ) as Answer<Subscription>;
-    },
-    async update(id, input, signal) {
-      const received = await channel.send("PUT", `${SUBSCRIPTIONS_PATH}/${id}`, {
-        body: requestBody(input),
-        signal,
-      });
-      return jsonAnswer(received, "subscription") as Answer<Subscription, WarningMeta>;
-    },
-    async rotateSecret(id, input = {}) {
-      const received = await channel.send("POST", `${SUBSCRIPTIONS_PATH}/${id}/rotate-secret`, {
-        body: requestBody(input),
-      });
-      return jsonAnswer(received, "subscription") as Answer<SubscriptionWithSecret>;
-    },
-    async delete(id) {
-      const received = await channel.send("DELETE", `${SUBSCRIPTIONS_PATH}/${id}`);
-      return jsonAnswer(received, "subscription") as Answer<Subscription, CancelledMeta>;
-    },
+    list: (query) => list("/v1/actions", query),
+    create: (input, signal) => record("POST", "/v1/actions", "action", { body: requestBody(input), signal }),
+    get: (name) => record("GET", actionPath(name), "action"),
+    update: (name, input, options = {}, signal) =>
+      record("PUT", actionPath(name), "action", { body: requestBody(input), query: { ...options }, signal }),
+    revisions: (name, query) => list(`${actionPath(name)}/revisions`, query),
+    revision: (name, revision) => record("GET", `${actionPath(name)}/revisions/${revision}`, "revision"),
+    check: (name, candidate, signal) =>
+      record("POST", `${actionPath(name)}/check`, "verdict", { body: requestBody(candidate), signal }),
   };
 }
 
-const DELIVERIES_PATH = "/v1/deliveries";
-
-function deliveriesOver(channel: Channel): DeliveriesPort {
+function subscriptionsOver({ record, list }: Calls): SubscriptionsPort {
+  const path = "/v1/subscriptions";
   return {
-    async list(query = {}) {
-      const received = await channel.send("GET", DELIVERIES_PATH, { query: { ...query } });
-      return (await listAnswer(received, channel)) as Answer<readonly Delivery[]>;
-    },
-    async get(id) {
-      return jsonAnswer(
-        await channel.send("GET", `${DELIVERIES_PATH}/${id}`),
-        "delivery",
-      ) as Answer<DeliveryWithAttempts>;
-    },
-    async retry(id) {
-      return jsonAnswer(
-        await channel.send("POST", `${DELIVERIES_PATH}/${id}/retry`),
-        "delivery",
-      ) as Answer<Delivery>;
-    },
-    async skip(id) {
-      return jsonAnswer(
-        await channel.send("POST", `${DELIVERIES_PATH}/${id}/skip`),
-        "delivery",
-      ) as Answer<Delivery>;
-    },
+    list: (query) => list(path, query),
+    create: (input, signal) => record("POST", path, "subscription", { body: requestBody(input), signal }),
+    get: (id) => record("GET", `${path}/${id}`, "subscription"),
+    update: (id, input, signal) =>
+      record("PUT", `${path}/${id}`, "subscription", { body: requestBody(input), signal }),
+    rotateSecret: (id, input = {}) =>
+      record("POST", `${path}/${id}/rotate-secret`, "subscription", { body: requestBody(input) }),
+    delete: (id) => record("DELETE", `${path}/${id}`, "subscription"),
   };
 }
 
-const REPLAYS_PATH = "/v1/replays";
+const startPath = (subscription: number) => `/v1/subscriptions/${subscription}/replay`;
 
-function replaysOver(channel: Channel): ReplaysPort {
-  const replay = (subscription: number, body: string): Promise<Received> =>
-    channel.send("POST", `/v1/subscriptions/${subscription}/replay`, { body });
-
+function replaysOver({ record, list }: Calls): ReplaysPort {
+  const path = "/v1/replays";
   return {
-    async count(subscription, input) {
-      const received = await replay(subscription, requestBody({ ...input, dry_run: true }));
-      return jsonAnswer(received, "replayCount") as Answer<ReplayCount>;
-    },
-    async start(subscription, input) {
-      return jsonAnswer(await replay(subscription, requestBody(input)), "replay") as Answer<Replay>;
-    },
-    async list(query = {}) {
-      const received = await channel.send("GET", REPLAYS_PATH, { query: { ...query } });
-      return (await listAnswer(received, channel)) as Answer<readonly Replay[]>;
-    },
-    async get(id) {
-      return jsonAnswer(await channel.send("GET", `${REPLAYS_PATH}/${id}`), "replay") as Answer<Replay>;
-    },
-    async cancel(id) {
-      return jsonAnswer(
-        await channel.send("POST", `${REPLAYS_PATH}/${id}/cancel`),
-        "replay",
-      ) as Answer<Replay>;
-    },
-  };
-}
-
-const TOKENS_PATH = "/v1/tokens";
-
-function tokensOver(channel: Channel): TokensPort {
-  return {
-    async list() {
-      return (await listAnswer(await channel.send("GET", TOKENS_PATH), channel)) as Answer<readonly Token[]>;
-    },
-    async create(input) {
-      return jsonAnswer(
-        await channel.send("POST", TOKENS_PATH, { body: requestBody(input) }),
-        "token",
-      ) as Answer<TokenWithSecret>;
-    },
-    async revoke(id) {
-      return jsonAnswer(await channel.send("DELETE", `${TOKENS_PATH}/${id}`), "token") as Answer<Token>;
-    },
+    count: (subscription, input) =>
+      record("POST", startPath(subscription), "replayCount", {
+        body: requestBody({ ...input, dry_run: true }),
+      }),
+    start: (subscription, input) =>
+      record("POST", startPath(subscription), "replay", { body: requestBody(input) }),
+    list: (query) => list(path, query),
+    get: (id) => record("GET", `${path}/${id}`, "replay"),
+    cancel: (id) => record("POST", `${path}/${id}/cancel`, "replay"),
   };
 }
 
@@ -273,7 +171,7 @@ async function backupOver(channel: Channel, signal?: AbortSignal): Promise<Backu
 }
 
 async function* checked(
-  { body, asked }: Opened,
+  { body, target }: Opened,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
 ): AsyncGenerator<Uint8Array> {
   const hash = createHash("sha256");
@@ -287,16 +185,16 @@ async function* checked(
   } catch (error) {
     if (error instanceof Error && error.name === "AbortError") throw error;
     const why = `the connection broke after ${received} of ${bytes} bytes, as when the server is stopped`;
-    throw torn(why, asked, error);
+    throw torn(why, target, error);
   }
-  if (received !== bytes) throw torn(`${received} of ${bytes} bytes came`, asked);
-  if (hash.digest("hex") !== sha256) throw torn("its digest is not the one that the server named", asked);
+  if (received !== bytes) throw torn(`${received} of ${bytes} bytes came`, target);
+  if (hash.digest("hex") !== sha256) throw torn("its digest is not the one that the server named", target);
 }
 
-function torn(why: string, asked: string, cause?: unknown): EvregError {
+function torn(why: string, target: string, cause?: unknown): EvregError {
   return new EvregError(
     "unreachable",
-    `The backup did not arrive whole, so there is none: ${why}. Run it again once the server answers (${asked}).`,
+    `The backup did not arrive whole, so there is none: ${why}. Run it again once the server answers (${target}).`,
     {},
     { cause },
   );

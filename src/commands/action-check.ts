@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { relative, resolve, sep } from "node:path";
 import { TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
+import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { breakDetails } from "../cli/report-error.ts";
@@ -29,12 +29,7 @@ export class ActionsCheck extends TargetCommand {
   ];
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    schema: Flags.string({
-      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
-      aliases: ["schemata"],
-      helpValue: "FILE",
-      required: true,
-    }),
+    schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom it must not break, instead of the action's own mode."),
     replay: numberFlag("Hold so many of the last events to it, up to 10,000."),
     format: Flags.option({
@@ -49,10 +44,10 @@ export class ActionsCheck extends TargetCommand {
     const { args, flags } = await this.parse(ActionsCheck);
     const { schemata, lineOf } = await this.annotateErrors(flags, () => readSchemaSource(flags.schema));
     const candidate = { schemata, ...definedOnly({ mode: flags.mode, replay: flags.replay }) };
-    const { mode: asked } = flags;
+    const { mode } = flags;
     const { answer, own } = await this.withTarget(flags, async ({ actions }) => ({
       answer: await this.annotateErrors(flags, () => actions.check(args.name, candidate), lineOf),
-      own: asked === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
+      own: mode === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
     }));
     const verdict = answer.data;
     const output = this.outputFor({ ...flags, json: flags.json || flags.format === "json" });
@@ -60,10 +55,11 @@ export class ActionsCheck extends TargetCommand {
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
       const file = fileForReader(flags);
-      const modes = asked === undefined || own === undefined || own === asked ? undefined : { asked, own };
-      const judged = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
+      const modes =
+        mode === undefined || own === undefined || own === mode ? undefined : { typed: mode, own };
+      const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
       const write = flags.format === "github" ? verdictAnnotations : verdictText;
-      await writeOut(write(verdict, judged));
+      await writeOut(write(verdict, checked));
     }
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
   }
@@ -106,7 +102,7 @@ interface CheckedSchema {
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
   /** Where it was judged by another mode than the action's, to which an update is held. */
-  readonly modes?: { readonly asked: CompatibilityMode; readonly own: CompatibilityMode };
+  readonly modes?: { readonly typed: CompatibilityMode; readonly own: CompatibilityMode };
 }
 
 /** Failures that an annotation tells; a log shows few, and `--json` has them all. */
@@ -115,9 +111,9 @@ const MAX_FAILURE_LINES = 10;
 const MAX_EVENTS_NAMED = 5;
 
 /** For a person: a line for each break, warning and failure, then the verdict. */
-function verdictText(verdict: SchemaVerdict, judged: CheckedSchema): string {
+function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const place = (pointer: string) =>
-    `${escapeControl(judged.file ?? "stdin")}:${judged.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
+    `${escapeControl(checked.file ?? "stdin")}:${checked.lineOf(pointer)}: ${escapeControl(pointer || "(root)")}`;
   const lines = [
     ...verdict.breaks.flatMap((broken) => [
       `${place(broken.pointer)}: ${escapeControl(broken.message)}`,
@@ -127,14 +123,14 @@ function verdictText(verdict: SchemaVerdict, judged: CheckedSchema): string {
       ({ pointer, message }) => `${place(pointer)}: Warning: ${escapeControl(message)}`,
     ),
     ...failureLines(verdict.replay),
-    summary(verdict, judged),
+    summary(verdict, checked),
   ];
   return lines.map((line) => `${line}\n`).join("");
 }
 
 /** For the log of a GitHub workflow. */
-function verdictAnnotations(verdict: SchemaVerdict, judged: CheckedSchema): string {
-  const { action, file, lineOf } = judged;
+function verdictAnnotations(verdict: SchemaVerdict, checked: CheckedSchema): string {
+  const { action, file, lineOf } = checked;
   const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
     annotationLine({
       level: "error",
@@ -151,13 +147,13 @@ function verdictAnnotations(verdict: SchemaVerdict, judged: CheckedSchema): stri
   const events = replay === null || replay.failed === 0 ? [] : [eventsAnnotation(replay, action, file)];
   const isWell = breaks.length === 0 && events.length === 0;
   // Else nothing would tell a check that passed from one that was not made.
-  const passed = isWell ? [passedAnnotation(verdict, judged)] : [];
+  const passed = isWell ? [passedAnnotation(verdict, checked)] : [];
   return [...breaks, ...warnings, ...events, ...passed].join("");
 }
 
-function passedAnnotation(verdict: SchemaVerdict, judged: CheckedSchema): string {
-  const { action, file } = judged;
-  const message = summary(verdict, judged);
+function passedAnnotation(verdict: SchemaVerdict, checked: CheckedSchema): string {
+  const { action, file } = checked;
+  const message = summary(verdict, checked);
   return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
 }
 
@@ -175,8 +171,8 @@ function errorAnnotation(
 function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
   const lines = failureLines(replay);
   const more = lines.length - MAX_FAILURE_LINES;
-  const told = more > 0 ? [...lines.slice(0, MAX_FAILURE_LINES), `and ${more} lines more`] : lines;
-  const message = [eventsSummary(replay), ...told].join("\n");
+  const shownLines = more > 0 ? [...lines.slice(0, MAX_FAILURE_LINES), `and ${more} lines more`] : lines;
+  const message = [eventsSummary(replay), ...shownLines].join("\n");
   return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
 }
 
@@ -189,9 +185,9 @@ function failureLines(replay: CheckedEvents | null): string[] {
     alike.set(reason, [...(alike.get(reason) ?? []), event]);
   }
   const lines = [...alike].map(([reason, events]) => `${eventsNamed(events)}: ${reason}`);
-  const untold = replay.failed - replay.failures.length;
-  return untold > 0
-    ? [...lines, `${untold.toLocaleString("en")} older events fail too, not told here.`]
+  const unlisted = replay.failed - replay.failures.length;
+  return unlisted > 0
+    ? [...lines, `${unlisted.toLocaleString("en")} older events fail too, not told here.`]
     : lines;
 }
 
@@ -209,9 +205,9 @@ function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes 
     ? `Compatible: an update of ${action} with it would be applied.`
     : `Not compatible: ${count}; an update of ${action} with it would be refused.`;
   if (modes !== undefined) {
-    const judgement = compatible ? "Compatible" : "Not compatible";
+    const result = compatible ? "Compatible" : "Not compatible";
     const found = compatible ? "" : `: ${count}`;
-    verdict = `${judgement} in the mode ${modes.asked}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
+    verdict = `${result} in the mode ${modes.typed}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
   }
   if (replay === null) return verdict;
   // What the old schema says nothing of is no promise, but may well be in events.

@@ -12,7 +12,7 @@ import { differencesOf } from "../schema/pointers.ts";
 /** One of the two schemas: its name for a person, and for a program `{ revision }` or `{ file }`. */
 interface Side {
   readonly name: string;
-  readonly told: { readonly revision: number } | { readonly file: string };
+  readonly reference: { readonly revision: number } | { readonly file: string };
   readonly schemata: Schemata;
 }
 
@@ -61,7 +61,7 @@ export class ActionsDiff extends TargetCommand {
     const differences = differencesOf(before.schemata, after.schemata);
     const output = this.outputFor(flags);
     if (output.format === "json") {
-      const data = { action: args.name, from: before.told, to: after.told, differences };
+      const data = { action: args.name, from: before.reference, to: after.reference, differences };
       await output.document({ data });
     } else if (output.format === "jsonl") await output.lines(differences);
     else {
@@ -84,7 +84,7 @@ async function sidesOf(
 ): Promise<readonly [Side, Side]> {
   const revision = async (number: number): Promise<Side> => {
     const { schemata } = (await evreg.actions.revision(name, number)).data;
-    return { name: `revision ${number}`, told: { revision: number }, schemata };
+    return { name: `revision ${number}`, reference: { revision: number }, schemata };
   };
   const last = async () => (await evreg.actions.get(name)).data.revision;
   if (from === undefined) {
@@ -100,7 +100,7 @@ async function sidesOf(
 
 function fileSide(path: string, schemata: Schemata): Side {
   const name = path === "-" ? "stdin" : escapeControl(path);
-  return { name, told: { file: path }, schemata };
+  return { name, reference: { file: path }, schemata };
 }
 
 function revisionIn(word: string): number | undefined {

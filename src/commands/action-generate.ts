@@ -55,12 +55,10 @@ A type is never narrower than its schema, save that a schema without "type" is t
     const actions = await this.withTarget(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
     if (actions.length === 0) note("No actions yet, or none that this token may read: no type to declare.");
     const source = typesFile(actions);
-    const output = this.outputFor(flags);
     if (flags.out !== undefined) {
       await writeFile(flags.out, source);
       note(`Wrote the types of ${actions.length === 1 ? "1 action" : `${actions.length} actions`}.`);
-    } else if (output.format === "table") await writeOut(source);
-    else await output.document({ data: source });
+    } else await this.outputFor(flags).plain(source);
     return EXIT.done;
   }
 }

@@ -1,7 +1,7 @@
 import { type Command, Flags } from "@oclif/core";
 import { isDeepStrictEqual } from "node:util";
 import { TargetCommand } from "../cli/base-command.ts";
-import { againstFlag, definedOnly, modeFlag, numberFlag, textArg } from "../cli/flags.ts";
+import { againstFlag, definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
@@ -52,12 +52,7 @@ export class ActionsCreate extends TargetCommand {
       helpValue: "NAME",
       required: true,
     }),
-    schema: Flags.string({
-      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
-      aliases: ["schemata"],
-      helpValue: "FILE",
-      required: true,
-    }),
+    schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom later changes of the schema must not break (default full)."),
     against: againstFlag(),
   };
@@ -105,12 +100,7 @@ export class ActionsUpdate extends TargetCommand {
   ];
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
-    schema: Flags.string({
-      summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",
-      aliases: ["schemata"],
-      helpValue: "FILE",
-      exclusive: ["from-revision"],
-    }),
+    schema: schemaFlag({ exclusive: ["from-revision"] }),
     "from-revision": numberFlag("Take the schema of this revision."),
     mode: modeFlag("Whom changes must not break from now on; protecting less needs the scope admin."),
     against: againstFlag(),
@@ -141,8 +131,9 @@ export class ActionsUpdate extends TargetCommand {
     const { answer, before } = await this.withTarget(flags, async ({ actions }) => {
       // Whoever may write need not be allowed to read.
       const found = await actions.get(args.name).catch(() => undefined);
-      const kept = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
-      const schemata = read ?? kept?.schemata;
+      const earlierRevision =
+        number === undefined ? undefined : (await actions.revision(args.name, number)).data;
+      const schemata = read ?? earlierRevision?.schemata;
       const updated = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
       return { answer: updated, before: found?.data };
     });

@@ -25,27 +25,27 @@ export class Complete extends Command {
     // Not parsed: the words are another command's.
     const [form, , ...rest] = this.argv;
     const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
-    const slot = completionAt(words, this.config);
-    if (slot.kind === "files" || slot.kind === "folders") await writeOut(`:${slot.kind}\n`);
-    else await writeOut(lines(await this.candidatesOf(slot), unquoted(words.at(-1) ?? "")));
+    const target = completionAt(words, this.config);
+    if (target.kind === "files" || target.kind === "folders") await writeOut(`:${target.kind}\n`);
+    else await writeOut(lines(await this.candidatesOf(target), unquoted(words.at(-1) ?? "")));
     return EXIT.done;
   }
 
   private async candidatesOf(
-    slot: Extract<CompletionTarget, { kind: "words" } | { kind: "names" }>,
+    target: Extract<CompletionTarget, { kind: "words" } | { kind: "names" }>,
   ): Promise<readonly Candidate[]> {
-    if (slot.kind === "words") return slot.candidates;
+    if (target.kind === "words") return target.candidates;
     // Loaded here: most keys are pressed for words that need no server, nor the configuration.
     const { candidatesFor: namesFor } = await import("../cli/candidates.ts");
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
-    const names = namesFor(slot.of, slot.flags, this.config.configDir).catch(() => []);
+    const names = namesFor(target.of, target.flags, this.config.configDir).catch(() => []);
     const found = await Promise.race([names, late.promise]);
     clearTimeout(timer);
-    const except = slot.except === undefined ? undefined : unquoted(slot.except);
+    const except = target.except === undefined ? undefined : unquoted(target.except);
     return found
       .filter(({ value }) => value !== except)
-      .map(({ value, about }) => ({ value: `${slot.prefix}${value}`, about }));
+      .map(({ value, about }) => ({ value: `${target.prefix}${value}`, about }));
   }
 }
 

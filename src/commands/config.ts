@@ -4,7 +4,7 @@ import { BaseCommand, ConfigCommand } from "../cli/base-command.ts";
 import { optionalArg } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
-import { note, writeOut } from "../cli/io/output.ts";
+import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/place.ts";
@@ -169,12 +169,11 @@ export class ConfigExample extends BaseCommand {
     const { flags } = await this.parse(ConfigExample);
     const text = exampleConfig();
     const path = flags["output-file"];
-    const output = this.outputFor(flags);
-    if (path !== undefined && path !== "-") {
+    if (path === undefined || path === "-") await this.outputFor(flags).plain(text);
+    else {
       refuseOther(path, text);
       await writeFile(path, text);
-    } else if (output.format === "table") await writeOut(text);
-    else await output.document({ data: text });
+    }
     return EXIT.done;
   }
 }

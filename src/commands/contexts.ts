@@ -120,12 +120,12 @@ export class ContextAdd extends BaseCommand {
   }
 }
 
-/** @param ask whether the server is asked at all; address and token are looked at in any case */
-async function identityAt(context: Context, ask: boolean): Promise<Identity | undefined> {
+/** @param isChecked whether the server is asked at all; address and token are looked at in any case */
+async function identityAt(context: Context, isChecked: boolean): Promise<Identity | undefined> {
   const { connect } = await import("../client/client.ts");
   const evreg = connect(context);
   try {
-    return ask ? (await evreg.whoami()).data : undefined;
+    return isChecked ? (await evreg.whoami()).data : undefined;
   } finally {
     await evreg.close();
   }

@@ -1,5 +1,6 @@
 import { Flags } from "@oclif/core";
 import { existsSync } from "node:fs";
+import type { loadRestore } from "../app/server.ts";
 import { ConfigCommand, TargetCommand } from "../cli/base-command.ts";
 import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { assertWritable, writeBackup } from "../cli/io/files.ts";
@@ -16,6 +17,7 @@ import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { byteCount } from "../domain/formats.ts";
 import type { Backup as Copied } from "../domain/operations.ts";
+import { recordColumns } from "../resources/resource.ts";
 
 export class Backup extends TargetCommand {
   static override usage = "backup [FILE] [--force]";
@@ -89,7 +91,7 @@ async function toFile(
   path: string,
   backup: Copied,
   options: { readonly from: string; readonly force: boolean; readonly signal: AbortSignal },
-): Promise<BackupShown> {
+) {
   const { from, force, signal } = options;
   const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
@@ -104,30 +106,26 @@ async function toFile(
   return { file: path, ...facts, sha256: backup.sha256 };
 }
 
-interface BackupShown {
-  readonly file: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly actions: number;
-  readonly subscriptions: number;
-  readonly last_event: number;
-  readonly last_event_at: string | null;
-  readonly encrypted: boolean;
-}
+type Named = Pick<Restored, "actions" | "subscriptions" | "last_event" | "last_event_at">;
 
-const BACKUP_RECORD: readonly Column<BackupShown>[] = [
-  { title: "File", value: ({ file }) => file },
-  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
-  { title: "SHA-256", value: ({ sha256 }) => sha256 },
-  { title: "Actions", value: ({ actions }) => actions },
-  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
-  {
+/** What a backup and the data that it becomes have in common. */
+const FILE_FIELDS = {
+  actions: "Actions",
+  subscriptions: "Subscriptions",
+  last_event: {
     title: "Last event",
-    value: ({ last_event: id, last_event_at: at }) =>
+    show: ({ last_event: id, last_event_at: at }: Named) =>
       id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
   },
-  { title: "Secrets", value: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
-];
+} as const;
+
+const BACKUP_RECORD = recordColumns<Awaited<ReturnType<typeof toFile>>>({
+  file: "File",
+  bytes: { title: "Size", show: ({ bytes }) => byteCount(bytes) },
+  sha256: "SHA-256",
+  ...FILE_FIELDS,
+  encrypted: { title: "Secrets", show: ({ encrypted }) => (encrypted ? "encrypted" : "not encrypted") },
+});
 
 export class Restore extends ConfigCommand {
   static override usage = "restore FILE [--force]";
@@ -152,8 +150,8 @@ All is then as it was when the backup was made, the tokens too: those of the bac
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
     setTarget(flags);
-    const { loadRestore } = await import("../app/server.ts");
-    const { mustBeBackup, restore } = await loadRestore();
+    const app = await import("../app/server.ts");
+    const { mustBeBackup, restore } = await app.loadRestore();
     if (args.file !== "-") mustBeBackup(args.file, config.data);
     const { stream } = await openInput(args.file);
     const unfinished: string[] = [];
@@ -180,7 +178,7 @@ All is then as it was when the backup was made, the tokens too: those of the bac
 }
 
 /** Which tokens hold now, and how to get one: while a server is up, only whoever has one can make another. */
-function tokensNote({ tokens, token_file: file, token_file_kept: kept }: RestoreShown): string {
+function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Restored): string {
   const aside =
     kept === null
       ? ""
@@ -196,7 +194,7 @@ function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Restore
 const MAX_EVENTS_NAMED = 5;
 
 /** What the next start will do with the data that its owner may not want, or may take for a mistake. */
-function nextNotes(restored: RestoreShown): string[] {
+function nextNotes(restored: Restored): string[] {
   const { waiting_deliveries: waiting, last_event: last, next_event: next } = restored;
   const damaged = restored.damaged_events;
   const deliveries =
@@ -221,43 +219,21 @@ function nextNotes(restored: RestoreShown): string[] {
   ];
 }
 
-interface RestoreShown {
-  readonly file: string;
-  readonly bytes: number;
-  readonly form: number;
-  readonly latest: number;
-  readonly actions: number;
-  readonly subscriptions: number;
-  readonly last_event: number;
-  readonly last_event_at: string | null;
-  readonly next_event: number;
-  readonly waiting_deliveries: number;
-  readonly damaged_events: readonly number[];
-  readonly tokens: number;
-  readonly kept: string | null;
-  readonly token_file: string | null;
-  readonly token_file_kept: string | null;
-}
+type Restored = Awaited<ReturnType<Awaited<ReturnType<typeof loadRestore>>["restore"]>>;
 
-const RESTORE_RECORD: readonly Column<RestoreShown>[] = [
-  { title: "File", value: ({ file }) => file, block: true },
-  { title: "Size", value: ({ bytes }) => byteCount(bytes) },
-  {
+const RESTORE_RECORD = recordColumns<Restored>({
+  file: { title: "File", block: true },
+  bytes: { title: "Size", show: ({ bytes }) => byteCount(bytes) },
+  form: {
     title: "Form",
-    value: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
+    show: ({ form, latest }) => (form === latest ? form : `${form}; the next start brings it to ${latest}`),
   },
-  { title: "Actions", value: ({ actions }) => actions },
-  { title: "Subscriptions", value: ({ subscriptions }) => subscriptions },
-  {
-    title: "Last event",
-    value: ({ last_event: id, last_event_at: at }) =>
-      id === 0 ? "none" : `${id}${at === null ? "" : ` (${at})`}`,
-  },
-  { title: "Next event", value: ({ next_event: id }) => id },
-  { title: "Waiting deliveries", value: ({ waiting_deliveries: count }) => count },
-  { title: "Tokens", value: ({ tokens }) => tokens },
-  { title: "Before", value: ({ kept }) => kept ?? undefined, block: true },
-];
+  ...FILE_FIELDS,
+  next_event: "Next event",
+  waiting_deliveries: "Waiting deliveries",
+  tokens: "Tokens",
+  kept: { title: "Before", block: true },
+});
 
 export class Migrate extends ConfigCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";

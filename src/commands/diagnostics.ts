@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
 import { TargetCommand } from "../cli/base-command.ts";
-import { writeOut } from "../cli/io/output.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
@@ -34,8 +33,8 @@ export class Doctor extends TargetCommand {
     const { flags } = await this.parse(Doctor);
     setTarget(flags);
     const { version, configDir: configFolder } = this.config;
-    const { diagnose: examine } = await import("../cli/diagnose.ts");
-    const data = await examine(flags, { version, deep: flags.deep, configFolder });
+    const { diagnose } = await import("../cli/diagnose.ts");
+    const data = await diagnose(flags, { version, deep: flags.deep, configFolder });
     const of = (status: Finding["status"]): number => data.filter((one) => one.status === status).length;
     const meta = { warnings: of("warning"), problems: of("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
@@ -60,10 +59,10 @@ function withTarget(remedy: string): string {
 export function findingLines(findings: readonly Finding[], width: number | undefined): string {
   const checkWidth = Math.max(0, ...findings.map(({ check }) => textWidth(check)));
   const indent = STATUS_WIDTH + GAP.length + checkWidth + GAP.length;
-  const room = width === undefined ? undefined : Math.max(MIN_TEXT_WIDTH, width - indent);
+  const lineWidth = width === undefined ? undefined : Math.max(MIN_TEXT_WIDTH, width - indent);
   const lines = (text: string): readonly string[] => {
     const line = escapeControl(text);
-    return room === undefined ? [line] : wrap(line, room);
+    return lineWidth === undefined ? [line] : wrap(line, lineWidth);
   };
   return findings
     .flatMap(({ check, status, found, remedy: bare }) => {
@@ -117,9 +116,7 @@ export class Metrics extends TargetCommand {
   async run(): Promise<number> {
     const { flags } = await this.parse(Metrics);
     const text = await this.withTarget(flags, (evreg) => evreg.metrics());
-    const output = this.outputFor(flags);
-    if (output.format === "table") await writeOut(text);
-    else await output.document({ data: text });
+    await this.outputFor(flags).plain(text);
     return EXIT.done;
   }
 }

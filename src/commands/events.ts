@@ -52,7 +52,7 @@ export class EventsList extends TargetCommand {
       const query = definedOnly({ action, from, to, order, limit, page, after });
       const read = async (next: EventQuery): ReturnType<typeof evreg.events.list> => {
         const answer = await evreg.events.list({ ...query, ...next });
-        tellDamaged(answer.meta);
+        warnOfDamage(answer.meta);
         return answer;
       };
       if (flags.all) return printAllPages(read, output, after);
@@ -78,7 +78,7 @@ export class EventsList extends TargetCommand {
 }
 
 /** Their payloads are `null` in the page. */
-function tellDamaged({ damaged = [] }: PageMeta): void {
+function warnOfDamage({ damaged = [] }: PageMeta): void {
   if (damaged.length === 0) return;
   const are = damaged.length === 1 ? "Event {} is" : "Events {} are";
   note(

@@ -6,7 +6,7 @@ import { publishOne } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
 
 /** Each holds up to a mebibyte of lines and as much of their answer. */
-const MOST_REQUESTS = 32;
+const MAX_REQUESTS = 32;
 
 export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
@@ -103,7 +103,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       exclusive: ["atomic"],
     }),
     concurrency: numberFlag(
-      `Requests under way at once, up to ${MOST_REQUESTS}; 1 (the default) keeps the order of the lines.`,
+      `Requests under way at once, up to ${MAX_REQUESTS}; 1 (the default) keeps the order of the lines.`,
       { dependsOn: ["batch"], exclusive: ["atomic"] },
     ),
   };
@@ -136,8 +136,8 @@ function checkBulk(flags: {
   onError: "continue" | "stop";
 }): void {
   const { concurrency, checkpoint, onError } = flags;
-  if (concurrency < 1 || concurrency > MOST_REQUESTS) {
-    throw usageError(`--concurrency: must be from 1 to ${MOST_REQUESTS}, not ${concurrency}.`);
+  if (concurrency < 1 || concurrency > MAX_REQUESTS) {
+    throw usageError(`--concurrency: must be from 1 to ${MAX_REQUESTS}, not ${concurrency}.`);
   }
   if (onError === "continue") return;
   if (concurrency > 1) {

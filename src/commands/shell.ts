@@ -97,10 +97,7 @@ export class Completion extends BaseCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(Completion);
-    const script = SCRIPTS[args.shell as Shell];
-    const output = this.outputFor(flags);
-    if (output.format === "table") await writeOut(script);
-    else await output.document({ data: script });
+    await this.outputFor(flags).plain(SCRIPTS[args.shell as Shell]);
     return EXIT.done;
   }
 }

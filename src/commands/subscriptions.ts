@@ -106,9 +106,7 @@ export class SubscriptionsCreate extends TargetCommand {
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
     this.printWarnings(answer.meta, output);
-    if (output.format === "table") {
-      note("The secret is shown only now. The handler verifies each delivery's signature with it.");
-    }
+    output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
     return EXIT.done;
   }
 }
@@ -196,7 +194,7 @@ export class SubscriptionsDelete extends TargetCommand {
     }
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTIONS.record);
-    if (output.format === "table") note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
+    output.note(`Deleted${cancelledText(answer.meta?.cancelled)}.`);
     return EXIT.done;
   }
 }
@@ -260,9 +258,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
     );
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
-    if (output.format === "table") {
-      note("The secret is shown only now. The handler verifies each delivery's signature with it.");
-    }
+    output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
     return EXIT.done;
   }
 }

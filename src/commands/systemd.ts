@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { resolve } from "node:path";
 import { ConfigCommand } from "../cli/base-command.ts";
 import { definedOnly, numberFlag } from "../cli/flags.ts";
-import { note, writeOut } from "../cli/io/output.ts";
+import { note } from "../cli/io/output.ts";
 import { escapeControl, flagWords } from "../cli/io/text.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { defaultConfig } from "../config/load.ts";
@@ -61,7 +61,7 @@ export class Systemd extends ConfigCommand {
     });
     const installed = paths.program === undefined ? programCommand() : [paths.program];
     const unit = systemdUnit({
-      asked: `service systemd${flagWords({ ...words, ...definedOnly({ user }), ...paths })}`,
+      commandWords: `service systemd${flagWords({ ...words, ...definedOnly({ user }), ...paths })}`,
       program: installed,
       words: Object.entries(words).flatMap(([name, value]) => [`--${name}`, String(value)]),
       user,
@@ -71,9 +71,7 @@ export class Systemd extends ConfigCommand {
       hasLowPort: port !== undefined && port > 0 && port < 1_024,
       shutdownGraceMs: defaultConfig("").shutdownGraceMs,
     });
-    const { format } = this.outputFor(flags);
-    if (format === "table") await writeOut(unit);
-    else await this.outputFor(flags).document({ data: unit });
+    await this.outputFor(flags).plain(unit);
     const hidden = installed.find(isHidden);
     if (hidden !== undefined) {
       warn(hidden, "Put evreg elsewhere, such as /usr/local/bin, and name it with --program.");
@@ -110,7 +108,7 @@ function plain(flag: string, value: string): string {
 
 export interface UnitOptions {
   /** The words that print this unit, as they are typed behind `evreg`; without line breaks. */
-  readonly asked: string;
+  readonly commandWords: string;
   /** The command line's first words: the program, as absolute paths. */
   readonly program: readonly string[];
   /** Further words for `serve`. */
@@ -161,7 +159,7 @@ const STOP_MARGIN_S = 20;
 
 /** A unit file that `systemd-analyze verify` takes. */
 export function systemdUnit(options: UnitOptions): string {
-  const { asked, user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
+  const { commandWords, user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
   const credentials = [
     ...(config === undefined ? [] : [`LoadCredential=config.yaml:${escaped(config)}`]),
     ...(encryptionKey === undefined
@@ -174,7 +172,7 @@ export function systemdUnit(options: UnitOptions): string {
   const folder = data ?? "/var/lib/evreg";
   return `${[
     "# Install it, as root:",
-    `#   evreg ${asked} > /etc/systemd/system/evreg.service`,
+    `#   evreg ${commandWords} > /etc/systemd/system/evreg.service`,
     "#   systemctl daemon-reload && systemctl enable --now evreg",
     "# Its log: journalctl -u evreg. Commands act on it, as root, with:",
     `#   evreg doctor --data ${folder}`,

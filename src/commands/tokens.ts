@@ -76,7 +76,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
         `Warning: no action and no subscription has the application ${escapeControl(JSON.stringify(application))} yet. If that is a slip, revoke the token (${nextCommand(`tokens revoke ${answer.data.rowid}`)}) and create it anew; ${nextCommand("actions")} lists the applications.`,
       );
     }
-    if (output.format === "table") note("The token is shown only now; only a hash of it is kept.");
+    output.note("The token is shown only now; only a hash of it is kept.");
     return EXIT.done;
   }
 }
@@ -112,6 +112,6 @@ export const TokensRevoke = recordCommand(TOKENS, "revoke", {
     { description: "Find its number", command: "<%= config.bin %> tokens" },
   ],
   after: (_evreg, _token, output) => {
-    if (output.format === "table") note("Revoked.");
+    output.note("Revoked.");
   },
 });

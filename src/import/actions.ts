@@ -28,7 +28,7 @@ export interface ImportOptions extends TranslateOptions {
 export function actionsIn(
   { source, messages, omitted }: Catalogue,
   options: ImportOptions,
-): { readonly actions: readonly ImportedAction[]; readonly omitted: readonly SkippedMessage[] } {
+): { readonly actions: readonly ImportedAction[]; readonly skipped: readonly SkippedMessage[] } {
   const left = [...omitted];
   const byName = new Map<string, ImportedAction[]>();
   for (const message of messages) {
@@ -55,7 +55,7 @@ export function actionsIn(
       left.push(...all.map(({ place }) => ({ name, place, message })));
     }
   }
-  return { actions, omitted: left };
+  return { actions, skipped: left };
 }
 
 /** What an action's name cannot have becomes a dot where it parts words, as in `user/signed-up`, and else an underscore. */

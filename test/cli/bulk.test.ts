@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RecentRate } from "../../src/cli/io/progress.ts";
+import { MovingRate } from "../../src/cli/io/progress.ts";
 import { withRetry, type PublishItems } from "../../src/cli/publish/bulk-batch.ts";
 import type { Line } from "../../src/cli/publish/bulk-input.ts";
 import {
@@ -170,7 +170,7 @@ function unsteady(...failures: (Error | BatchResult)[]) {
         timeMs += delayMs;
         return controller.signal.aborted ? Promise.reject(new Error("aborted")) : Promise.resolve();
       },
-      tell: (line) => void told.push(line),
+      log: (line) => void told.push(line),
     },
   );
   return { publish, waitsMs, told, tries: () => tries, controller };
@@ -268,7 +268,7 @@ describe("retries", () => {
 
 test("the rate shown is that of the last ten seconds", () => {
   let timeMs = 0;
-  const rate = new RecentRate(() => timeMs);
+  const rate = new MovingRate(() => timeMs);
   rate.reach(1_000_000);
   expect(rate.perS).toBe(0);
   for (; timeMs <= 20_000; timeMs += 100) rate.reach(1_000_000 + timeMs);

@@ -11,7 +11,7 @@ const { run } = commandLine(folder.path, {});
 afterAll(() => folder.remove());
 
 const PLAIN: UnitOptions = {
-  asked: "service systemd",
+  commandWords: "service systemd",
   // Something that is there wherever systemd is.
   program: ["/bin/sh"],
   words: [],

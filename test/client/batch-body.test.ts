@@ -58,7 +58,7 @@ test("events are read byte for byte, whatever came before them", () => {
     { rowid: 3, action: "a", payload, revision: 0, timestamped: null, more: { deep: [1] }, flag: true },
   ];
   const bytes = Buffer.from(encodeJson({ data: [null, ...events, ...events], meta: { accepted: 8 } }));
-  const { data, rest } = eventsAnswer({ status: 200, headers: {}, bytes, asked: "GET" });
+  const { data, rest } = eventsAnswer({ status: 200, headers: {}, bytes, target: "GET" });
   expect(encodeJson(data)).toBe(encodeJson([null, ...events, ...events]));
   expect(rest).toEqual({ meta: { accepted: 8 } });
 });
@@ -66,13 +66,13 @@ test("events are read byte for byte, whatever came before them", () => {
 test("a Retry-After from a server or a proxy is kept with its error", () => {
   const bytes = Buffer.from('{"error":"Not now.","details":{},"code":503}');
   const waitMs = (value: string): number | undefined =>
-    refusal({ status: 503, headers: { "retry-after": value }, bytes, asked: "POST" })?.retryAfterMs;
+    refusal({ status: 503, headers: { "retry-after": value }, bytes, target: "POST" })?.retryAfterMs;
   expect([waitMs("2"), waitMs("soon"), waitMs("Thu, 01 Jan 2026 00:00:00 GMT")]).toEqual([
     2_000,
     undefined,
     0,
   ]);
-  const html = { status: 502, headers: { "retry-after": "7" }, bytes: Buffer.from("<html>"), asked: "POST" };
+  const html = { status: 502, headers: { "retry-after": "7" }, bytes: Buffer.from("<html>"), target: "POST" };
   expect(foreignAnswer(html)).toMatchObject({ code: "unreachable", retryAfterMs: 7_000 });
 });
 

@@ -20,11 +20,7 @@ export async function writeFile(path: string, text: string): Promise<void> {
   try {
     await writeThrough(path, text);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") throw usageError(`There is no folder for ${path}; make it first.`);
-    if (code === "EISDIR") throw usageError(`${path} is a folder; name a file.`);
-    const [why = code] = message.split(", ");
-    throw new EvregError("unavailable", `${path} could not be written (${why}).`, {}, { cause: error });
+    throw writeFailure(error, path);
   }
 }
 
@@ -87,7 +83,7 @@ export async function writeBackup<T>(
     syncFolderOf(path);
     return checked;
   } catch (error) {
-    throw asFailure(error, path);
+    throw writeFailure(error, path);
   } finally {
     await rm(part, { force: true });
   }
@@ -130,13 +126,18 @@ function isFolder(path: string): EvregError {
   return usageError(`${escapeControl(path)} is a folder; name a file.`);
 }
 
-function asFailure(error: unknown, path: string): unknown {
+/** What the system says, without its call: `EIO: i/o error`. */
+export function systemReason(error: unknown): string {
+  return (error as Error).message.split(", ")[0]!;
+}
+
+function writeFailure(error: unknown, path: string): unknown {
   if (error instanceof EvregError || !(error instanceof Error)) return error;
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   if (code === undefined || error.name === "AbortError") return error;
   const shown = escapeControl(path);
   if (code === "ENOENT") return usageError(`There is no folder for ${shown}; make it first.`);
   if (code === "EISDIR") return isFolder(path);
-  const [why = code] = message.split(", ");
-  return new EvregError("unavailable", `${shown} could not be written (${why}).`, {}, { cause: error });
+  const message = `${shown} could not be written (${systemReason(error)}).`;
+  return new EvregError("unavailable", message, {}, { cause: error });
 }

@@ -21,9 +21,9 @@ const NON_BLOCKING = process.platform === "win32" ? 0 : constants.O_NONBLOCK;
  * A file argument's whole content; `-` is stdin. A pipe is read to its end, as a shell's `<(command)` is one.
  * `usage` names what could not be read.
  */
-export async function readInput(path: string, mostBytes = MAX_BYTES): Promise<Uint8Array> {
+export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Uint8Array> {
   const { stream } = await openInput(path);
-  return readWhole(stream, path, mostBytes);
+  return readWhole(stream, path, maxBytes);
 }
 
 /**
@@ -46,14 +46,14 @@ export async function readRegularFile(path: string): Promise<Uint8Array> {
   }
 }
 
-async function readWhole(stream: Readable, path: string, mostBytes: number): Promise<Uint8Array> {
+async function readWhole(stream: Readable, path: string, maxBytes: number): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of chunksOf(stream, path)) {
     size += chunk.length;
-    if (size > mostBytes) {
+    if (size > maxBytes) {
       throw usageError(
-        `${nameOf(path)} holds more than the ${mostBytes.toLocaleString("en")} bytes that are read at most; name a smaller file.`,
+        `${nameOf(path)} holds more than the ${maxBytes.toLocaleString("en")} bytes that are read at most; name a smaller file.`,
       );
     }
     chunks.push(chunk);

@@ -44,11 +44,11 @@ export class Output {
     if (this.format === "jsonl") return this.lines(answer.data);
     if (answer.data.length === 0) return note(typeof empty === "string" ? empty : await empty());
     const width = terminalWidth();
-    const kept = columnsFor(columns, answer.data, width);
-    await writeOut(renderTable(kept, answer.data, width));
+    const fitting = columnsFor(columns, answer.data, width);
+    await writeOut(renderTable(fitting, answer.data, width));
     const without = columns
       .filter(
-        ({ title, value: of }) => !kept.some((one) => one.title === title) && answer.data.some(hasAny(of)),
+        ({ title, value: of }) => !fitting.some((one) => one.title === title) && answer.data.some(hasAny(of)),
       )
       .map(({ title }) => title);
     if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
@@ -62,6 +62,16 @@ export class Output {
     if (this.format === "json") return this.document(answer);
     if (this.format === "jsonl") return this.lines(answer.data);
     return writeOut(render(terminalWidth()));
+  }
+
+  /** A text that is all there is; for a program as the member `data`. */
+  async plain(text: string): Promise<void> {
+    return this.format === "table" ? writeOut(text) : this.document({ data: text });
+  }
+
+  /** For a person only. */
+  note(text: string): void {
+    if (this.format === "table") note(text);
   }
 
   /** One JSON document. */
@@ -118,8 +128,8 @@ export function note(text: string): void {
 
 /** Cells of a line: `COLUMNS` when set, else the terminal's; `undefined` in a pipe, where nothing is cut. */
 export function terminalWidth(): number | undefined {
-  const asked = Number(process.env["COLUMNS"]);
-  if (Number.isInteger(asked) && asked >= 20) return asked;
+  const columns = Number(process.env["COLUMNS"]);
+  if (Number.isInteger(columns) && columns >= 20) return columns;
   return process.stdout.isTTY ? Math.max(20, process.stdout.columns) : undefined;
 }
 

@@ -8,7 +8,7 @@ import { truncate } from "./text.ts";
 interface ProgressBar {
   /** @param shown the values of the format's placeholders */
   update(value: number, total: number, shown: object): void;
-  tell(line: string): void;
+  log(line: string): void;
   stop(): void;
 }
 
@@ -42,7 +42,7 @@ export async function progressBar(format: string, shown: object): Promise<Progre
       if (bar.getTotal() !== total) bar.setTotal(total);
       bar.update(value, now);
     },
-    tell: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
+    log: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
     stop() {
       // What was told since the last redraw is written by a redraw only.
       bars.update();
@@ -64,14 +64,14 @@ export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncG
   const shown = (done: number) => ({ done: byteCount(done), all: byteCount(bytes) });
   const bar = await progressBar("{bar} {percentage}% | {done} of {all} | {eta_formatted} left", shown(0));
   let done = 0;
-  let told = 0;
+  let shownBytes = 0;
   try {
     for await (const piece of backup.content()) {
       signal.throwIfAborted();
       yield piece;
       done += piece.length;
-      if (done - told < SHOW_EVERY_BYTES) continue;
-      told = done;
+      if (done - shownBytes < SHOW_EVERY_BYTES) continue;
+      shownBytes = done;
       bar?.update(done, bytes, shown(done));
     }
   } finally {
@@ -85,7 +85,7 @@ const WINDOW_MS = 10_000;
 const STEP_MS = 250;
 
 /** How fast a count grows, over the last ten seconds. */
-export class RecentRate {
+export class MovingRate {
   readonly #nowMs: () => number;
   /** Oldest first. */
   #marks: { readonly atMs: number; readonly count: number }[] = [];

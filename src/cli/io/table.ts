@@ -52,15 +52,15 @@ export function renderTable<T>(
   if (widths === undefined) {
     return records.map((record) => renderRecord(columns, record, width)).join("\n");
   }
-  const line = (cells: readonly string[], tone: (at: number) => Style | undefined) =>
+  const line = (cells: readonly string[], style: (at: number) => Style | undefined) =>
     cells
       .map((text, at) => {
-        const room = widths[at] ?? 0;
+        const cellWidth = widths[at] ?? 0;
         const { align, cut } = columns[at] ?? {};
-        const shown = cut === undefined ? truncate(text, room) : truncateAt(text, room, cut);
+        const shown = cut === undefined ? truncate(text, cellWidth) : truncateAt(text, cellWidth, cut);
         const isLast = at === cells.length - 1 && align === undefined;
-        const padded = isLast ? shown : pad(shown, room, align ?? "left");
-        return styled(padded, tone(at));
+        const padded = isLast ? shown : pad(shown, cellWidth, align ?? "left");
+        return styled(padded, style(at));
       })
       .join(GAP)
       .trimEnd();
@@ -89,13 +89,13 @@ export function columnsFor<T>(
   const spare = filled.filter((column) => column.dropOrder !== undefined);
   spare.sort((one, other) => one.dropOrder! - other.dropOrder!);
   const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
-  const timed = [columns, filled, ...fewer].map((kept) => {
-    const toMinute = kept.map(toTheMinute);
-    return [kept, toMinute, toMinute.map(withoutYear)];
+  const timed = [columns, filled, ...fewer].map((chosen) => {
+    const toMinute = chosen.map(toTheMinute);
+    return [chosen, toMinute, toMinute.map(withoutYear)];
   });
-  const inOrder = timed.flatMap((kept) => [
-    ...kept.map((tried) => tried.map(neverCut)),
-    ...kept.map((tried) => tried.map(uncut)),
+  const inOrder = timed.flatMap((chosen) => [
+    ...chosen.map((tried) => tried.map(neverCut)),
+    ...chosen.map((tried) => tried.map(uncut)),
   ]);
   return inOrder.find(fits) ?? timed.flat().findLast(fits) ?? columns;
 }
@@ -146,13 +146,13 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
       text += `${styled(column.title, "bold")}\n${GAP}${value}\n`;
       continue;
     }
-    const room = width === undefined ? undefined : Math.max(10, width - label - GAP.length);
+    const cells = width === undefined ? undefined : Math.max(10, width - label - GAP.length);
     const values = column.lines
       ? String(column.value(record) ?? "")
           .split("\n")
           .map(textOf)
       : [cell(column, record)];
-    const lines = room === undefined ? values : values.flatMap((value) => wrap(value, room));
+    const lines = cells === undefined ? values : values.flatMap((value) => wrap(value, cells));
     text += lines
       .map((part, at) => {
         const title = pad(at === 0 ? column.title : "", label, "left");
@@ -172,8 +172,8 @@ function textOf(value: ReturnType<Column<never>["value"]>): string {
   return value === null || value === undefined || value === "" ? NOTHING : escapeControl(String(value));
 }
 
-function styled(text: string, tone: Style | undefined): string {
-  return tone === undefined || text === "" ? text : styleText(tone, text, { stream: process.stdout });
+function styled(text: string, style: Style | undefined): string {
+  return style === undefined || text === "" ? text : styleText(style, text, { stream: process.stdout });
 }
 
 /** Takes cells from the widest column that may still shrink, its title excepted; `undefined` when the rest is too wide all the same. */

@@ -111,16 +111,16 @@ export function pad(text: string, width: number, side: "left" | "right"): string
 
 /** Broken into lines of at most `width` cells, at spaces where there are any. */
 export function wrap(text: string, width: number): string[] {
-  const room = Math.max(2, width);
+  const cells = Math.max(2, width);
   const lines: string[] = [];
   let line = "";
   for (const word of text.split(/(?<= )/)) {
-    if (textWidth(line) + textWidth(word.trimEnd()) <= room) {
+    if (textWidth(line) + textWidth(word.trimEnd()) <= cells) {
       line += word;
       continue;
     }
     if (line !== "") lines.push(line.trimEnd());
-    const pieces = pieceWise(word, room);
+    const pieces = pieceWise(word, cells);
     lines.push(...pieces.slice(0, -1));
     line = pieces.at(-1) ?? "";
   }

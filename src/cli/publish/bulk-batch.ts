@@ -31,10 +31,10 @@ export interface BatchOutcome {
  */
 export function itemOn(line: Line, keyOf?: (line: Line) => string): BatchItem {
   if (line.bytes === undefined) {
-    const most = MAX_LINE_BYTES.toLocaleString("en");
+    const maxBytes = MAX_LINE_BYTES.toLocaleString("en");
     return new EvregError(
       "too_large",
-      `The line is longer than ${most} bytes, more than an event can have. Is there a line break after each event?`,
+      `The line is longer than ${maxBytes} bytes, more than an event can have. Is there a line break after each event?`,
       { limit: MAX_LINE_BYTES },
     );
   }
@@ -104,7 +104,7 @@ interface RetryOptions {
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
-  readonly tell: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 /**
@@ -113,9 +113,9 @@ interface RetryOptions {
  * idempotency key; and a server that was never there is probably the wrong one, so that is told at once.
  */
 export function withRetry(publish: PublishItems, options: RetryOptions): PublishItems {
-  const { signal, nowMs, sleep, tell } = options;
+  const { signal, nowMs, sleep, log } = options;
   let wasThere = false;
-  let isTold = false;
+  let isLogged = false;
   return async (items, how) => {
     const isKeyed = items.every((item) => item instanceof EvregError || item.idempotency_key !== undefined);
     let untilMs: number | undefined;
@@ -126,7 +126,7 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
         wasThere = true;
         failure = isKeyed ? storeFailure(result) : undefined;
         if (failure === undefined) {
-          isTold = false;
+          isLogged = false;
           return result;
         }
       } catch (error) {
@@ -137,8 +137,8 @@ export function withRetry(publish: PublishItems, options: RetryOptions): Publish
       const waitMs = Math.max(retryAfterMs(failure), Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** tries));
       const isSafe = wasThere && (isKeyed || isCertain(failure));
       if (!isTransient(failure) || !isSafe || nowMs() + waitMs > untilMs || signal.aborted) throw failure;
-      if (!isTold) tell(`${reason(failure)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
-      isTold = true;
+      if (!isLogged) log(`${reason(failure)} Trying again for ${RETRY_WINDOW_MS / 60_000} minutes.`);
+      isLogged = true;
       try {
         await sleep(waitMs, signal);
       } catch {
@@ -173,7 +173,7 @@ const NEVER_SENT = new Set<unknown>([
   "ENETUNREACH",
 ]);
 const NEVER_CONNECTED = new Set<unknown>([...NEVER_SENT, "UND_ERR_CONNECT_TIMEOUT", "ETIMEDOUT"]);
-const LOST = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
+const CONNECTION_BROKEN = new Set<unknown>(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET", "TimeoutError"]);
 /** Of a proxy before a server that is away. */
 const GATEWAY_STATUSES = new Set<unknown>([429, 502, 503, 504]);
 
@@ -182,8 +182,9 @@ function isTransient(failure: unknown): failure is EvregError {
   const { code, details } = failure;
   if (code === "rate_limited" || code === "unavailable") return true;
   const { cause, status } = details;
-  const isLost = NEVER_CONNECTED.has(cause) || LOST.has(cause) || GATEWAY_STATUSES.has(status);
-  return code === "unreachable" && isLost;
+  const hasNoAnswer =
+    NEVER_CONNECTED.has(cause) || CONNECTION_BROKEN.has(cause) || GATEWAY_STATUSES.has(status);
+  return code === "unreachable" && hasNoAnswer;
 }
 
 function hasAnswered(failure: unknown): boolean {

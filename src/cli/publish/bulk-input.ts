@@ -18,17 +18,17 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
  * The lines of an input of any length, in groups as they arrive: a group ends where the input has nothing more to give
  * at once, so that a caller who batches need not let a slow producer's lines wait for company. Blank lines are left
  * out, and keep their numbers. An overlong line is passed over without being held.
- * @param behind where the chunks begin, when that is behind a line of the input
+ * @param after where the chunks begin, when that is behind a line of the input
  */
 export async function* readLines(
   chunks: AsyncIterable<Buffer>,
   maxLineBytes: number,
-  behind: Pick<Line, "number" | "endsAt"> = { number: 0, endsAt: 0 },
+  after: Pick<Line, "number" | "endsAt"> = { number: 0, endsAt: 0 },
 ): AsyncGenerator<Line[]> {
   let held: Buffer[] = [];
   let heldBytes = 0;
-  let number = behind.number + 1;
-  let { endsAt } = behind;
+  let number = after.number + 1;
+  let { endsAt } = after;
 
   const hold = (part: Buffer) => {
     heldBytes += part.length;

@@ -2,7 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { closeSync, fstatSync, ftruncateSync, openSync, realpathSync, writeSync } from "node:fs";
 import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
-import { progressBar, RecentRate } from "../io/progress.ts";
+import { systemReason } from "../io/files.ts";
+import { progressBar, MovingRate } from "../io/progress.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
@@ -128,8 +129,8 @@ interface BulkProgressOptions {
 export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): Promise<BulkProgress> {
   const counts = "{published} published{there}, {refused} refused, {rate}/s";
   const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {left} left`;
-  const lines = new RecentRate(nowMs);
-  const bytes = new RecentRate(nowMs);
+  const lines = new MovingRate(nowMs);
+  const bytes = new MovingRate(nowMs);
   const shown = (state: BulkState) => {
     const { settledBytes, accepted, replayed, refused } = sinceCheckpoint(from, state);
     return {
@@ -152,7 +153,7 @@ export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): 
       note(state);
       bar.update(state.settledBytes, size ?? 1, shown(state));
     },
-    log: (line) => bar.tell(line),
+    log: (line) => bar.log(line),
     stop: () => bar.stop(),
   };
 }
@@ -236,8 +237,7 @@ export class RejectFile {
   }
 
   #unwritten(error: unknown, make: (message: string) => Error): Error {
-    const [why] = (error as Error).message.split(", ");
-    return make(`--rejects: ${this.#path} could not be written (${why}).`);
+    return make(`--rejects: ${this.#path} could not be written (${systemReason(error)}).`);
   }
 }
 
@@ -274,7 +274,7 @@ function placeOf(path: string): string {
 }
 
 /** So many lines that are refused for the same reason are told each; it is known by then. */
-const SHOWN_EACH = 5;
+const SHOWN_PER_REASON = 5;
 /** Lines with more reasons than these are told each, however many: the tally must not grow with the file. */
 const MAX_REASONS = 1_000;
 
@@ -296,7 +296,7 @@ export class ErrorSummary {
     }
     known.lines += 1;
     known.lastLine = line;
-    return known.lines <= SHOWN_EACH;
+    return known.lines <= SHOWN_PER_REASON;
   }
 
   /**
@@ -306,7 +306,7 @@ export class ErrorSummary {
   remaining(rejects: string | undefined): readonly string[] {
     const sums: string[] = [];
     for (const [reason, { lines, lastLine }] of this.#alike) {
-      const more = lines - SHOWN_EACH;
+      const more = lines - SHOWN_PER_REASON;
       if (more < 1) continue;
       const subject = more === 1 ? "1 more line" : `${more.toLocaleString("en")} more lines`;
       sums.push(`${subject}, up to line ${lastLine}: ${reason}`);

@@ -114,26 +114,26 @@ class BulkRun {
         if (signal.aborted) return false;
         const size = line.bytes?.length ?? 0;
         if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
-          if (!(await this.#sendWhenRoom())) return false;
+          if (!(await this.#sendWhenFree())) return false;
         }
         this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
-      this.#sendIfRoom();
+      this.#sendIfFree();
       this.#isInputPaused = true;
     }
-    return !signal.aborted && (await this.#sendWhenRoom());
+    return !signal.aborted && (await this.#sendWhenFree());
   }
 
   /** Waits until a request may begin. Answers whether to go on. */
-  async #sendWhenRoom(): Promise<boolean> {
+  async #sendWhenFree(): Promise<boolean> {
     while (this.#inFlight.length >= this.#options.concurrency) await this.#inFlight[0];
     if (this.#end !== undefined || this.#options.signal.aborted) return false;
     this.#send();
     return true;
   }
 
-  #sendIfRoom(): void {
+  #sendIfFree(): void {
     const { concurrency, signal } = this.#options;
     if (this.#end === undefined && !signal.aborted && this.#inFlight.length < concurrency) this.#send();
   }
@@ -148,7 +148,7 @@ class BulkRun {
     const settling = this.#sendBatch(batch, last.line, before).finally(() => {
       void this.#inFlight.shift();
       // Lines of a producer that has paused do not wait for its next ones.
-      if (this.#isInputPaused) this.#sendIfRoom();
+      if (this.#isInputPaused) this.#sendIfFree();
     });
     this.#inFlight.push(settling);
   }

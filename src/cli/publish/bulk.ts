@@ -66,8 +66,8 @@ export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
   const { open, close } = await prepare(options);
   const publish: Bulk["publish"] = async (evreg, { dataKey: place }) => {
     const opened = await open(evreg, place);
-    const told = resumeNote(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
-    if (told !== undefined) note(escapeControl(told));
+    const resumed = resumeNote(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
+    if (resumed !== undefined) note(escapeControl(resumed));
     const outcome = await publishOpened(opened, options);
     if (output.format === "table") {
       await noteUndelivered(
@@ -93,8 +93,8 @@ async function prepare({
     rejectsPath === undefined ? undefined : new RejectFile(rejectsPath, bytes);
   if (checkpointPath === undefined) {
     const input = await openInput(path);
-    const begun = { input, from: NOTHING_SETTLED, checkpoint: undefined };
-    const opened = (evreg: Evreg) => ({ ...begun, rejects: rejectsFrom(0), publish: batchesOf(evreg) });
+    const fresh = { input, from: NOTHING_SETTLED, checkpoint: undefined };
+    const opened = (evreg: Evreg) => ({ ...fresh, rejects: rejectsFrom(0), publish: batchesOf(evreg) });
     return {
       open: (evreg) => Promise.resolve(opened(evreg)),
       close: () => void input.stream.destroy(),
@@ -134,7 +134,7 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
   const progress = await bulkProgress({ size, from, nowMs });
   const tally = new ErrorSummary();
-  const toldOf = new Set<string>();
+  const warnedOf = new Set<string>();
   const bulk: BulkOptions = {
     lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, {
       number: from.settledLine,
@@ -144,8 +144,8 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
       async (items, how) => {
         const result = await publish(items, how);
         for (const deprecation of result.meta.deprecated ?? []) {
-          if (!toldOf.has(deprecation.action)) progress.log(deprecationNote(deprecation));
-          toldOf.add(deprecation.action);
+          if (!warnedOf.has(deprecation.action)) progress.log(deprecationNote(deprecation));
+          warnedOf.add(deprecation.action);
         }
         return result;
       },
@@ -153,7 +153,7 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
         signal,
         nowMs,
         sleep: (delayMs) => sleep(delayMs, undefined, { signal }),
-        tell: (line) => progress.log(line),
+        log: (line) => progress.log(line),
       },
     ),
     concurrency,

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
+import { systemReason } from "../io/files.ts";
 import { unreadable } from "../io/input.ts";
 import { replaceFile } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
@@ -29,15 +30,15 @@ export class Checkpoint {
   readonly path: string;
   /** Whether the file has grown since it was noted. */
   readonly hasGrown: boolean;
-  #kept: CheckpointFile;
+  #stored: CheckpointFile;
   readonly #source: BulkSource;
   readonly #nowMs: () => number;
   #savedAtMs: number;
 
-  private constructor({ path, source, nowMs }: CheckpointOptions, kept: CheckpointFile, hasGrown: boolean) {
+  private constructor({ path, source, nowMs }: CheckpointOptions, stored: CheckpointFile, hasGrown: boolean) {
     this.path = path;
     this.hasGrown = hasGrown;
-    this.#kept = kept;
+    this.#stored = stored;
     this.#source = source;
     this.#nowMs = nowMs;
     this.#savedAtMs = nowMs();
@@ -57,11 +58,11 @@ export class Checkpoint {
       refused: 0,
       rejects_bytes: 0,
     };
-    const kept =
+    const stored =
       found === undefined
         ? { evreg_checkpoint: FORMAT_VERSION, file, keys: keysOf(file), data_id: dataId, target, ...none }
         : { ...found, file, target, byte: assertResumable(found, path, options) };
-    const checkpoint = new Checkpoint(options, kept, found !== undefined && found.file.size !== file.size);
+    const checkpoint = new Checkpoint(options, stored, found !== undefined && found.file.size !== file.size);
     // That it cannot be written is told before anything is published.
     checkpoint.save();
     return checkpoint;
@@ -69,23 +70,23 @@ export class Checkpoint {
 
   /** Where the bulk begins. */
   get state(): BulkState {
-    const { accepted, replayed, refused, line, byte } = this.#kept;
+    const { accepted, replayed, refused, line, byte } = this.#stored;
     return { accepted, replayed, refused, settledLine: line, settledBytes: byte };
   }
 
   get rejectsBytes(): number {
-    return this.#kept.rejects_bytes;
+    return this.#stored.rejects_bytes;
   }
 
   /** The idempotency key of a line without one: the same for the same line of the same file, and for no other. */
   readonly keyOf = ({ number }: Line): string =>
-    `bulk:${this.#kept.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
+    `bulk:${this.#stored.keys}:${String(number).padStart(LINE_DIGITS, "0")}`;
 
   /** Keeps what has come about, and writes it now and then. @throws EvregError `unavailable` */
   note({ accepted, replayed, refused, settledLine, settledBytes }: BulkState, rejects?: RejectFile): void {
     const counts = { accepted, replayed, refused, line: settledLine, byte: settledBytes };
-    const { rejects_bytes: before } = this.#kept;
-    this.#kept = { ...this.#kept, ...counts, rejects_bytes: rejects?.bytes ?? before };
+    const { rejects_bytes: before } = this.#stored;
+    this.#stored = { ...this.#stored, ...counts, rejects_bytes: rejects?.bytes ?? before };
     if (this.#nowMs() - this.#savedAtMs >= SAVE_EVERY_MS) this.save(rejects);
   }
 
@@ -93,14 +94,13 @@ export class Checkpoint {
   save(rejects?: RejectFile): void {
     // Nothing is counted that a power cut could still take away.
     rejects?.sync();
-    const { byte, counted } = this.#kept;
+    const { byte, counted } = this.#stored;
     if (byte !== counted.bytes)
-      this.#kept = { ...this.#kept, counted: this.#source.prefixDigest(byte, counted) };
+      this.#stored = { ...this.#stored, counted: this.#source.prefixDigest(byte, counted) };
     try {
-      replaceFile(this.path, `${JSON.stringify(this.#kept, null, 2)}\n`, { durable: true });
+      replaceFile(this.path, `${JSON.stringify(this.#stored, null, 2)}\n`, { durable: true });
     } catch (error) {
-      const [why] = (error as Error).message.split(", ");
-      const message = `The checkpoint ${this.path} could not be written (${why}). Name another place with --checkpoint, or make room; what is published stays so.`;
+      const message = `The checkpoint ${this.path} could not be written (${systemReason(error)}). Name another place with --checkpoint, or make room; what is published stays so.`;
       throw new EvregError("unavailable", message, {}, { cause: error });
     }
     this.#savedAtMs = this.#nowMs();
@@ -157,31 +157,38 @@ async function readCheckpoint(path: string, source: BulkSource): Promise<Checkpo
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw unreadable(path, error);
   }
-  const kept = parsed(text);
-  if (kept === undefined) {
+  const stored = parsed(text);
+  if (stored === undefined) {
     throw usageError(
       `${path} is no checkpoint of publish --batch, and is left as it is. Name another file with --checkpoint.`,
     );
   }
-  if (kept.evreg_checkpoint < FORMAT_VERSION) {
+  if (stored.evreg_checkpoint < FORMAT_VERSION) {
     throw usageError(
-      `The checkpoint ${path} is of an older evreg, and does not tell which data it is of. Name another file with --checkpoint: ${restartAdvice(kept, source)}`,
+      `The checkpoint ${path} is of an older evreg, and does not tell which data it is of. Name another file with --checkpoint: ${restartAdvice(stored, source)}`,
     );
   }
-  return kept;
+  return stored;
 }
 
 function parsed(text: string): CheckpointFile | undefined {
   try {
-    const kept = JSON.parse(text) as CheckpointFile;
-    const { evreg_checkpoint: form, file, counted } = kept;
-    const counts = [kept.line, kept.byte, kept.accepted, kept.replayed, kept.refused, kept.rejects_bytes];
+    const stored = JSON.parse(text) as CheckpointFile;
+    const { evreg_checkpoint: form, file, counted } = stored;
+    const counts = [
+      stored.line,
+      stored.byte,
+      stored.accepted,
+      stored.replayed,
+      stored.refused,
+      stored.rejects_bytes,
+    ];
     const areCounts = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
     if (!areCounts || typeof file.digest !== "string") return undefined;
-    if (form === 1) return { ...kept, keys: keysOf(file) };
-    const texts = [kept.keys, kept.data_id, kept.target, counted.blocks, counted.digest];
-    const isWhole = texts.every((one) => typeof one === "string") && counted.bytes === kept.byte;
-    return form === FORMAT_VERSION && isWhole ? kept : undefined;
+    if (form === 1) return { ...stored, keys: keysOf(file) };
+    const texts = [stored.keys, stored.data_id, stored.target, counted.blocks, counted.digest];
+    const isWhole = texts.every((one) => typeof one === "string") && counted.bytes === stored.byte;
+    return form === FORMAT_VERSION && isWhole ? stored : undefined;
   } catch {
     return undefined;
   }
@@ -193,24 +200,24 @@ function parsed(text: string): CheckpointFile | undefined {
  * @throws EvregError `usage` for one of another file or other data
  */
 function assertResumable(
-  kept: CheckpointFile,
+  stored: CheckpointFile,
   path: string,
   { source, dataId, target }: CheckpointTarget,
 ): number {
   const { file } = source;
-  const place = resumeOffset(kept, source);
+  const place = resumeOffset(stored, source);
   if (place === undefined) {
     throw usageError(
-      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(kept.file, file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to begin anew. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
+      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(stored.file, file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to begin anew. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
     );
   }
-  if (kept.data_id !== dataId) {
+  if (stored.data_id !== dataId) {
     const whose =
-      kept.target === target
+      stored.target === target
         ? `is of other data than there is now at ${target}: another data folder was there, or the one from before a restore`
-        : `is of the data at ${kept.target}, and at ${target} there is other data`;
+        : `is of the data at ${stored.target}, and at ${target} there is other data`;
     throw usageError(
-      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(kept, source)}`,
+      `The checkpoint ${path} ${whose}. Nothing was published. To go on with the data that the checkpoint is of, name where that is now (--url, --context or --data). To publish to the data at ${target}, name another file with --checkpoint: ${restartAdvice(stored, source)}`,
     );
   }
   return place;

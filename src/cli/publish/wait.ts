@@ -52,11 +52,11 @@ export async function pollDeliveries(
     const open = deliveries.filter((delivery) => !isFinal(delivery.status));
     if (open.length === 0) return { deliveries, end: "final" };
     if (open.every((delivery) => delivery.status === "held")) return { deliveries, end: "held" };
-    const leftMs = endsAtMs - nowMs();
-    if (leftMs <= 0) return { deliveries, end: "timeout" };
+    const remainingMs = endsAtMs - nowMs();
+    if (remainingMs <= 0) return { deliveries, end: "timeout" };
     options.waiting?.(deliveries);
     try {
-      await sleep(Math.min(waitMs, leftMs), signal);
+      await sleep(Math.min(waitMs, remainingMs), signal);
     } catch {
       return { deliveries, end: "interrupted" };
     }
@@ -69,13 +69,13 @@ const FIRST_REPLAY_POLL_MS = 50;
 /** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
 async function pollReplay(
   replays: Pick<ReplaysPort, "get">,
-  begun: Replay,
+  started: Replay,
   signal: AbortSignal,
 ): Promise<Replay> {
-  const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(begun) });
+  const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(started) });
   let waitMs = FIRST_REPLAY_POLL_MS;
   try {
-    for (let replay = begun; ;) {
+    for (let replay = started; ;) {
       if (replay.status !== "running") return replay;
       bar?.update(replay.queued, Math.max(1, replay.total ?? 1), { counts: countsOf(replay) });
       try {
@@ -110,16 +110,16 @@ export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<n
     await output.record(await evreg.replays.count(subscription, input), REPLAY_COUNT_RECORD);
     return EXIT.done;
   }
-  const { data: begun } = await evreg.replays.start(subscription, input);
-  await tellWhatItWaitsFor(evreg, begun);
+  const { data: started } = await evreg.replays.start(subscription, input);
+  await noteWhatItWaitsFor(evreg, started);
   if (!wait) {
-    await output.record({ data: begun }, REPLAYS.record);
-    if (output.format === "table") note(`It goes on in the background. ${look(begun)}`);
+    await output.record({ data: started }, REPLAYS.record);
+    if (output.format === "table") note(`It goes on in the background. ${look(started)}`);
     return EXIT.done;
   }
   const signal = interruption();
-  const last = await pollReplay(evreg.replays, begun, signal).catch((error: unknown) => {
-    note(`Replay ${begun.rowid} has begun; only it cannot be followed. ${look(begun)}`);
+  const last = await pollReplay(evreg.replays, started, signal).catch((error: unknown) => {
+    note(`Replay ${started.rowid} has begun; only it cannot be followed. ${look(started)}`);
     throw error;
   });
   await output.record({ data: last }, REPLAYS.record);
@@ -139,7 +139,7 @@ export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<n
 }
 
 /** Into a folder without a server, and to a paused subscription, nothing is sent yet. */
-async function tellWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay): Promise<void> {
+async function noteWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
     note(`It begins with the next server on this data folder: ${serveCommand()}`);

@@ -10,7 +10,6 @@ import {
   type Node,
   type Pair,
   parseAllDocuments,
-  type ParsedNode,
   parseDocument,
   type Scalar,
   type YAMLError,
@@ -37,7 +36,7 @@ export interface Problem {
 }
 
 /** Levels of a value; a payload's limit with what a file puts around it. */
-const MOST_LEVELS = 100;
+const MAX_LEVELS = 100;
 
 /**
  * The documents of a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
@@ -74,7 +73,7 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
 function placesIn(name: string, text: string): (path: FieldPath) => string {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
-  return (path) => placeOf(name, document, lines, path);
+  return (path) => `${name}:${lineAt(document, lines, path)}`;
 }
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
@@ -93,7 +92,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
   if (problems.length > 0) return { documents: [], problems };
   const documents: ParsedDocument[] = [];
   for (const document of parsed) {
-    const place = (path: FieldPath): string => placeOf(name, document, lines, path);
+    const place = (path: FieldPath) => `${name}:${lineAt(document, lines, path)}`;
     try {
       const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
       const odd = notJson(value, []);
@@ -120,7 +119,7 @@ function firstOf(errors: readonly YAMLError[]): readonly { offset: number; messa
 function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
-  if (typeof value !== "object" || path.length > MOST_LEVELS) return path;
+  if (typeof value !== "object" || path.length > MAX_LEVELS) return path;
   if (!Array.isArray(value) && Object.getPrototypeOf(value) !== Object.prototype) return path;
   for (const [step, inner] of Object.entries(value)) {
     const odd = notJson(inner, [...path, Array.isArray(value) ? Number(step) : step]);
@@ -142,23 +141,28 @@ function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
   return known;
 }
 
-function placeOf(name: string, document: Document, lines: LineCounter, path: FieldPath): string {
+/** The line of a part, from 1; of what is not there, that of what it would be in. */
+function lineAt(document: Document, lines: LineCounter, path: FieldPath): number {
   let node: unknown = document.contents;
-  let offset = document.contents?.range?.[0] ?? 0;
+  let offset = startOf(node) ?? 0;
   for (const step of path) {
     if (isAlias(node)) node = node.resolve(document);
     if (isMap(node)) {
       const pair = pairsOf(node).get(String(step));
       if (pair === undefined) break;
-      offset = (isScalar(pair.key) ? pair.key.range?.[0] : undefined) ?? offset;
+      offset = startOf(pair.key) ?? offset;
       node = pair.value;
     } else if (isSeq(node)) {
       node = node.items[Number(step)];
       if (node === undefined) break;
-      offset = (node as { range?: readonly number[] }).range?.[0] ?? offset;
+      offset = startOf(node) ?? offset;
     } else break;
   }
-  return `${name}:${lines.linePos(offset).line}`;
+  return Math.max(1, lines.linePos(offset).line);
+}
+
+function startOf(node: unknown): number | undefined {
+  return (node as Partial<Node> | null)?.range?.[0];
 }
 
 /** A file that declares, or one that such a file refers to. */
@@ -239,35 +243,11 @@ export async function referredFile(path: string, from: string, within: string): 
 }
 
 /**
- * The line, from 1, on which the place of a JSON pointer begins in a schema's source: that of its name, for a member. Of a
- * place that is not there, the line of the nearest one around it.
+ * Finds the line, from 1, on which the place of a JSON pointer begins in a schema's source: that of its name, for a member.
  * @param source JSON or YAML, of which JSON is a part
  */
 export function lineFinder(source: string): (pointer: string) => number {
   const lines = new LineCounter();
   const document = parseDocument(source, { lineCounter: lines });
-  return (pointer) => {
-    let node: unknown = document.contents;
-    let start = startOf(node) ?? 0;
-    for (const step of pointerSteps(pointer)) {
-      const target: unknown = isAlias(node) ? node.resolve(document) : node;
-      if (isMap(target)) {
-        const pair = target.items.find(
-          ({ key }) => String((key as { value?: unknown } | null)?.value) === step,
-        );
-        if (pair === undefined) break;
-        start = startOf(pair.key) ?? start;
-        node = pair.value;
-      } else if (isSeq(target)) {
-        if (target.items[Number(step)] === undefined) break;
-        node = target.items[Number(step)];
-        start = startOf(node) ?? start;
-      } else break;
-    }
-    return Math.max(1, lines.linePos(start).line);
-  };
-}
-
-function startOf(node: unknown): number | undefined {
-  return (node as Partial<Node | ParsedNode> | null)?.range?.[0];
+  return (pointer) => lineAt(document, lines, pointerSteps(pointer));
 }

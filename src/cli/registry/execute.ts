@@ -66,7 +66,7 @@ export async function executePlan(
     outcomes.set(step, { result: "failed", error });
     if (!options.keepGoing || FATAL_CODES.has(error.code)) stopped = true;
   };
-  const inTurn = async (queue: Iterator<Step>): Promise<void> => {
+  const runQueue = async (queue: Iterator<Step>): Promise<void> => {
     for (let next = queue.next(); next.done !== true; next = queue.next()) {
       if (stopped || options.signal.aborted) return;
       const step = next.value;
@@ -82,12 +82,12 @@ export async function executePlan(
   const inStates = async (some: readonly Step[]): Promise<void> => {
     for (const { step, body, isLast } of stateCalls(some)) {
       if (stopped || options.signal.aborted) return;
-      const begun = stateless.get(step);
-      if (outcomes.get(step)?.result === "failed" || (hasBody(step) && begun === undefined)) continue;
+      const partlyDone = stateless.get(step);
+      if (outcomes.get(step)?.result === "failed" || (hasBody(step) && partlyDone === undefined)) continue;
       try {
         const { data } = await evreg.actions.update(step.name, body);
         if (isLast)
-          outcomes.set(step, { result: "done", rowid: data.rowid, warnings: begun?.warnings ?? [] });
+          outcomes.set(step, { result: "done", rowid: data.rowid, warnings: partlyDone?.warnings ?? [] });
       } catch (thrown) {
         fail(step, thrown);
       }
@@ -98,7 +98,7 @@ export async function executePlan(
   const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
   const all = async (some: readonly Step[]): Promise<void> => {
     const queue = some.values();
-    await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => inTurn(queue)));
+    await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => runQueue(queue)));
   };
   await all(actions.filter(hasBody));
   await inStates(actions);

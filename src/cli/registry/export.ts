@@ -8,7 +8,7 @@ import { EvregError } from "../../domain/error.ts";
 import { isReservedName } from "../../domain/names.ts";
 import { SERVICE_APPLICATION } from "../../domain/service-events.ts";
 import type { Evreg } from "../../evreg.ts";
-import { writeThrough } from "../io/files.ts";
+import { systemReason, writeThrough } from "../io/files.ts";
 import { note, writeOut } from "../io/output.ts";
 import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { makeFolder } from "../../runtime/files.ts";
@@ -80,10 +80,10 @@ function recordsOf(kind: DeclaredKind, records: Registry["actions"] | Registry["
 function declarationOf({ identity, members }: DeclaredKind, values: Values): Values {
   const declaration: Record<string, unknown> = {};
   for (const name of identity) declaration[name] = values[name];
-  for (const [name, unlessSaid] of members) {
+  for (const [name, defaultOf] of members) {
     const value = values[name];
     // A file that said `active: true` would undo each pause.
-    const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name) ? NEW_RECORD_DEFAULTS[name] : unlessSaid(values);
+    const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name) ? NEW_RECORD_DEFAULTS[name] : defaultOf(values);
     const isUsual = isDeepStrictEqual(value, usual);
     if (!isUsual) declaration[name] = value;
   }
@@ -205,8 +205,7 @@ async function withWriteError<T>(path: string, act: () => T | Promise<T>): Promi
   try {
     return await act();
   } catch (error) {
-    const [why] = (error as Error).message.split(", ");
-    throw usageError(`${path} cannot be written (${why}).`);
+    throw usageError(`${path} cannot be written (${systemReason(error)}).`);
   }
 }
 
@@ -231,9 +230,9 @@ export async function writeRegistry(
   const { "output-dir": folder, "output-file": path, force = false } = target;
   if (folder !== undefined) {
     const { written, unchanged, others } = await writeExports(folder, byApplication, { format, force });
-    const kept = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
+    const unchangedNote = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
     const names = written.length === 0 ? "nothing" : written.join(", ");
-    note(`Wrote ${escapeControl(names)} in ${escapeControl(folder)}${kept}.`);
+    note(`Wrote ${escapeControl(names)} in ${escapeControl(folder)}${unchangedNote}.`);
     if (others.length > 0) {
       note(
         `${escapeControl(folder)} also holds ${escapeControl(others.join(", "))}, which evreg apply reads too.`,

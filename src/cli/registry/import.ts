@@ -22,7 +22,7 @@ export interface ImportChoices {
 }
 
 /** Omissions told in an error. */
-const MAX_OMISSIONS = 50;
+const MAX_SKIPPED = 50;
 
 /**
  * Writes registry files of what a document declares, and tells on stderr what is different there.
@@ -40,12 +40,12 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const document = parsed(name, await readInput(path));
   const catalogue = readCatalogue(document.value, name);
   const application = applicationOf(choices.application, catalogue.title);
-  const { actions, omitted } = actionsIn(catalogue, { prefix, loosen });
+  const { actions, skipped } = actionsIn(catalogue, { prefix, loosen });
   const placeOf = placesIn(document);
-  const omissions = omissionsOf(omitted, placeOf);
-  if (actions.length === 0) throw nothingImported(name, omissions);
+  const skippedLines = linesOfSkipped(skipped, placeOf);
+  if (actions.length === 0) throw nothingImported(name, skippedLines);
   for (const action of actions) printNotes(action, placeOf);
-  for (const line of omissions) note(`Left out: ${line}`);
+  for (const line of skippedLines) note(`Left out: ${line}`);
   const declared = actions.map(({ action, schemata, deprecated }) => ({
     action,
     application,
@@ -60,7 +60,7 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
     const next = nextCommand(`apply${flagWords({ file })} --dry-run`);
     note(`${count} of ${escapeControl(application)}. What they would change: ${next}`);
   }
-  return omissions.length === 0;
+  return skippedLines.length === 0;
 }
 
 function parsed(name: string, bytes: Uint8Array): ParsedDocument {
@@ -71,12 +71,12 @@ function parsed(name: string, bytes: Uint8Array): ParsedDocument {
   throw usageError(`${name} must hold one document, not ${documents.length}.`);
 }
 
-function nothingImported(name: string, omissions: readonly string[]): EvregError {
-  if (omissions.length === 0) {
+function nothingImported(name: string, skippedLines: readonly string[]): EvregError {
+  if (skippedLines.length === 0) {
     return new EvregError("invalid", `${name} declares no webhooks (OpenAPI 3.1) or messages (AsyncAPI 3).`);
   }
-  const lines = omissions.slice(0, MAX_OMISSIONS);
-  const more = omissions.length - lines.length;
+  const lines = skippedLines.slice(0, MAX_SKIPPED);
+  const more = skippedLines.length - lines.length;
   if (more > 0) lines.push(`and ${more.toLocaleString("en")} more`);
   return new EvregError(
     "invalid",
@@ -86,12 +86,12 @@ function nothingImported(name: string, omissions: readonly string[]): EvregError
 
 /** The name typed, else the title of the document, in so far as that is a name. */
 function applicationOf(typed: string | undefined, title: string | undefined): string {
-  const said = typed === undefined ? "the document's info.title" : "it";
+  const subject = typed === undefined ? "the document's info.title" : "it";
   try {
     return checkLabel("application", typed ?? title ?? "");
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    const why = `${said} ${String(error.details["message"])}`;
+    const why = `${subject} ${String(error.details["message"])}`;
     throw usageError(
       typed === undefined ? `Name the owner with --application NAME: ${why}.` : `--application: ${why}.`,
     );
@@ -129,11 +129,11 @@ function printNotes({ action, notes }: ImportedAction, placeOf: (pointer: string
 }
 
 /** A line for each message there is no action for. */
-export function omissionsOf(
-  omitted: readonly SkippedMessage[],
+export function linesOfSkipped(
+  skipped: readonly SkippedMessage[],
   placeOf: (pointer: string) => string,
 ): string[] {
-  return omitted.map(({ name, place, message }) => {
+  return skipped.map(({ name, place, message }) => {
     const shown = name.length > NAME_LENGTH ? `${name.slice(0, NAME_LENGTH).toWellFormed()}…` : name;
     return escapeControl(`${placeOf(place)}: ${shown}: ${message}`);
   });

@@ -166,14 +166,14 @@ function missingMembers(
 /** A validator stops at the first mistake, so it is asked again without that member. */
 function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[] {
   const found: EvregError[] = [];
-  const left: Record<string, unknown> = { ...values };
+  const remaining: Record<string, unknown> = { ...values };
   for (;;) {
-    const fault = validatorOf(kind).validate(left);
+    const fault = validatorOf(kind).validate(remaining);
     if (fault === undefined) return found;
     found.push(invalidField(fault.field, fault.message));
     const [member] = pathNamed(fault.field);
-    if (member === undefined || !(member in left)) return found;
-    delete left[member];
+    if (member === undefined || !(member in remaining)) return found;
+    delete remaining[member];
   }
 }
 

@@ -9,7 +9,7 @@ import {
 import { EvregError } from "../../domain/error.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { checkSchema } from "../../schema/check.ts";
-import { pathNamed } from "../../schema/pointers.ts";
+import { pathNamed, pointerSteps } from "../../schema/pointers.ts";
 import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.ts";
 import type { Problem } from "./documents.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
@@ -91,18 +91,18 @@ export function planFor(
   const named = new Set(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
   );
-  const left = {
+  const undeclared = {
     actions: undeclaredRecords(ACTION, declared.actions, registry.actions, named),
     subscriptions: undeclaredRecords(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, named),
   };
-  const deletions = prune ? left.subscriptions.map((record) => deletionOf(record)) : [];
+  const deletions = prune ? undeclared.subscriptions.map((record) => deletionOf(record)) : [];
   const changing = [...actions, ...subscriptions];
   return {
     steps: [...changing, ...deletions],
     unchanged: declared.actions.length + declared.subscriptions.length - changing.length,
     undeclared: {
-      actions: left.actions.map((record) => nameOf(ACTION, record)),
-      subscriptions: left.subscriptions.map((record) => nameOf(SUBSCRIPTION, record)),
+      actions: undeclared.actions.map((record) => nameOf(ACTION, record)),
+      subscriptions: undeclared.subscriptions.map((record) => nameOf(SUBSCRIPTION, record)),
     },
     problems,
   };
@@ -146,8 +146,8 @@ function additions({ kind, values }: Declared): Change[] {
 
 function differences({ kind, values }: Declared, there: Values): Change[] {
   const changes: Change[] = [];
-  for (const [member, unlessSaid] of kind.members) {
-    const to = values[member] === undefined ? unlessSaid(values) : values[member];
+  for (const [member, defaultOf] of kind.members) {
+    const to = values[member] === undefined ? defaultOf(values) : values[member];
     if (to === undefined || isDeepStrictEqual(there[member], to)) continue;
     changes.push({ member, from: there[member], to });
   }
@@ -335,7 +335,7 @@ function schemaProblems(
         ...found.map(({ pointer, message }) => ({
           pointer,
           message,
-          place: place([member, ...stepsOf(pointer)]),
+          place: place([member, ...pointerSteps(pointer)]),
         })),
       );
     } catch (error) {
@@ -346,12 +346,4 @@ function schemaProblems(
     }
   }
   return { problems, warnings };
-}
-
-/** Of a JSON pointer. */
-function stepsOf(pointer: string): readonly string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }

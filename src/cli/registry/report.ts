@@ -2,6 +2,7 @@ import { appendFileSync, closeSync, fchmodSync, fstatSync, openSync } from "node
 import { styleText } from "node:util";
 import { EvregError, EXIT_CODE } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
+import { systemReason } from "../io/files.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { breakDetails } from "../report-error.ts";
@@ -36,9 +37,9 @@ function stepTitle(step: Step): string {
 }
 
 function stepLines(step: Step, force: boolean): string[] {
-  const tone = COLORS[signOf(step)];
+  const color = COLORS[signOf(step)];
   const what = step.operation === "change" ? `: ${step.changes.map(shown).join(", ")}` : "";
-  const title = styleText(tone, stepTitle(step), { stream: process.stdout }) + what;
+  const title = styleText(color, stepTitle(step), { stream: process.stdout }) + what;
   const breaks = step.breaks.flatMap((broken) => [
     `    ${escapeControl(broken.pointer || "(root)")}: ${escapeControl(broken.message)}`,
     ...breakDetails(broken).map((line) => `      ${line}`),
@@ -176,11 +177,11 @@ function printRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void
   if (rest === 0) return note(`Done: ${counts}.`);
   const breaking = force ? 0 : [...outcomes.keys()].filter(({ breaks }) => breaks.length > 0).length;
   const next = breaking < rest ? " the same command goes on with the rest." : "";
-  const left =
+  const undone =
     breaking === 0
       ? ""
       : ` What breaks someone is left undone until it is declared otherwise, or --compatibility none says to do it.`;
-  note(`${counts}. That stays${next === "" ? "." : `;${next}`}${left}`);
+  note(`${counts}. That stays${next === "" ? "." : `;${next}`}${undone}`);
 }
 
 function printList(title: string, lines: readonly string[]): void {
@@ -214,8 +215,9 @@ export class SecretSink {
       // A device such as /dev/null has no mode to set.
       if (fstatSync(this.#file).isFile()) fchmodSync(this.#file, 0o600);
     } catch (error) {
-      const [why] = (error as Error).message.split(", ");
-      throw usageError(`--secrets-file: ${path} cannot be written (${why}). Nothing was changed.`);
+      throw usageError(
+        `--secrets-file: ${path} cannot be written (${systemReason(error)}). Nothing was changed.`,
+      );
     }
   }
 

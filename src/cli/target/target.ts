@@ -161,10 +161,10 @@ async function assertMeant(
   { found, inUse, remedy }: FoundTarget,
   mayBeMeant: (question: string) => Promise<boolean>,
 ): Promise<void> {
-  const told = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
-  if (await mayBeMeant(`${told}. Act on it this once?`)) return;
+  const sentence = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
+  if (await mayBeMeant(`${sentence}. Act on it this once?`)) return;
   throw usageError(
-    `${told}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
+    `${sentence}. A file that was found here may be anybody's, so nothing was sent there. If that is meant, ${remedy}`,
   );
 }
 
@@ -218,8 +218,8 @@ function noServer(flag: string, data: string): Error {
 
 /** `usage` for a file that cannot be read or holds nothing. */
 export async function tokenIn(path: string): Promise<string> {
-  const asked = path === "-" && process.stdin.isTTY;
-  const text = asked ? await readHidden("Token (not shown as it is typed): ") : await readText(path);
+  const isTyped = path === "-" && process.stdin.isTTY;
+  const text = isTyped ? await readHidden("Token (not shown as it is typed): ") : await readText(path);
   const token = text.trim();
   if (token === "") throw usageError(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
   return token;

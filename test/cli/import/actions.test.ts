@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { parseDocuments } from "../../../src/cli/registry/documents.ts";
-import { omissionsOf, placesIn } from "../../../src/cli/registry/import.ts";
+import { linesOfSkipped, placesIn } from "../../../src/cli/registry/import.ts";
 import { actionsIn } from "../../../src/import/actions.ts";
 import { readCatalogue } from "../../../src/import/catalogue.ts";
 
@@ -10,7 +10,7 @@ function imported(text: string, prefix?: string) {
   expect(problems).toEqual([]);
   const placeOf = placesIn(documents[0]!);
   const catalogue = readCatalogue(documents[0]!.value, "doc.yaml");
-  const { actions, omitted } = actionsIn(catalogue, { prefix, loosen: false });
+  const { actions, skipped } = actionsIn(catalogue, { prefix, loosen: false });
   return {
     title: catalogue.title,
     schemas: Object.fromEntries(actions.map(({ action, schemata }) => [action, schemata])),
@@ -18,7 +18,7 @@ function imported(text: string, prefix?: string) {
     notes: actions.flatMap(({ action, notes }) =>
       notes.map(({ pointer, message }) => `${placeOf(pointer)}: ${action}: ${message}`),
     ),
-    omitted: omissionsOf(omitted, placeOf),
+    omitted: linesOfSkipped(skipped, placeOf),
   };
 }
 
