@@ -120,7 +120,7 @@ export async function compose(options: ComposeOptions) {
   return { owner, store, service, signals, published, delivered, loop, offThread, clock, random };
 }
 
-/** What makes text of them is loaded when somebody asks: not every server is scraped, and hardly a command needs it. */
+/** What makes text of them is loaded at the first request: not every server is scraped, and hardly a command needs it. */
 function metricsOf(sources: MetricSources): () => Promise<string> {
   let loading: Promise<{ metrics(): Promise<string> }> | undefined;
   return async () => {

@@ -15,17 +15,17 @@ const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
 const FULL_BYTES = 64 * 1024 * 1024;
 
 /**
- * What can be told of a data folder without opening any of its files, which the process that has them open must not do
+ * What is known of a data folder without opening any of its files, which the process that has them open must not do
  * (see `store/libsql/files/data-folder.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  const left = restoreLeftovers(folder);
+  const leftover = restoreLeftovers(folder);
   return [
     permissions(folder),
     ...readableFiles(folder),
     diskSpace(folder),
-    sizes(folder, left),
-    ...leftovers(folder, left),
+    sizes(folder, leftover),
+    ...leftovers(folder, leftover),
   ];
 }
 
@@ -45,7 +45,7 @@ function permissions(folder: string): Finding {
 /** Made for their owner only; who copies or restores them by other means may have opened them. */
 function readableFiles(folder: string): readonly Finding[] {
   if (process.platform === "win32") return [];
-  // What others cannot enter they cannot read from; a token is told of all the same, as a copy keeps its mode elsewhere.
+  // What others cannot enter they cannot read from; a token is reported all the same, as a copy has its mode elsewhere too.
   const isEntered = (modeOf(folder) & 0o011) !== 0;
   const open = readdirSync(folder)
     .filter((name) => TOKEN_FILES.test(name) || (isEntered && DATA_FILES.test(name)))

@@ -7,7 +7,7 @@ import type { Evreg } from "../evreg.ts";
 import type { Listeners } from "../http/server.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
-import { folderWarning, writeOwnerBestEffort, readOwner } from "../runtime/owner-file.ts";
+import { folderWarning, tryWriteOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose } from "./compose.ts";
@@ -30,7 +30,7 @@ export const loadRestore = () => import("../store/libsql/files/restore.ts");
 export interface StartOptions extends AppOptions {
   /** For one's own machine: loopback only, no token, `http:` and loopback handlers allowed. */
   readonly dev?: boolean;
-  /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
+  /** Whether it starts without the writes that a damaged log no longer holds, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
   /** Called at most once, when the store can never commit again. Whoever started the server then stops it and fails. */
   readonly onFatal?: (error: EvregError) => void;
@@ -51,7 +51,7 @@ export interface RunningServer {
   /** Where the first admin token is; absent when none is needed, or no such file is there whose token still holds. */
   readonly tokenFile?: string;
   /**
-   * Takes no more requests, finishes or hands back what is under way within `shutdownGraceMs`, and lets go of the data
+   * Takes no more requests, finishes or returns what is in flight within `shutdownGraceMs`, and releases the data
    * folder. Every call answers the same stop.
    */
   stop(): Promise<void>;
@@ -65,9 +65,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   const { dev = false, logger, version } = options;
   const config = dev ? devConfig(options.config) : options.config;
   const undo: (() => Promise<void>)[] = [];
-  let isStoreLost = false;
+  let hasStoreFailed = false;
   const onFatal = (error: EvregError): void => {
-    isStoreLost = true;
+    hasStoreFailed = true;
     options.onFatal?.(error);
   };
   // Loaded while the store's thread opens the file.
@@ -106,7 +106,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const http = await openListeners({ app, host, port, tls, logger, clock });
     listeners = http;
     undo.push(() => http.close(0));
-    writeOwnerBestEffort(config.data, { ...owner, url: http.localUrl }, logger);
+    tryWriteOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
     const engine = createEngine({
       store: store.queue,
@@ -148,8 +148,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         ),
       );
       const graceMs = config.shutdownGraceMs;
-      // What attempts come to cannot be stored any more then, and nothing would keep the process alive to wait for it.
-      const engineGraceMs = isStoreLost ? 0 : graceMs;
+      // Results of attempts cannot be stored then, and nothing would hold the process alive to wait for them.
+      const engineGraceMs = hasStoreFailed ? 0 : graceMs;
       const drained = await Promise.allSettled([
         http.close(graceMs),
         replays.stop(),
@@ -177,7 +177,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
 export interface LocalOptions extends AppOptions {
   /** The command line's words, for others who find the folder in use. */
   readonly command: string;
-  /** Whether a folder that holds no data yet is refused (`not_found`) and left as it is. */
+  /** Whether a folder that holds no data yet is refused (`not_found`) and stays as it is. */
   readonly needsData?: boolean;
 }
 
@@ -227,14 +227,14 @@ async function firstToken(
   store: Store,
   { data, auth }: Config,
 ): Promise<string | undefined> {
-  const isNew = await service.bootstrapToken((token) => keepFirstToken(data, token), auth.bootstrapToken);
+  const isNew = await service.bootstrapToken((token) => storeFirstToken(data, token), auth.bootstrapToken);
   if (isNew) return tokenFileOf(data);
-  const kept = readTokenFile(data);
-  const holds = kept !== undefined && (await store.tokens.find(hashToken(kept))) !== undefined;
+  const stored = readTokenFile(data);
+  const holds = stored !== undefined && (await store.tokens.find(hashToken(stored))) !== undefined;
   return holds ? tokenFileOf(data) : undefined;
 }
 
-function keepFirstToken(folder: string, token: string): void {
+function storeFirstToken(folder: string, token: string): void {
   try {
     writeTokenFile(folder, token);
   } catch (error) {

@@ -20,7 +20,7 @@ export interface Context {
   readonly allowInsecureToken?: boolean;
 }
 
-/** Also a file's name, on systems that do not tell upper from lower case. */
+/** Also a file's name, on systems where upper and lower case are the same. */
 const NAME = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 const EXTENSION = ".json";
 const MAX_BYTES = 64 * 1024;
@@ -62,7 +62,7 @@ export class Contexts {
     return { name, ...parse(text, this.#fileOf(name)) };
   }
 
-  /** The name of the one that commands act on unless told otherwise. */
+  /** The name of the one that commands act on by default. */
   inUse(): string | undefined {
     return readPrivate(this.#inUse)?.trim() || undefined;
   }

@@ -21,7 +21,7 @@ const OWN_NAMES = [
 ];
 const GENERIC_NAMES = ["config.yaml"];
 
-/** Reads the file that was named, by `place` if that is worth telling. `usage` when it cannot be read or is of a kind that is not data. */
+/** Reads the file that was named; `place` is where, for messages. `usage` when it cannot be read or is of a kind that is not data. */
 export async function loadNamedFile(
   path: string,
   place: string | undefined,
@@ -78,8 +78,8 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
 }
 
 /**
- * cosmiconfig without its front door: `cosmiconfig()` itself first looks in the working directory for
- * `.config/config.js` and its like, and runs it. The class behind only does what it is told here.
+ * cosmiconfig's own class behind `cosmiconfig()`, which first looks in the working directory for `.config/config.js` and
+ * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code.
  */
 async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
   const module = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
@@ -99,7 +99,7 @@ async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
   });
 }
 
-/** JSON is YAML too, so one reader gives places for both. The wrapper also keeps `$import` from being followed. */
+/** JSON is YAML too, so one reader gives places for both. As the value is wrapped, `$import` is not followed. */
 async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
   const { LineCounter, parseDocument } = await import("yaml");
   const lines = new LineCounter();
@@ -121,11 +121,11 @@ function configFile(path: string, result: { config: unknown } | null, generic: b
   return { path, parsed: result?.config as ConfigFile["parsed"], generic };
 }
 
-/** A search passes over what it may not read; a configuration that is there must not be left out in silence. */
+/** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */
 function refuseUnreadable(folder: string, name: string, remedy: string): void {
   const path = join(folder, name);
   if (!isDenied(path, constants.R_OK)) return;
-  // Whether there is such a file cannot be told then.
+  // Whether there is such a file is unknown then.
   if (isDenied(folder, constants.X_OK)) {
     throw new EvregError("usage", `The folder ${folder} may not be looked into (EACCES). ${remedy}`);
   }

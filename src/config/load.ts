@@ -47,7 +47,7 @@ export interface LoadedConfig {
   readonly places: ReadonlyMap<string, Found>;
   /** What `EVREG_CONTEXT` names. */
   readonly contextName?: string;
-  /** Where `remote.url` was found when only a file says it that nobody named. */
+  /** Where `remote.url` was found when it is in a file that nobody named. */
   readonly unnamedUrlPlace?: string;
   /** The same of `data`. */
   readonly unnamedDataPlace?: string;
@@ -165,7 +165,7 @@ export function defaultValues(): Map<string, ConfigValue> {
   return values;
 }
 
-/** Where data goes when nobody says: the folder systemd made for the service, else `.evreg` in the working directory. */
+/** Where data goes by default: the folder systemd made for the service, else `.evreg` in the working directory. */
 export function defaultDataFolder(env: Environment, cwd: string): string {
   const [given] = (env["STATE_DIRECTORY"] ?? "").split(":");
   return resolve(cwd, given === undefined || given === "" ? DATA_FOLDER : given);
@@ -233,15 +233,15 @@ export function applyRules(values: Values, found: Places): Problem[] {
   }
   const inFlight = found.get("delivery.maxInFlightPerSubscription");
   const total = Number(values.get("delivery.maxInFlight"));
-  const most = Math.max(1, total - 1);
+  const max = Math.max(1, total - 1);
   if (inFlight === undefined) {
     const own = Number(values.get("delivery.maxInFlightPerSubscription"));
     values.set("delivery.maxInFlightPerSubscription", Math.min(own, Math.max(1, Math.floor(total / 2))));
-  } else if (Number(inFlight.value) > most) {
+  } else if (Number(inFlight.value) > max) {
     problems.push({
       name: inFlight.key.path,
       place: inFlight.place,
-      message: `${inFlight.key.path} must be at most ${most} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
+      message: `${inFlight.key.path} must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
     });
   }
   dropForeignToken(values, found);

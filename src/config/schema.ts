@@ -34,7 +34,7 @@ interface AuthConfig {
 
 /** Each key as text that `parseEncryptionKey` reads. */
 export interface EncryptionConfig {
-  /** Encrypts the secrets in the data file; without it they are kept as they are. */
+  /** Encrypts the secrets in the data file; without it they are stored as they are. */
   readonly key?: string;
   /** The one before, for the start that changes the key. */
   readonly previousKey?: string;

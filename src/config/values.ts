@@ -14,8 +14,8 @@ export function checkValue(key: ConfigKey, value: unknown): Checked {
   const problem = kind.explain?.(value);
   if (problem !== undefined) return { problem };
   if (kind.accepts(key.type, value)) return { value: kind.normalize?.(value) ?? value };
-  const told = key.type.kind === "url" && typeof value === "string" ? withoutUserInfo(value) : value;
-  const shown = key.secret === true ? "" : `, not ${quoteShort(told)}`;
+  const printable = key.type.kind === "url" && typeof value === "string" ? withoutUserInfo(value) : value;
+  const shown = key.secret === true ? "" : `, not ${quoteShort(printable)}`;
   return { problem: `must be ${kind.allowed(key.type)}${shown}` };
 }
 
@@ -115,7 +115,7 @@ function durationMs(value: unknown): number | undefined {
 function isServerUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
-  // Such as a password with a slash: the rest of it would pass for a path, and be told.
+  // Such as a password with a slash: the rest of it would pass for a path, and be shown.
   const plain = `${username}${password}${search}${hash}` === "" && !text.includes("@");
   return plain && (protocol === "http:" || protocol === "https:");
 }

@@ -94,7 +94,7 @@ export interface ConfigFile {
   readonly generic: boolean;
 }
 
-/** What its reader is told, so that it leaves the check below to this file. */
+/** An option of its reader, which then leaves the check below to this file. */
 export const UNCHECKED_KEYS = { uniqueKeys: false } as const;
 
 /**
@@ -128,8 +128,8 @@ export function yamlFaults(document: Document): readonly YamlFault[] {
     Alias(_, alias) {
       aliases += 1;
       if (aliases <= MAX_ALIASES) return undefined;
-      const most = MAX_ALIASES.toLocaleString("en");
-      faults.push({ offset: offsetOf(alias), message: `It uses anchors more than ${most} times` });
+      const max = MAX_ALIASES.toLocaleString("en");
+      faults.push({ offset: offsetOf(alias), message: `It uses anchors more than ${max} times` });
       return visit.BREAK;
     },
   });

@@ -26,9 +26,9 @@ export interface Action extends ActionSettings {
 
 /** What may change about an action while its schema stays; none of it makes a revision. */
 export interface ActionSettings extends CompatibilityRule {
-  /** Publishers are told to move on; publishing goes on. */
+  /** Publishers get a notice to move on; publishing continues. */
   readonly deprecated: boolean;
-  /** Publishing is over; reading and deliveries go on. */
+  /** Publishing is refused; reading and deliveries continue. */
   readonly retired: boolean;
   /** The action to publish to instead; only while it is deprecated or retired. */
   readonly successor: string | null;
@@ -63,7 +63,7 @@ export interface ActionRevision {
   readonly timestamped: string;
 }
 
-/** How a schema came to replace the one before it. `null` for the first, and for those applied before this was kept. */
+/** How a schema came to replace the one before it. `null` for the first, and for those applied before this was recorded. */
 export interface Admission {
   /** Whom it was not to break: `none` where it was forced. */
   readonly compatibility: CompatibilityMode;
@@ -110,12 +110,12 @@ export interface SchemaVerdict {
   readonly compatible: boolean;
   readonly breaks: readonly RevisionBreak[];
   readonly warnings: readonly SchemaWarning[];
-  /** `null` unless asked for. */
+  /** `null` unless requested. */
   readonly replay: CheckedEvents | null;
 }
 
 export interface CheckedEvents {
-  /** Fewer than asked for where there are no more, or where time was over. */
+  /** Fewer than requested where there are no more, or where time ran out. */
   readonly checked: number;
   readonly failed: number;
   /** The first 100, newest event first. */
@@ -133,13 +133,13 @@ export const CHECK_LIMITS = {
   /** Events validated by one check. */
   replay: 10_000,
   failures: 100,
-  /** With so many breaks, no older revision is compared; one break more tells which those are. */
+  /** With so many breaks, no older revision is compared; one more break names those. */
   breaks: 1_000,
   /** How long events are validated for. */
   replayMs: 20_000,
 } as const;
 
-/** Told to whoever publishes to a deprecated action. */
+/** The notice to whoever publishes to a deprecated action. */
 export interface Deprecation {
   readonly action: string;
   /** ISO 8601 UTC to the second, as the `Deprecation` header has it. */

@@ -246,7 +246,7 @@ interface Form {
   /** Which bytes are those of IPv4 addresses. */
   readonly places: readonly (readonly number[])[];
   readonly inverted?: boolean;
-  /** Only one of its places is in use, and nothing tells which; the others hold zeros. */
+  /** Only one of its places is in use, and nothing shows which; the others hold zeros. */
   readonly skipsZero?: boolean;
 }
 

@@ -7,7 +7,7 @@ import { byAction, from, type QuerySchema, querySchema, rowid, to } from "./requ
  *              └───────→ filtered
  * held: its subscription is paused; it goes on when that is reactivated.
  * cancelled: its subscription was deleted before it was delivered.
- * filtered: its subscription's filter kept it back, and nothing was sent.
+ * filtered: its subscription's filter excluded it, and nothing was sent.
  */
 export const DELIVERY_STATUSES = [
   "pending",
@@ -35,7 +35,7 @@ export interface Delivery {
   readonly subscription: string;
   readonly action: string;
   readonly status: DeliveryStatus;
-  /** Attempts begun so far. */
+  /** Attempts started so far. */
   readonly attempt: number;
   /** ISO 8601 UTC; `null` when nothing is planned. In an ordered subscription not before those that come before it. */
   readonly next_attempt_at: string | null;
@@ -63,7 +63,7 @@ export interface Attempt {
   readonly response: string | null;
   /**
    * Of `address_refused`: a sentence with the address and the rule. `null` for whoever does not hold `admin` for all
-   * applications, as it tells what names stand for inside the operator's network.
+   * applications, as it shows what names stand for inside the operator's network.
    */
   readonly refusal: string | null;
 }

@@ -72,7 +72,7 @@ export class EvregError extends Error {
   override readonly name = "EvregError";
   readonly code: EvregErrorCode;
   readonly details: ErrorDetails;
-  /** Of a server that cannot now: how long it asks to be left alone (`Retry-After`). */
+  /** After how long the server wants the next try (`Retry-After`). */
   retryAfterMs?: number;
 
   constructor(code: EvregErrorCode, message: string, details: ErrorDetails = {}, options?: ErrorOptions) {

@@ -38,7 +38,7 @@ export interface EventQuery {
   readonly from?: string;
   /** ISO 8601, exclusive. */
   readonly to?: string;
-  /** `desc` (newest first) unless told otherwise. */
+  /** By default `desc`: newest first. */
   readonly order?: "asc" | "desc";
   /** 1 to 500, default 50. */
   readonly limit?: number;
@@ -54,7 +54,7 @@ export interface PageMeta {
   readonly per_page: number;
   /**
    * Events of this page that are damaged in the data file: their payloads are `null` here, are not sent, and are refused
-   * where one event is asked for. Absent when there is none.
+   * where one event is read. Absent when there is none.
    */
   readonly damaged?: readonly number[];
 }
@@ -83,7 +83,7 @@ export interface BatchOptions {
 }
 
 export interface BatchResult {
-  /** In the order sent; `null` where the item was refused. Empty when `minimal` was asked for. */
+  /** In the order sent; `null` where the item was refused. Empty with `minimal`. */
   readonly data: readonly (Event | null)[];
   readonly errors: readonly BatchItemError[];
   readonly meta: BatchMeta;
@@ -142,7 +142,7 @@ export const BATCH_QUERY: QuerySchema = querySchema("BatchQuery", {
   },
 });
 
-/** What can be asked of the port; `minimal` is a header of the request. */
+/** The options of the port; `minimal` is a header of the request. */
 export const BATCH_OPTIONS: QuerySchema = querySchema("BatchOptions", {
   ...BATCH_QUERY.properties,
   minimal: { type: "boolean", default: false },

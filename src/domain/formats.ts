@@ -58,7 +58,7 @@ export function durationText(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-/** `500ms`, `2s`, `30m`, `12h` or `90d` in milliseconds; `undefined` for any other text, and for a unit that is not asked for. */
+/** `500ms`, `2s`, `30m`, `12h` or `90d` in milliseconds; `undefined` for any other text, and for a unit not in `units`. */
 export function parseDurationMs(
   text: string,
   units = Object.keys(UNIT_MS) as readonly DurationUnit[],
@@ -96,7 +96,7 @@ export function parseEncryptionKey(text: string): Uint8Array | undefined {
 }
 
 /**
- * An address as it may be told. What stands before an `@` may be a password, also where the whole is no URL, such as a
+ * An address as it may be shown. What stands before an `@` may be a password, also where the whole is no URL, such as a
  * password with a slash in it.
  */
 export function withoutUserInfo(address: string): string {

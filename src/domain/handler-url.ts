@@ -16,7 +16,7 @@ export interface HandlerPolicy {
  * whose host is not an address deliveries may not go to. Answers the text as given, so that what is listed is what was
  * sent. A host name is only looked up, and its addresses checked, at each connect.
  *
- * Throws `invalid` with `details.field` set to `field`. User info is left out of the error: it may be a password.
+ * Throws `invalid` with `details.field` set to `field`. The error never holds user info: it may be a password.
  */
 export function checkHandlerUrl(field: string, handler: unknown, policy: HandlerPolicy): string {
   const { text, url } = checkHandlerForm(field, handler);
@@ -59,7 +59,7 @@ export function checkHandlerForm(field: string, handler: unknown): { text: strin
     throw invalidField(field, "must not hold a user name or password; the delivery carries its own secret");
   }
   const refuse = (message: string): EvregError => invalidField(field, message, withoutUserInfo(handler));
-  // The parser below would quietly mend all of these, and the stored text would no longer say where deliveries go.
+  // The parser below would quietly mend all of these, and the stored text would no longer be where deliveries go.
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(handler)) {
     throw refuse("must not hold spaces, control characters or backslashes; percent-encode them");
@@ -105,7 +105,7 @@ function hostRefusal(url: URL, allowNetworks: readonly string[]): string | undef
   return `its host is not allowed: ${address} is ${reason}. Deliveries go to addresses on the public internet only; an operator can open others with delivery.allowNetworks, this one with ${address}/${length}${onOwnMachine}`;
 }
 
-/** Where the host leads as far as that needs no looking up. RFC 6761: these names are loopback wherever they are asked for. */
+/** Where the host leads as far as that needs no looking up. RFC 6761: these names are loopback everywhere. */
 function knownAddresses(url: URL): readonly string[] {
   const literal = literalAddress(url);
   if (literal !== undefined) return [literal];

@@ -37,7 +37,7 @@ export function checkActionName(field: string, value: unknown): string {
 
 /**
  * The name of an action that is to be created.
- * @throws `invalid` as `checkActionName`, and for a name that evreg keeps for itself
+ * @throws `invalid` as `checkActionName`, and for a reserved name
  */
 export function checkNewActionName(field: string, value: unknown): string {
   const name = checkActionName(field, value);
@@ -68,7 +68,7 @@ export function checkLabel(field: string, value: unknown): string {
 
 /**
  * The name for a breaking change's new action: `user.created` → `user.created.v2` → `user.created.v3`. A name too long to
- * take the suffix is cut to make room.
+ * take the suffix is cut.
  */
 export function nextVersionName(action: string): string {
   const version = VERSION_SUFFIX.exec(action);
@@ -83,7 +83,7 @@ export function tooLong(field: string, value: string): EvregError {
   return invalidField(field, `must have at most ${NAME_LENGTH} characters`, start);
 }
 
-/** Names of actions that begin so are evreg's own. Nothing is told about what happens to events of these actions. */
+/** Actions whose names begin so are evreg's own. What happens to their events is not reported as events. */
 const RESERVED_PREFIX = "evreg.";
 
 export function isReservedName(action: string): boolean {

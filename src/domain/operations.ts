@@ -6,7 +6,7 @@ export interface Health {
   readonly store: "ok" | "unavailable";
   /** `failing`: it runs, and has not been able to read what is due for some time. */
   readonly engine: "running" | "failing" | "stopped";
-  /** Made anew at each start: tells a command that the server it found is the one that wrote the data folder's owner file. */
+  /** Made anew at each start. By it a command knows that the server it found wrote the data folder's owner file. */
   readonly instance: string;
 }
 
@@ -40,8 +40,8 @@ export function problem(check: string, found: string, remedy: string): Finding {
 }
 
 /**
- * A copy of all that is stored, as it was at one moment after it was asked for: what was acknowledged before is in it. It
- * is a data file by itself, with its secrets as they are kept, encrypted or not.
+ * A copy of all that is stored, as it was at one moment after the request: what was acknowledged before is in it. It
+ * is a data file by itself, with its secrets as they are stored, encrypted or not.
  */
 export interface Backup {
   readonly bytes: number;

@@ -24,7 +24,7 @@ const PLAIN = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
- * The body of `POST /v1/events`: `{ action, payload, idempotency_key? }`. The payload keeps its bytes, as a view on
+ * The body of `POST /v1/events`: `{ action, payload, idempotency_key? }`. The payload is its bytes as they came, a view on
  * `bytes`; the 64 levels of nesting count from the payload's own root.
  * @throws `malformed`, `invalid` (with the field), `too_large` (with `{ limit, size }`)
  */
@@ -56,7 +56,7 @@ function asInputError(error: unknown): EvregError {
 }
 
 /**
- * A payload on its own, from a file or an argument: one JSON object within the limits, its bytes kept.
+ * A payload on its own, from a file or an argument: one JSON object within the limits, its bytes as they are.
  * @throws as `parsePublishBody`
  */
 export function parsePayload(bytes: Uint8Array, limits: PublishLimits): RawJson {
@@ -87,7 +87,7 @@ function* checkedItemSteps(
   lines: LineCount,
 ): Steps<NewEvent> {
   const event = itemOf(bytes, item, limits);
-  // With more members than names, one is there twice: nothing inside need be looked at to tell, and what comes second
+  // With more members than names, one is there twice: nothing inside need be read to know it, and what comes second
   // may be of any size.
   const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
   const strictly = item.count > named.length ? { strictLevels: 1 } : {};
@@ -117,11 +117,11 @@ function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEv
   return { ...event, idempotency_key: checkIdempotencyKey("idempotency_key", value) };
 }
 
-/** The name in an action's string. Mostly it is the one that came before, which is told without decoding it. */
+/** The name in an action's string. Mostly it is the last one, which is recognized without decoding. */
 function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
   if (holdsText(bytes, start + 1, end - 1, lastAction)) return lastAction;
   const name = valueOf(bytes, { start, end }) as string;
-  // Whether such an action exists is for the registry to say; only what no name can be is refused here.
+  // Whether such an action exists, the registry decides; only what no name can be is refused here.
   if (name.length > NAME_LENGTH) throw tooLong("action", name);
   if (PLAIN.test(name)) lastAction = name;
   return name;
@@ -216,8 +216,8 @@ function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
   if (events === undefined) throw invalidField("events", "is required");
   if (events.kind !== "array") throw invalidField("events", "must be a list");
   if (events.count < 1 || events.count > EVENT_LIMITS.batchItems) {
-    const most = EVENT_LIMITS.batchItems.toLocaleString("en");
-    throw invalidField("events", `must have 1 to ${most} items, not ${events.count.toLocaleString("en")}`);
+    const max = EVENT_LIMITS.batchItems.toLocaleString("en");
+    throw invalidField("events", `must have 1 to ${max} items, not ${events.count.toLocaleString("en")}`);
   }
   return events.children;
 }
@@ -229,7 +229,7 @@ const KEY_NAME = "idempotency_key";
  * in reads it anyway.
  */
 export class EventLine {
-  /** `{ … }` with at least one member, none of them a key; its bytes keep to themselves when they are put between others. */
+  /** `{ … }` with at least one member, none of them a key; its bytes can be put between others as they are. */
   readonly bytes: Uint8Array;
   readonly idempotency_key: string | undefined;
 
@@ -239,8 +239,8 @@ export class EventLine {
   }
 
   /**
-   * The item on a line, or why there is none: told at once of a line that has to be read to be passed on. How large a
-   * payload may be is for the target to say.
+   * The item on a line, or why there is none. A line that cannot be passed on unread is read at once. How large a
+   * payload may be, the target decides.
    * @param keyOf the idempotency key of a line that names none
    */
   static from(bytes: Uint8Array, keyOf: (() => string) | undefined): BatchItem {

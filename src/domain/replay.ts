@@ -5,8 +5,8 @@ import { type BodySchema, type QuerySchema, querySchema, rowid } from "./request
  * failed: those whose delivery failed for good, with all their retries again.
  * missed: those that have no delivery, published while it was paused, before it existed or while it was bound to
  * another action.
- * all: both, those that a filter kept back, which is asked anew, and those delivered already once more. What is still on
- * its way is left alone.
+ * all: both, those that a filter excluded, which decides anew, and those delivered already once more. Deliveries that are
+ * not finished stay as they are.
  */
 export const REPLAY_SELECTIONS = ["failed", "missed", "all"] as const;
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
@@ -14,7 +14,7 @@ export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
 /**
  * running → done
  *    ├────→ cancelled: by a person, or with its subscription.
- *    └────→ failed: it cannot go on, `reason` says why.
+ *    └────→ failed: it cannot continue; `reason` has the cause.
  */
 export const REPLAY_STATUSES = ["running", "done", "cancelled", "failed"] as const;
 export type ReplayStatus = (typeof REPLAY_STATUSES)[number];
@@ -35,7 +35,7 @@ export interface Replay {
   readonly reason: string | null;
   /** How many there were to send when it began; `null` until they are counted. */
   readonly total: number | null;
-  /** Handed to delivery so far. */
+  /** Queued for delivery so far. */
   readonly queued: number;
   /** Of the total: gone, or sent again by somebody else, when their turn came; known once it is done. */
   readonly skipped: number;
@@ -43,7 +43,7 @@ export interface Replay {
   readonly finished_at: string | null;
 }
 
-/** What a replay would send, were it begun now. */
+/** What a replay would send if it started now. */
 export type ReplayCount = Pick<
   Replay,
   "subscription_id" | "application" | "subscription" | "action" | "selection" | "from" | "to"
@@ -52,7 +52,7 @@ export type ReplayCount = Pick<
 export interface NewReplay {
   /** ISO 8601, inclusive; of the events' publication. */
   readonly from: string;
-  /** ISO 8601, exclusive; the moment of the request when left out. */
+  /** ISO 8601, exclusive; by default the moment of the request. */
   readonly to?: string;
   readonly status: ReplaySelection;
 }

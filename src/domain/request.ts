@@ -1,7 +1,7 @@
 import { EvregError } from "./error.ts";
 import { LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 
-/** Of any text: the store could not keep what comes behind a NUL. */
+/** Of any text: the store cannot hold what comes behind a NUL. */
 export const NO_NUL = "^[^\\u0000]*$";
 
 /** One query parameter, as a JSON Schema that OpenAPI 3.1 takes as it is. */

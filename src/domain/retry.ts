@@ -2,7 +2,7 @@ import type { AttemptErrorCode } from "./delivery.ts";
 
 /**
  * No wait between two attempts is longer, whatever doubling, jitter or a handler's `Retry-After` would make it; only a
- * subscription's own schedule may ask for more.
+ * subscription's own schedule may have longer ones.
  */
 export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
 
@@ -26,8 +26,9 @@ export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readon
 }
 
 function withJitter(waitMs: number, fraction: number): number {
-  const mostMs = waitMs * JITTER_SHARE;
-  const jitterMs = fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(mostMs, SCHEDULED_JITTER_MS) : mostMs);
+  const maxJitterMs = waitMs * JITTER_SHARE;
+  const jitterMs =
+    fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(maxJitterMs, SCHEDULED_JITTER_MS) : maxJitterMs);
   return Math.round(waitMs + jitterMs);
 }
 
@@ -52,7 +53,7 @@ export function retryAfterMs(value: string, nowMs: number): number | undefined {
   return Number.isNaN(atMs) ? undefined : Math.min(LONGEST_WAIT_MS, Math.max(0, atMs - nowMs));
 }
 
-/** Statuses that say of a handler, or of what stands before it: too much, or not now. */
+/** Statuses by which a handler, or a proxy before it, says: too much, or not now. */
 const THROTTLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 export function isThrottle(statusCode: number): boolean {
@@ -108,12 +109,12 @@ export function judge(attempted: Attempted): Verdict {
     if (outcome.statusCode === 410) return { kind: "gone", reason: "The handler answered 410 Gone." };
   }
   if (failures >= maxRetries) return { kind: "failed" };
-  const askedMs =
+  const retryAfterWaitMs =
     outcome.kind === "answered" && outcome.retryAfter !== undefined
       ? retryAfterMs(outcome.retryAfter, finishedAtMs)
       : undefined;
   const waitMs = retryWaitMs(failures + 1, fraction, ownWaitsMs);
-  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, askedMs ?? 0) };
+  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, retryAfterWaitMs ?? 0) };
 }
 
 /** So many gaps at least, each with attempts at both ends, make up the time after which a subscription is deactivated. */

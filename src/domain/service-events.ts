@@ -5,7 +5,7 @@ import { REPLAY_SELECTIONS, type ReplaySelection, type ReplayStatus } from "./re
 /** The application that owns them. */
 export const SERVICE_APPLICATION = "evreg";
 
-/** What is told of a delivery, whatever became of it. */
+/** What is reported of a delivery, whatever became of it. */
 export interface ReportedDelivery {
   readonly delivery_id: number;
   readonly event_id: number;
@@ -74,7 +74,7 @@ const DELIVERY = {
 };
 
 /**
- * The schema of each. A file that holds an earlier one gets this as the next revision when it is opened, so a change
+ * The schema of each. A file that holds an older one gets this as the next revision when it is opened, so a change
  * must be backward compatible for whoever receives the events.
  */
 export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata } = {
@@ -91,7 +91,7 @@ export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata
     },
   ),
   "evreg.subscription.deactivated": closed<"evreg.subscription.deactivated">(
-    "evreg deactivated a subscription. A pause by a person is not told.",
+    "evreg deactivated a subscription. A pause by a person is not reported.",
     {
       ...SUBSCRIPTION,
       handler_host: HANDLER_HOST,

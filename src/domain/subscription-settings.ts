@@ -1,13 +1,13 @@
 import type { Schemata } from "./action.ts";
 import { invalidField } from "./error.ts";
 
-/** What a subscription asks for beyond what all have; `null` stands for what all have. */
+/** What a subscription has of its own; `null` stands for what all have. */
 export interface SubscriptionSettings {
   /** A JSON Schema Draft 7 document: events whose payload does not conform to it are not sent. */
   readonly filter: Schemata | null;
-  /** Most attempts begun in a second. */
+  /** At most so many attempts start in a second. */
   readonly rate_limit: number | null;
-  /** Most attempts under way at a time. */
+  /** At most so many attempts are in flight at a time. */
   readonly max_in_flight: number | null;
   /** Of one attempt, from looking its host up to the end of the answer. */
   readonly timeout_ms: number | null;
@@ -25,7 +25,7 @@ export interface SubscriptionSettings {
 export const ON_EXHAUSTED = ["block", "skip"] as const;
 export type OnExhausted = (typeof ON_EXHAUSTED)[number];
 
-/** As the settings of those that ask for nothing. */
+/** The settings of those that have none of their own. */
 export const NO_SETTINGS: SubscriptionSettings = {
   filter: null,
   rate_limit: null,
@@ -76,7 +76,7 @@ export const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
 const VALUE = new RegExp(HEADER_VALUE);
 
 /**
- * What the service says itself, what frames the message or belongs to the connection (RFC 9110 and 9112), and what
+ * What the service sets itself, what frames the message or belongs to the connection (RFC 9110 and 9112), and what
  * proxies on the way act upon. One of these from elsewhere could take a signature's place, or smuggle a request.
  */
 const RESERVED = new Set([

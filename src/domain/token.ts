@@ -27,11 +27,11 @@ export interface TokenWithSecret extends Token {
 export interface NewToken {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** ISO 8601; never when left out. */
+  /** ISO 8601; by default it never expires. */
   readonly expires_at?: string;
 }
 
-/** Who is asking, and for what it may ask. */
+/** Who makes a request, and what it may do. */
 export interface Principal {
   readonly name: string;
   readonly scopes: readonly Scope[];
@@ -64,7 +64,7 @@ export function parseScope(scope: Scope): ParsedScope | undefined {
 }
 
 /**
- * A scope as it is kept, its application trimmed.
+ * A scope as it is stored, its application trimmed.
  * @throws `invalid` with the field at fault
  */
 export function checkScope(field: string, value: unknown): Scope {
@@ -112,8 +112,8 @@ export function mintToken(randomBytes: (count: number) => Uint8Array): string {
 }
 
 /**
- * Whether a text has a token's form and checksum. That tells slips and other services' tokens apart without asking the
- * store; it proves nothing about being valid.
+ * Whether a text has a token's form and checksum. So typos and other services' tokens are refused without a look into
+ * the store; it proves nothing about being valid.
  */
 export function isTokenForm(text: string): boolean {
   const match = FORM.exec(text);

@@ -48,7 +48,7 @@ function grown(array: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
 }
 
 /**
- * Index (in the stack) of the first key from `base` up that repeats an earlier one, or -1.
+ * Index (in the stack) of the first key from `base` up that repeats one before it, or -1.
  * @param escaped whether any of the keys holds an escape: then they are compared decoded
  */
 export function findDuplicate(bytes: Uint8Array, keys: KeyStack, base: number, escaped: boolean): number {

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 
 /**
  * Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. `width`
- * is only of a scan that was asked to bound it.
+ * is only of a scan with `maxKeys`.
  */
 export type JsonFaultReason =
   | "syntax"
@@ -41,8 +41,8 @@ export class JsonError extends Error {
 }
 
 /**
- * Line and column of places in one text, each behind the last: it counts on from there, so that a thousand faults cost as
- * much as one at the end. Of an earlier place it starts anew.
+ * Line and column of places in one text. It counts on from the last place, so that a thousand faults in order cost as much
+ * as one at the end.
  */
 export class LineCount {
   #offset = 0;

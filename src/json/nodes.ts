@@ -1,7 +1,7 @@
 import { KeyStack, keyText } from "./duplicate-keys.ts";
 import { decoded, holdsText, type JsonKind } from "./tokens.ts";
 
-/** A stretch of bytes: `start` is the first, `end` the one after the last. */
+/** A range of bytes: `start` is the first, `end` the one after the last. */
 export interface JsonSpan {
   readonly start: number;
   readonly end: number;
@@ -15,7 +15,7 @@ export interface JsonNode extends JsonSpan {
   readonly nameEnd: number;
   /** How many members or items it has, recorded or not; 0 for a value that is no container. */
   readonly count: number;
-  /** The members or items the scan was told to record, in order; empty below the recorded levels. */
+  /** The members or items that were recorded, in order; empty below the recorded levels. */
   readonly children: readonly JsonNode[];
 }
 
@@ -25,7 +25,7 @@ export function nameOf(bytes: Uint8Array, member: JsonNode): string {
 }
 
 /**
- * Whether that is the member's name; mostly told by its bytes alone.
+ * Whether that is the member's name. Mostly its bytes alone decide.
  * @param name of ASCII letters and `_`
  */
 export function isNamed(bytes: Uint8Array, member: JsonNode, name: string): boolean {
@@ -71,28 +71,30 @@ interface OpenNode extends JsonNode {
 
 const NO_CHILDREN: OpenNode[] = [];
 
-/** Keeps the parts of a document its scan was asked for: so many children in each container of the upper levels. */
+/** Records parts of a document: so many children of each container in the upper levels. */
 export class Recorder {
-  /** Levels of containers whose children are recorded; what lies deeper need not be told to the recorder. */
+  /** Levels of containers whose children are recorded; nothing deeper is passed to the recorder. */
   readonly levels: number;
-  readonly #most: readonly number[];
+  readonly #maxChildren: readonly number[];
   /** The open containers by depth, the root at 1, as far as they are recorded. */
   readonly #open: (OpenNode | undefined)[] = [];
   root: JsonNode | undefined;
 
-  constructor(most: readonly number[]) {
-    this.#most = most;
-    this.levels = most.length;
+  constructor(maxChildren: readonly number[]) {
+    this.#maxChildren = maxChildren;
+    this.levels = maxChildren.length;
   }
 
   /** Whether the next child is recorded of the container that is open at that depth. */
   records(depth: number): boolean {
     const parent = this.#open[depth];
-    return parent !== undefined && depth <= this.levels && parent.children.length < this.#most[depth - 1]!;
+    return (
+      parent !== undefined && depth <= this.levels && parent.children.length < this.#maxChildren[depth - 1]!
+    );
   }
 
   /**
-   * Counts a value in its parent, and records it there when that is asked for.
+   * Counts a value in its parent, and records it there where it is to be.
    * @param depth how many containers are open around it, at most `levels`
    * @param nameStart place of the first byte of its name, when its parent is an object
    */
@@ -138,7 +140,7 @@ const ESCAPED = 2;
 
 /**
  * The objects and arrays that are open around the place a scan has come to, by depth from 1 (at 0 there is none). In
- * arrays that are used again: an object for each would be most of what a scan leaves to collect.
+ * arrays that are used again: an object for each would be the larger part of a scan's garbage.
  */
 export class OpenContainers {
   /** How many are open. */
@@ -209,11 +211,11 @@ for (const [text, kind] of [
 }
 
 /**
- * Whether the bytes, put between others, keep to themselves: they begin with `{`, end with its `}`, and no string is open
+ * Whether the bytes can be put between others as they are: they begin with `{`, end with its `}`, and no string is open
  * behind them. What reads them within a larger document then either takes them for exactly one object or finds the whole
  * document malformed; so nobody need read them as JSON just to put them there.
  *
- * `false` also where a name of the outermost members is hard to tell or is `name`, and where there is no member: `true`
+ * `false` also where a name of the outermost members has an escape or is `name`, and where there is no member: `true`
  * means that a member `name` can be put in before the last byte.
  * @param name of ASCII letters and `_`
  */

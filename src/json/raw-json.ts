@@ -5,7 +5,7 @@ import { scanJson } from "./scanner.ts";
 const MAX_CACHED_TEXT_BYTES = 1_024;
 
 /**
- * One JSON value kept as the exact bytes it arrived in.
+ * One JSON value as the exact bytes it arrived in.
  *
  * Parsing and writing again would re-order integer-like keys and round numbers past 2^53, so whatever was accepted
  * travels as bytes: from the request body into the store, into listings, and into signed deliveries. The bytes are
@@ -22,7 +22,7 @@ export class RawJson {
     this.scanned = scanned;
   }
 
-  /** The bytes of `JSON.stringify(value)`; for callers that start from a value and have no bytes to keep. */
+  /** The bytes of `JSON.stringify(value)`; for callers that start from a value and have no bytes. */
   static fromValue(value: unknown): RawJson {
     return new RawJson(Buffer.from(JSON.stringify(value)), false);
   }
@@ -100,7 +100,7 @@ export const ENVELOPE_LEVELS = 3;
  * The value of a JSON document, under the scanner's strict rules. A key such as `__proto__` becomes an own property like
  * any other. Numbers past 2^53 are rounded and those past the range of a double become infinite.
  *
- * @param envelopeLevels levels allowed beyond those of a payload; by default room for a full payload in an envelope
+ * @param envelopeLevels levels allowed beyond those of a payload; by default so many that a full payload fits in an envelope
  * @throws `malformed`, saying what is wrong at which line, column and byte
  */
 export function parseJson(bytes: Uint8Array, envelopeLevels: number = ENVELOPE_LEVELS): unknown {

@@ -24,9 +24,9 @@ const STEP_BYTES = 64 * 1024;
 
 /**
  * Checks that the bytes are one JSON document (RFC 8259, UTF-8, no byte order mark) that can be passed on unaltered, and
- * tells where its parts are.
+ * returns where its parts are.
  *
- * Refused: anything that is not JSON, duplicate keys in one object (also when only escapes tell them apart),
+ * Refused: anything that is not JSON, duplicate keys in one object (also when they differ only by escapes),
  * lone surrogates, nesting beyond `maxNesting`. A number too large for a double (`1e400`) is JSON and passes: its bytes
  * are kept, and a schema that asks for a number refuses it later.
  *
@@ -46,11 +46,11 @@ export function* scanSteps(bytes: Uint8Array, options: ScanOptions): Generator<v
   return scan.finish();
 }
 
-/** What a scan is to hold a document to, and which of its parts it is to tell. */
+/** What a scan checks, and which parts of the document it returns. */
 export interface ScanOptions {
-  /** The part of `bytes` that is the document; all of it unless told. Places in errors count from the first byte of all. */
+  /** The part of `bytes` that is the document; by default all of it. Places in errors count from the first byte of all. */
   readonly span?: JsonSpan;
-  /** Levels of objects and arrays allowed, the outermost counted; as a payload may have unless told. */
+  /** Levels of objects and arrays allowed, the outermost counted; by default as many as a payload may have. */
   readonly maxNesting?: number;
   /** Levels an envelope may add to those. They are not the caller's, so a refusal does not count them. */
   readonly envelopeLevels?: number;
@@ -60,7 +60,7 @@ export interface ScanOptions {
    * and counted all the same.
    */
   readonly record?: readonly number[];
-  /** Refuse duplicate keys (among those recorded) and lone surrogates only in so many of the upper levels; all unless told. */
+  /** Refuse duplicate keys (among those recorded) and lone surrogates only in so many of the upper levels; by default in all. */
   readonly strictLevels?: number;
   /** Refuse an object with more keys (as `width`): to compare very many takes long, and that at one go. */
   readonly maxKeys?: number;
@@ -108,7 +108,7 @@ export class Scan {
    * Every byte of every publish goes through here, so it is one loop on local variables that calls nothing for what is
    * common: a string without escapes, a key, a comma.
    */
-  advance(stretch: number): boolean {
+  advance(maxBytes: number): boolean {
     const bytes = this.#bytes;
     const end = this.#end;
     const open = this.#open;
@@ -116,7 +116,7 @@ export class Scan {
     const recorder = this.#recorder;
     const { levels } = recorder;
     const strictDepth = this.#strictDepth;
-    const stop = this.#pos + stretch;
+    const stop = this.#pos + maxBytes;
     let pos = this.#pos;
     let { depth } = open;
     let isObject = open.isObject(depth);
@@ -207,7 +207,7 @@ export class Scan {
           throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
         }
         const own = keys.top - open.keyBases[depth]!;
-        if (own > WIDE_KEYS && stretch !== Infinity) {
+        if (own > WIDE_KEYS && maxBytes !== Infinity) {
           this.#checkWidth(depth);
           this.#wide = new WideSearch(bytes, keys, open.keyBases[depth]!);
           this.#pos = pos;

@@ -129,7 +129,7 @@ function table(characters: string): Uint8Array {
 
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
-/** The text of a stretch of bytes. */
+/** The text of a range of bytes. */
 export function decoded(bytes: Uint8Array, start: number, end: number): string {
   // What comes from a socket is a Buffer already, and another view on it would cost more than short texts do.
   if (Buffer.isBuffer(bytes)) return bytes.toString("utf8", start, end);
@@ -137,7 +137,7 @@ export function decoded(bytes: Uint8Array, start: number, end: number): string {
 }
 
 /**
- * Whether a stretch of bytes is that text.
+ * Whether a range of bytes is that text.
  * @param text of ASCII characters only
  */
 export function holdsText(bytes: Uint8Array, start: number, end: number, text: string): boolean {

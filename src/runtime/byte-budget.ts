@@ -13,8 +13,8 @@ export interface BudgetLimits {
   /** Those of one token, or of one address without. */
   readonly tokenWaiting: number;
   /**
-   * Further bytes that only small claims get, in shares like those above. So a small claim finds room whatever large ones
-   * are held for long: its caller moves it at the lowest rate within moments, or is evicted.
+   * Further bytes that only small claims get, in shares like those above. So a small claim gets bytes whatever large
+   * ones hold for long: its caller moves it at the lowest rate within moments, or is evicted.
    */
   readonly small?: { readonly claimBytes: number; readonly maxBytes: number };
 }
@@ -241,7 +241,7 @@ export class ByteBudget {
 
   /**
    * Of all, of the token if there is one, and of the address if it counts. Those on this machine without a token have one
-   * account together: they may be everybody behind a proxy, whom nothing tells apart.
+   * account together: they may be everybody behind a proxy, who cannot be told apart.
    */
   #accountsOf({ address, token }: Caller): [Account, Account, ...Account[]] {
     const ofToken = (): Account => accountOf(this.#tokens, token, this.#limits.tokenBytes);

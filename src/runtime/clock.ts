@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 
-/** Where time comes from. Tests hand in one they advance themselves. */
+/** Where time comes from. Tests use one that they advance themselves. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -89,7 +89,7 @@ export class Deadline {
     this.#expire = resolve;
   }
 
-  /** Ends in `limitMs`, unless it ends earlier anyway. */
+  /** Ends in `limitMs`, unless it ends before that anyway. */
   shortenTo(limitMs: number): void {
     const endsAtMs = this.#clock.now() + limitMs;
     if (endsAtMs >= this.#endsAtMs) return;
@@ -160,7 +160,7 @@ export class Alarm {
     this.#ring = ring;
   }
 
-  /** Rings at that time, at once if it has passed, unless it rings earlier anyway. */
+  /** Rings at that time, at once if it has passed, unless it rings before that anyway. */
   at(atMs: number): void {
     const delayMs = atMs - this.#clock.now();
     if (delayMs <= 0) return this.#ring();
@@ -184,7 +184,7 @@ export class Alarm {
   }
 }
 
-/** Where chance comes from. Tests hand in a seeded one. */
+/** Where chance comes from. Tests use a seeded one. */
 export interface Random {
   /** Cryptographically strong bytes. */
   bytes(count: number): Uint8Array;

@@ -11,7 +11,7 @@ export interface Withdrawal {
   readonly onAbort: (reason: Error) => void;
 }
 
-/** A queue in which callers take turns, so that nobody waits for all that another has asked for; each caller's own items are in order. */
+/** A queue that serves callers in rotation, so that nobody waits for all items of another. Each caller's items are in order. */
 export class FairQueue<T> {
   /** Of each caller, the one whose turn is next first. No list is empty. */
   readonly #queues = new Map<object, { readonly entries: Set<Entry<T>>; bytes: number }>();
@@ -49,7 +49,7 @@ export class FairQueue<T> {
       const [entry] = queue.entries;
       entry!.stopListening();
       this.#remove(caller, entry!);
-      // Behind all others, if something is left.
+      // Behind all others, if it has more.
       if (this.#queues.delete(caller)) this.#queues.set(caller, queue);
       return entry!.item;
     }

@@ -18,7 +18,7 @@ import {
 import { dirname, join } from "node:path";
 
 /**
- * Puts a text in a file's place in one step, readable by its owner only; when it fails, nothing is left behind.
+ * Puts a text in a file's place in one step, readable by its owner only; when it fails, nothing remains.
  * @param options `durable`: it survives a cut of the power once this is done, for what cannot be made again
  * @throws what the system says
  */
@@ -148,7 +148,7 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
 
 const DATA_FILE = "evreg.db";
 
-/** What a restore that was cut off, or is under way, has left beside the data file: names in the folder. */
+/** Files of a restore that was cut off, or is under way, beside the data file: names in the folder. */
 export interface RestoreLeftovers {
   /**
    * Further names of the data file itself, each meant for the data that was to be replaced. They look like copies from

@@ -16,7 +16,7 @@ interface FoundServer {
   readonly url: string;
   /** Where its first admin token is, if the folder has that file. */
   readonly tokenFile?: string;
-  /** The user who runs it, when root asks and he is somebody else: he must get no token but one of his own. */
+  /** For root, the user who runs it, if that is another: that user must get no token but one of its own. */
   readonly otherUser?: number;
 }
 
@@ -29,7 +29,7 @@ interface FindOptions {
   readonly isNamed?: boolean;
 }
 
-/** Its process is alive: on a machine that has much to do it may well be late, and is all the same the one to ask. */
+/** Its process is alive. On a busy machine it may be late, and is the right one all the same. */
 const ANSWER_WITHIN_MS = 5_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
@@ -93,7 +93,7 @@ async function instanceAt(url: string, signal: AbortSignal): Promise<unknown> {
 }
 
 /**
- * `node:http` without an agent: no proxy is asked. Loaded here, as most folders have no server to ask, and not imported:
+ * `node:http` without an agent: no proxy is used. Loaded here, as most folders have no server, and not imported:
  * for an import Node makes all its names, and loads its own undici for three of them, 45 ms of a command's 370.
  */
 function fetchText(url: string, signal: AbortSignal): Promise<string> {

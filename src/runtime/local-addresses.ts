@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { canonicalAddress } from "../domain/addresses.ts";
 
 /**
- * Whether one of this machine's interfaces has the address. Asked anew each time: interfaces come and go.
+ * Whether one of this machine's interfaces has the address. Read anew each time: interfaces come and go.
  * @param canonical as `canonicalAddress` answers it
  */
 export function isLocalAddress(canonical: string): boolean {
@@ -12,7 +12,7 @@ export function isLocalAddress(canonical: string): boolean {
   );
 }
 
-/** Whether what answers at this URL runs here. A name is refused: whom it leads to is for others to say. */
+/** Whether what answers at this URL runs here. A name is refused: others decide where it leads. */
 export function isLocalUrl(url: string): boolean {
   if (!URL.canParse(url)) return false;
   const { protocol, hostname, origin } = new URL(url);

@@ -42,7 +42,7 @@ interface WrittenOwner {
 
 /**
  * The last owner that wrote its file, or `undefined` when there is none that can be read. Anybody who may write to the
- * folder may have made it up: good for telling a person, not for trusting.
+ * folder may have made it up: good for a message, not for trusting.
  */
 export function readOwner(folder: string): Owner | undefined {
   return readWrittenOwner(folder)?.owner;
@@ -75,8 +75,8 @@ export function writeOwner(folder: string, owner: Owner): void {
   }
 }
 
-/** The same for whoever can do without: that there is no room for it is only logged, as reading needs none. */
-export function writeOwnerBestEffort(folder: string, owner: Owner, logger: Logger): void {
+/** The same where the file can be missing: a full disk is only logged, as reading needs no space. */
+export function tryWriteOwner(folder: string, owner: Owner, logger: Logger): void {
   try {
     writeOwner(folder, owner);
   } catch (error) {
@@ -113,12 +113,12 @@ function isOwner(value: unknown): value is Owner {
 
 function unwritable(folder: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
-  const say = DISK_FULL_CODES.has(code ?? "")
+  const cause = DISK_FULL_CODES.has(code ?? "")
     ? "the disk is full; make room"
     : `the system says: ${message}; make it writable`;
   return new EvregError(
     "unavailable",
-    `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: ${say}, or give another folder with --data.`,
+    `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: ${cause}, or give another folder with --data.`,
     { folder },
     { cause: error },
   );
@@ -174,7 +174,7 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
   );
 }
 
-/** By the names the system tells, which are real paths: a link in the folder to what some process has open does not count. */
+/** By the names that the system shows, which are real paths: a link in the folder to what some process has open does not count. */
 function hasDataOpen(folder: string, pid: number): boolean {
   const process = `/proc/${pid}`;
   const data = join(realpathSync(folder), "evreg.db");

@@ -115,6 +115,6 @@ function writeToTerminal(text: string): void {
   try {
     writeSync(STDERR, text);
   } catch {
-    // The terminal is gone or full (EIO, EAGAIN): the line is lost, the service goes on.
+    // The terminal is gone or full (EIO, EAGAIN): the line is dropped, and the service continues.
   }
 }

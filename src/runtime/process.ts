@@ -10,7 +10,7 @@ export interface SignalSource {
 
 /**
  * SIGHUP is one for a server at a terminal: that was closed, and without a word from us it ends the server in the middle
- * of things. For any other it is the wish to take up its configuration again.
+ * of things. For any other it means to reload its configuration.
  */
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
@@ -21,7 +21,7 @@ const SIGNAL_EXIT_CODE: Readonly<Record<StopSignal, number>> = {
   SIGTERM: 143,
 };
 
-/** Within this time a second signal is taken for the same wish: terminals and `npm` send one twice. */
+/** Within this time a second signal counts as the same: terminals and `npm` send one twice. */
 const REPEAT_MS = 100;
 
 export interface StopSignals {
@@ -32,7 +32,7 @@ export interface StopSignals {
 }
 
 /**
- * Listens for the wish to stop. The first signal resolves `first`, for a stop in order; a second one ends the process
+ * Listens for signals to stop. The first one resolves `first`, for a stop in order; a second one ends the process
  * at once, which loses nothing that was answered.
  * @param endNow ends the process with an exit code, `process.exit` or a test's
  */
@@ -65,7 +65,7 @@ export interface ThreadEntry {
   readonly name: string;
   /** The part of the single executable that holds the thread's script. */
   readonly bundledName: string;
-  /** Its module; only asked for where the program lies in files. */
+  /** Its module; only read where the program lies in files. */
   readonly module: () => URL;
   /** What it finds as `workerData`. */
   readonly task?: unknown;

@@ -21,7 +21,7 @@ export interface YielderOptions {
  * Lets other work run during long loops of small steps. All loops share one time slice in each turn of the event loop:
  * with one slice each, eight batches that come together would keep everybody else waiting for eight slices.
  *
- * A loop asks before each step, the first one too: `if (eventLoop.shouldYield()) await eventLoop.yield();`
+ * A loop checks before each step, the first one too: `if (eventLoop.shouldYield()) await eventLoop.yield();`
  */
 export class Yielder {
   readonly #options: YielderOptions;
@@ -40,7 +40,7 @@ export class Yielder {
     return false;
   }
 
-  /** Resolves in a later turn, with a new slice: one caller in each turn, in the order of asking. */
+  /** Resolves in a later turn, with a new slice: one caller in each turn, in the order of the calls. */
   yield(): Promise<void> {
     if (this.#startedMs === undefined) this.#startSlice();
     return new Promise((resolve) => {

@@ -37,12 +37,12 @@ describe("a data folder opened without a server", () => {
   test("is refused at once while a server holds it, and the error names the server", async () => {
     const data = dataFolder();
     const server = await start(data);
-    const begunMs = performance.now();
+    const startedMs = performance.now();
     await expect(open(data)).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining(server.url) as string,
     });
-    expect(performance.now() - begunMs).toBeLessThan(700);
+    expect(performance.now() - startedMs).toBeLessThan(700);
   });
 
   test("is waited for while another command holds it", async () => {

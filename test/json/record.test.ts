@@ -148,11 +148,11 @@ function collidingKeys(blocks: number): string[] {
   return keys;
 }
 
-/** What a scan in stretches of so many bytes comes to. */
-function rootOf(source: Uint8Array, stretch: number): unknown {
+/** What a scan in maxByteses of so many bytes comes to. */
+function rootOf(source: Uint8Array, maxBytes: number): unknown {
   try {
     const scan = new Scan(source, { record: [3, 3, 3] }, 64, new OpenContainers());
-    while (!scan.advance(stretch));
+    while (!scan.advance(maxBytes));
     return scan.finish();
   } catch (error) {
     return (error as Error).message;

@@ -86,7 +86,7 @@ describe("long runs on one event loop", () => {
     }
   });
 
-  test("share one stretch of time where they are short", async () => {
+  test("share one slice of time where they are short", async () => {
     await countTurns(() => Promise.all([run("a", 1), run("b", 1), run("c", 1)]));
     expect(steps.map(({ turn: at, name }) => [at, name])).toEqual([
       [0, "a"],

@@ -5,7 +5,7 @@ import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { restoreLeftovers } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { writeOwnerBestEffort, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
+import { tryWriteOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
@@ -74,7 +74,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       giveBack();
     };
     try {
-      writeOwnerBestEffort(folder, owner, logger);
+      tryWriteOwner(folder, owner, logger);
     } catch (error) {
       await letGo();
       throw error;
