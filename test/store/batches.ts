@@ -2,7 +2,7 @@ import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { BatchedCalls, WriteCall, WriteOutcomes } from "../../src/store/libsql/thread/protocol.ts";
 import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
-import type { FinishedRow, ResultRow } from "../../src/store/libsql/queue/wire.ts";
+import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
 interface Events {
   readonly nowMs: number;
@@ -21,13 +21,17 @@ export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): Event
   return { atomic, events };
 }
 
-/** Results as the store's thread has them, whose texts all start at the first byte. */
+type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "next"> & Partial<FinishedRow>;
+
+/** Results of attempts of a millisecond as the store's thread has them, whose texts all start at the first byte. */
 export function finished(
-  rows: readonly ResultRow[],
+  rows: readonly Given[],
   nowMs: number,
   disableAfterMs?: number,
 ): readonly FinishedRow[] {
-  return rows.map((row) => ({ row, nowMs, disableAfterMs, offset: 0 }));
+  const attempt = { startedAtMs: 1, durationMs: 1, statusCode: null, errorCode: null };
+  const text = { textBytes: null, textOffset: 0, more: null };
+  return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, disableAfterMs }));
 }
 
 /** Commits one message of writes. */

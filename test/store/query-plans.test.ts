@@ -7,7 +7,7 @@ import { deleteEvents, sealBlocks } from "../../src/store/libsql/events/counts.t
 import { BATCHED_WRITES, READS, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.ts";
-import { claimCall, type ResultRow } from "../../src/store/libsql/queue/wire.ts";
+import { claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
@@ -80,7 +80,7 @@ describe("what the engine does for each task", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const next = { kind: "delivered" } as const;
-    const finish = (claimId: number) => finished([[1, claimId, 1, 1, 200, null, null, next]], 9);
+    const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, next }], 9);
     const bytes = new Uint8Array(1);
     expect(scans(plansOf((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], bytes)))).toEqual(
       [],
@@ -93,8 +93,14 @@ describe("what the engine does for each task", () => {
     const refuse = (sql: Sql): unknown => {
       const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
-      const more = { connection: times, slow: { untilMs: 99, handler: "h" }, wait: undefined };
-      const row: ResultRow = [1, claimId, 1, 1, 503, null, null, { kind: "retry", atMs: 9 }, more];
+      const more = { connection: times, slow: { untilMs: 99, handler: "h" } };
+      const row = {
+        deliveryId: 1,
+        claimId,
+        statusCode: 503,
+        next: { kind: "retry", atMs: 9 },
+        more,
+      } as const;
       BATCHED_WRITES.finishAttempts.run(sql, finished([row], 9, 9), bytes);
       expect(WRITES.claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
       WRITES.retryDelivery(sql, 1, 9);

@@ -43,6 +43,15 @@ describe("calls that record events, across the thread", () => {
     expect(unpackEvents(structuredClone(packEvents(calls)), 7)).toEqual(batches);
   });
 
+  test("are these numbers, and the keys beside them", () => {
+    const calls = [call(4, event(2 ** 53 - 1, 3, 0)), call(5), call(7, event(1, 2, 9, "k"))];
+    const { numbers, keys } = packEvents(calls);
+    expect([...numbers]).toEqual([4, 1, 1, 2 ** 53 - 1, 3, 0, 5, 0, 0, 7, 0, 1, 1, 2, 9]);
+    expect(keys).toEqual([null, "k"]);
+    const stored = { kind: "recorded", rowid: 2 ** 53 - 1, timestampedMs: 8, deliveries: 3 } as const;
+    expect([...packOutcomes([[stored], [{ kind: "stale" }]])]).toEqual([0, 2 ** 53 - 1, 8, 3, 3, 0, 0, 0]);
+  });
+
   test("and what came of them, whatever it is", () => {
     const recorded = { kind: "recorded", rowid: 7, timestampedMs: 1_790_000_000_001, deliveries: 3 } as const;
     const every: StoredOutcome[] = [

@@ -146,7 +146,8 @@ export class RetentionWorld {
 
   #finish(delivery: ModelDelivery, claimId: number, ending: Exclude<Ending, "under way">): void {
     const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
-    const results = finished([[delivery.rowid, claimId, 1, 1, 500, null, null, next]], this.#nowMs);
+    const result = { deliveryId: delivery.rowid, claimId, statusCode: 500, next };
+    const results = finished([result], this.#nowMs);
     const [answer] = this.#connection.write((sql) =>
       BATCHED_WRITES.finishAttempts.run(sql, results, new Uint8Array(1)),
     );

@@ -196,10 +196,10 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
       out.pack(),
       new OpenedSecrets(undefined),
     );
-    const rows = claims.map(
-      ({ deliveryId, claimId }) =>
-        [deliveryId, claimId, 1, 1, 200, null, 300, { kind: "delivered" }] as const,
-    );
+    const next = { kind: "delivered" } as const;
+    const rows = claims.map(({ deliveryId, claimId }) => {
+      return { deliveryId, claimId, statusCode: 200, textBytes: 300, next };
+    });
     BATCHED_WRITES.finishAttempts.run(sql, finished(rows, 9), payload);
   });
 }

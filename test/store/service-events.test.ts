@@ -5,6 +5,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { keepServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
 import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
+import { finishCall, packResults, unpackResults } from "../../src/store/libsql/queue/wire.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import { BATCHED_WRITES } from "../../src/store/libsql/operations.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
@@ -15,7 +16,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
-import { commit, finished } from "./batches.ts";
+import { commit } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -118,11 +119,12 @@ it("with no room for it nothing of the finish is done, and with room both", () =
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
     ),
   );
-  const rows = Array.from({ length: failures }, (_, index) => {
-    const id = index + 1;
-    return [id, id, 1, 1, 500, null, null, { kind: "failed" }] as const;
+  const results = Array.from({ length: failures }, (_, index) => {
+    const [deliveryId, next] = [index + 1, { kind: "failed" }] as const;
+    return { deliveryId, claimId: deliveryId, startedAtMs: 1, durationMs: 1, statusCode: 500, next };
   });
-  const finish = { name: "finishAttempts", columns: { nowMs: 2, rows: JSON.stringify(rows) }, offset: 0 };
+  const packed = packResults(results.map((result) => finishCall(result, 2, undefined)));
+  const finish = { name: "finishAttempts", columns: packed, offset: 0 };
   const state = (): object => ({
     ...connection.read.first<object>(
       `SELECT (SELECT count(*) FROM lease) AS leased, (SELECT count(*) FROM attempt) AS attempts,
@@ -138,7 +140,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const unwatched = (): void =>
     connection.write((sql) => {
       sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
-      const answers = BATCHED_WRITES.finishAttempts.run(sql, finished(rows, 2), bytes);
+      const answers = BATCHED_WRITES.finishAttempts.run(sql, unpackResults(packed, 0), bytes);
       const stored = answers.filter(({ answer }) => answer.state === 3);
       throw new Error(`${stored.length} fit, told ${answers[0]?.told?.events}`);
     });

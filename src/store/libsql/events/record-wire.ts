@@ -1,4 +1,5 @@
 import type { EventRecord, RecordOutcome } from "../../events.ts";
+import { columns } from "../thread/columns.ts";
 
 // Calls that record events, and their outcomes, as they cross the thread: the numbers of all calls of a batch in one array,
 // as an object for each, cloned, would cost more than all else about a message.
@@ -31,29 +32,30 @@ export interface Incoming {
 export type StoredOutcome = Exclude<RecordOutcome, { kind: "failed" }> | { readonly kind: "deferred" };
 
 interface EventColumns {
-  /** A call after the other: nowMs, atomic (0 or 1), events; then for each event actionId, revision, payload bytes. */
+  /** A call after the other: those of `CALL`, then those of `EVENT` for each event. */
   readonly numbers: Float64Array;
   /** By event; absent when none of them has one. */
   readonly keys?: readonly (string | null)[];
 }
 
-const CALL_NUMBERS = 3;
-const EVENT_NUMBERS = 3;
+/** `atomic` is 0 or 1, `events` how many follow. */
+const CALL = columns("nowMs", "atomic", "events");
+const EVENT = columns("actionId", "revision", "payloadBytes");
 
 export function packEvents(calls: readonly RecordCall[]): EventColumns {
   const all = calls.flatMap(({ events }) => events);
-  const numbers = new Float64Array(calls.length * CALL_NUMBERS + all.length * EVENT_NUMBERS);
+  const numbers = new Float64Array(calls.length * CALL.count + all.length * EVENT.count);
   let at = 0;
   for (const { events, nowMs, atomic } of calls) {
-    numbers[at] = nowMs;
-    numbers[at + 1] = atomic ? 1 : 0;
-    numbers[at + 2] = events.length;
-    at += CALL_NUMBERS;
+    numbers[at + CALL.at.nowMs] = nowMs;
+    numbers[at + CALL.at.atomic] = atomic ? 1 : 0;
+    numbers[at + CALL.at.events] = events.length;
+    at += CALL.count;
     for (const { actionId, revision, payload } of events) {
-      numbers[at] = actionId;
-      numbers[at + 1] = revision;
-      numbers[at + 2] = payload.byteLength;
-      at += EVENT_NUMBERS;
+      numbers[at + EVENT.at.actionId] = actionId;
+      numbers[at + EVENT.at.revision] = revision;
+      numbers[at + EVENT.at.payloadBytes] = payload.byteLength;
+      at += EVENT.count;
     }
   }
   const isKeyed = all.some(({ idempotencyKey }) => idempotencyKey !== undefined);
@@ -66,14 +68,15 @@ export function unpackEvents({ numbers, keys }: EventColumns, start: number): re
   let offset = start;
   let index = 0;
   for (let at = 0; at < numbers.length;) {
-    const nowMs = numbers[at]!;
-    const atomic = numbers[at + 1] === 1;
-    const end = at + CALL_NUMBERS + numbers[at + 2]! * EVENT_NUMBERS;
+    const nowMs = numbers[at + CALL.at.nowMs]!;
+    const atomic = numbers[at + CALL.at.atomic] === 1;
+    const end = at + CALL.count + numbers[at + CALL.at.events]! * EVENT.count;
     const events: Incoming[] = [];
-    for (at += CALL_NUMBERS; at < end; at += EVENT_NUMBERS) {
-      const length = numbers[at + 2]!;
-      const key = keys?.[index] ?? null;
-      events.push({ actionId: numbers[at]!, revision: numbers[at + 1]!, offset, length, key, nowMs });
+    for (at += CALL.count; at < end; at += EVENT.count) {
+      const actionId = numbers[at + EVENT.at.actionId]!;
+      const revision = numbers[at + EVENT.at.revision]!;
+      const length = numbers[at + EVENT.at.payloadBytes]!;
+      events.push({ actionId, revision, offset, length, key: keys?.[index] ?? null, nowMs });
       offset += length;
       index += 1;
     }
@@ -82,7 +85,8 @@ export function unpackEvents({ numbers, keys }: EventColumns, start: number): re
   return calls;
 }
 
-const OUTCOME_NUMBERS = 4;
+/** `count`: deliveries of a recorded one, else the revision. What a kind has not is 0. */
+const OUTCOME = columns("kind", "rowid", "timestampedMs", "count");
 const KINDS = [
   "recorded",
   "replayed",
@@ -95,18 +99,18 @@ const KIND_NUMBERS = Object.fromEntries(KINDS.map((kind, number) => [kind, numbe
   Record<StoredOutcome["kind"], number>
 >;
 
-/** Four numbers for each event: kind, rowid, timestampedMs, deliveries or revision. */
+/** The numbers of `OUTCOME` for each event. */
 export function packOutcomes(calls: readonly (readonly StoredOutcome[])[]): Float64Array {
   const outcomes = calls.flat();
-  const numbers = new Float64Array(outcomes.length * OUTCOME_NUMBERS);
+  const numbers = new Float64Array(outcomes.length * OUTCOME.count);
   let at = 0;
   for (const outcome of outcomes) {
-    numbers[at] = KIND_NUMBERS[outcome.kind];
-    if ("rowid" in outcome) numbers[at + 1] = outcome.rowid;
-    if ("timestampedMs" in outcome) numbers[at + 2] = outcome.timestampedMs;
-    if (outcome.kind === "recorded") numbers[at + 3] = outcome.deliveries;
-    else if (outcome.kind === "replayed") numbers[at + 3] = outcome.revision;
-    at += OUTCOME_NUMBERS;
+    numbers[at + OUTCOME.at.kind] = KIND_NUMBERS[outcome.kind];
+    if ("rowid" in outcome) numbers[at + OUTCOME.at.rowid] = outcome.rowid;
+    if ("timestampedMs" in outcome) numbers[at + OUTCOME.at.timestampedMs] = outcome.timestampedMs;
+    if (outcome.kind === "recorded") numbers[at + OUTCOME.at.count] = outcome.deliveries;
+    else if (outcome.kind === "replayed") numbers[at + OUTCOME.at.count] = outcome.revision;
+    at += OUTCOME.count;
   }
   return numbers;
 }
@@ -119,21 +123,22 @@ export function unpackOutcomes(
   return calls.map(({ events }) =>
     events.map(() => {
       const outcome = outcomeAt(numbers, at);
-      at += OUTCOME_NUMBERS;
+      at += OUTCOME.count;
       return outcome;
     }),
   );
 }
 
 function outcomeAt(numbers: Float64Array, at: number): StoredOutcome {
-  const kind = KINDS[numbers[at]!]!;
-  const rowid = numbers[at + 1]!;
-  const timestampedMs = numbers[at + 2]!;
+  const kind = KINDS[numbers[at + OUTCOME.at.kind]!]!;
+  const rowid = numbers[at + OUTCOME.at.rowid]!;
+  const timestampedMs = numbers[at + OUTCOME.at.timestampedMs]!;
+  const count = numbers[at + OUTCOME.at.count]!;
   switch (kind) {
     case "recorded":
-      return { kind, rowid, timestampedMs, deliveries: numbers[at + 3]! };
+      return { kind, rowid, timestampedMs, deliveries: count };
     case "replayed":
-      return { kind, rowid, timestampedMs, revision: numbers[at + 3]! };
+      return { kind, rowid, timestampedMs, revision: count };
     case "key_conflict":
       return { kind, rowid };
     case "stale":

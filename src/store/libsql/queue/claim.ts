@@ -7,7 +7,7 @@ import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thr
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Contender, pickDue, type Picked } from "./fair-share.ts";
 import { leasedSubscriptions, WAIT_END } from "./subscription-state.ts";
-import { type ClaimCall, type ClaimLanding, type ClaimRow, SHARE_NUMBERS } from "./wire.ts";
+import { CLAIM, type ClaimCall, type ClaimLanding, type ClaimRow, SHARE, SUBSCRIPTION } from "./wire.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
@@ -33,7 +33,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimLandi
   lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
   const spans = addPayloads(
     sql,
-    rows.map(([, , , , eventId, payloadBytes]) => ({ eventId, payloadBytes })),
+    rows.map((row) => ({ eventId: row[CLAIM.at.eventId], payloadBytes: row[CLAIM.at.payloadBytes] })),
     out,
   );
   const first = [...spans.values()].find((span) => span !== null);
@@ -44,9 +44,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimLandi
     offset: first?.[0] ?? 0,
     // Of one that is not there at all nothing can be sent either.
     damaged: [
-      ...new Set(
-        rows.flatMap(([, , , , eventId]) => ((spans.get(eventId) ?? null) === null ? [eventId] : [])),
-      ),
+      ...new Set(rows.map((row) => row[CLAIM.at.eventId]).filter((id) => (spans.get(id) ?? null) === null)),
     ],
     unreadable,
     nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
@@ -88,8 +86,13 @@ interface Contenders {
 function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Contenders {
   const left = new Set(without);
   const named = new Map<number, Share>();
-  for (let at = 0; at < shares.length; at += SHARE_NUMBERS) {
-    named.set(shares[at]!, { leased: shares[at + 1]!, room: shares[at + 2]!, tier: shares[at + 3]! });
+  const { at } = SHARE;
+  for (let start = 0; start < shares.length; start += SHARE.count) {
+    named.set(shares[start + at.id]!, {
+      leased: shares[start + at.leased]!,
+      room: shares[start + at.room]!,
+      tier: shares[start + at.tier]!,
+    });
   }
   // Steps from subscription to subscription through the index of what waits.
   const waiting = sql.rows<Waiting>(
@@ -183,13 +186,35 @@ function loadOffered(sql: Sql, contenders: readonly Contender[], tiers: readonly
   return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
 }
 
+const CLAIM_SQL = CLAIM.select({
+  deliveryId: "d.rowid",
+  attempt: `${wholeOf("d.attempt")} + 1`,
+  failures: wholeOf("d.failures"),
+  subscriptionId: wholeOf("d.subscription_id"),
+  eventId: wholeOf("d.event_id"),
+  payloadBytes: PAYLOAD_BYTES,
+  timestampedMs: timeOf("e.timestamped_ms"),
+  action: "coalesce(a.action, '')",
+  isLate: "d.created_ms > e.timestamped_ms",
+});
+
+const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
+  subscriptionId: "s.rowid",
+  handler: textOf("s.handler"),
+  maxRetries: "s.max_retries",
+  secret: "k.secret",
+  previousSecret: "k.previous_secret",
+  previousUntilMs: "k.previous_until_ms",
+  bearer: "k.bearer",
+  bearerToken: "k.bearer_token",
+  settings: textOf("s.settings"),
+});
+
 /** An event that is not there, or damaged, is told of when its payload is read. */
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
   const { rows, good } = sql.first<{ rows: ArrayBuffer; good: number | null }>(
-    `SELECT CAST(json_group_array(json_array(d.rowid, ${wholeOf("d.attempt")} + 1, ${wholeOf("d.failures")},
-        ${wholeOf("d.subscription_id")}, ${wholeOf("d.event_id")}, ${PAYLOAD_BYTES}, ${timeOf("e.timestamped_ms")},
-        coalesce(a.action, ''), d.created_ms > e.timestamped_ms)) AS BLOB) AS rows,
+    `SELECT CAST(json_group_array(${CLAIM_SQL}) AS BLOB) AS rows,
         sum(typeof(d.attempt) = 'integer' AND typeof(d.failures) = 'integer' AND typeof(d.created_ms) = 'integer'
           AND typeof(d.due_ms) = 'integer' AND typeof(d.event_id) = 'integer' AND typeof(d.last_error) IN ('null', 'text')) AS good
       FROM json_each(?) AS asked
@@ -207,10 +232,11 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
 function fitting(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
   const seen = new Set<number>();
   let bytes = 0;
-  for (const [index, [, , , , eventId, payloadBytes]] of rows.entries()) {
+  for (const [index, row] of rows.entries()) {
+    const eventId = row[CLAIM.at.eventId];
     if (seen.has(eventId)) continue;
     seen.add(eventId);
-    bytes += payloadBytes;
+    bytes += row[CLAIM.at.payloadBytes];
     if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
   }
   return rows;
@@ -225,7 +251,7 @@ function lease(
   sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
       SELECT value, ?2, ?3, ?4 FROM json_each(?1)`,
-    JSON.stringify(rows.map(([deliveryId]) => deliveryId)),
+    JSON.stringify(rows.map((row) => row[CLAIM.at.deliveryId])),
     claimId,
     nowMs,
     untilMs,
@@ -235,10 +261,9 @@ function lease(
 /** As JSON. */
 function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   if (rows.length === 0) return "[]";
-  const ids = new Set(rows.map(([, , , subscriptionId]) => subscriptionId));
+  const ids = new Set(rows.map((row) => row[CLAIM.at.subscriptionId]));
   const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
-    `SELECT CAST(json_group_array(json_array(s.rowid, ${textOf("s.handler")}, s.max_retries,
-        k.secret, k.previous_secret, k.previous_until_ms, k.bearer, k.bearer_token, ${textOf("s.settings")})) AS BLOB) AS rows,
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows,
         sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
           AND (s.settings IS NULL OR typeof(s.settings) = 'text' AND json_valid(s.settings))) AS good
       FROM json_each(?) AS asked

@@ -1,5 +1,6 @@
 import type { ServiceEventName } from "../../../domain/service-events.ts";
 import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/service-events.ts";
+import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import {
@@ -11,7 +12,7 @@ import {
   type OrderedPlace,
   tell,
 } from "./subscription-state.ts";
-import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow, type ResultRow } from "./wire.ts";
+import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow } from "./wire.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts while its claim is still the delivery's, and
@@ -23,12 +24,11 @@ export function finishAttempts(
   results: readonly FinishedRow[],
   bytes: Uint8Array,
 ): readonly Telling<Finished>[] {
-  const rows = results.map(({ row }) => row);
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
-  const open = loadLeased(sql, rows);
-  const elsewhere = loadMoved(sql, rows, open);
-  const places = loadPlaces(sql, rows);
+  const open = loadLeased(sql, results);
+  const elsewhere = loadMoved(sql, results, open);
+  const places = loadPlaces(sql, results);
   const changes: FinishChanges = {
     ended: [],
     delivered: [],
@@ -44,18 +44,18 @@ export function finishAttempts(
   const limit = new TellingLimit(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
-  const states = results.map(({ row, offset }, index) => {
-    const leased = open.get(row[0]);
-    if (leased?.claim_id !== row[1]) return FENCED;
+  const states = results.map((row, index) => {
+    const leased = open.get(row.deliveryId);
+    if (leased?.claim_id !== row.claimId) return FENCED;
     const left = elsewhere.get(leased.id);
     const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
     const hasLeft = left !== undefined;
     if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) return DEFERRED;
     open.delete(leased.id);
-    note(changes, leased, row, { nowMs, offset, move });
+    note(changes, leased, row, { nowMs, move });
     tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
     lastOf.set(leased.subscription_id, index);
-    const { kind } = row[7];
+    const { kind } = row.next;
     return kind === "delivered" || kind === "filtered"
       ? DELIVERY_STATE[kind]
       : (move?.state ?? DELIVERY_STATE.pending);
@@ -74,7 +74,7 @@ export function finishAttempts(
 }
 
 /** The service events that applying it would make, as far as that is known before. */
-function namesTold({ 7: next }: ResultRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
+function namesTold({ next }: FinishedRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
   if (move.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
   if (move.beginsToBlock) names.push("evreg.subscription.blocked");
@@ -82,31 +82,33 @@ function namesTold({ 7: next }: ResultRow, move: Move, hasLeft: boolean): readon
   return names;
 }
 
+const GONE = columns("id", "subscriptionId", "handler");
+
 /**
  * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
  */
 function loadMoved(
   sql: Sql,
-  rows: readonly ResultRow[],
+  rows: readonly FinishedRow[],
   open: ReadonlyMap<number, Leased>,
 ): ReadonlyMap<number, Moved> {
-  const gone = rows.flatMap(([id, claimId, , , , , , next]) => {
-    const leased = open.get(id);
+  const gone = rows.flatMap(({ deliveryId, claimId, next }) => {
+    const leased = open.get(deliveryId);
     if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
-    return [[id, leased.subscription_id, next.handler]];
+    return [GONE.pack({ id: deliveryId, subscriptionId: leased.subscription_id, handler: next.handler })];
   });
   if (gone.length === 0) return new Map();
   const found = sql.rows<Moved>(
-    `SELECT g.value ->> 0 AS id, s.max_retries
-      FROM json_each(?) AS g CROSS JOIN subscription AS s ON s.rowid = g.value ->> 1
-      WHERE s.handler <> g.value ->> 2`,
+    `SELECT ${GONE.value("id")} AS id, s.max_retries
+      FROM json_each(?) CROSS JOIN subscription AS s ON s.rowid = ${GONE.value("subscriptionId")}
+      WHERE s.handler <> ${GONE.value("handler")}`,
     JSON.stringify(gone),
   );
   return new Map(found.map((row) => [row.id, row]));
 }
 
-function loadLeased(sql: Sql, rows: readonly ResultRow[]): Map<number, Leased> {
-  const ids = new Set(rows.map(([id]) => id));
+function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
+  const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const found = sql.rows<Leased>(
     `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error
       FROM json_each(?) AS r
@@ -158,8 +160,8 @@ interface At {
 type Outcome = "delivered" | "failed" | "returned";
 
 /** `undefined` for one that was delivered, filtered or never begun. */
-function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
-  const { kind } = row[7];
+function moveOf(leased: Leased, row: FinishedRow, at: At): Move | undefined {
+  const { kind } = row.next;
   if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
   if (at.place !== undefined) return movedInOrder(leased, row, { ...at, place: at.place });
   return { ...moved(leased, row, at), sequence: null, isKept: false, beginsToBlock: false };
@@ -167,12 +169,13 @@ function moveOf(leased: Leased, row: ResultRow, at: At): Move | undefined {
 
 function moved(
   { failures, last_error }: Leased,
-  [, , , , statusCode, errorCode, , next]: ResultRow,
+  row: FinishedRow,
   { nowMs, left }: At,
 ): Omit<Move, "sequence" | "isKept" | "beginsToBlock"> {
+  const { next } = row;
   if (next.kind === "returned")
     return { state: DELIVERY_STATE.pending, failures, dueMs: nowMs, lastError: last_error };
-  const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode) };
+  const failed = { failures: failures + 1, lastError: errorOf(row) };
   if (next.kind === "retry") return { ...failed, state: DELIVERY_STATE.pending, dueMs: Math.ceil(next.atMs) };
   const isTriedOn = left !== undefined && failures < left.max_retries;
   return isTriedOn
@@ -182,40 +185,47 @@ function moved(
 
 function movedInOrder(
   { failures, last_error }: Leased,
-  [, , , , statusCode, errorCode, , next]: ResultRow,
+  row: FinishedRow,
   { left, place }: At & { readonly place: OrderedPlace },
 ): Move {
+  const { next } = row;
   const waiting = { state: DELIVERY_STATE.pending, dueMs: place.due_ms, sequence: place.event_id } as const;
   if (next.kind === "returned") {
     return { ...waiting, failures, lastError: last_error, isKept: false, beginsToBlock: false };
   }
   const isKept = keepsPlace(place, failures, { next, hasLeft: left !== undefined });
-  const failed = { failures: failures + 1, lastError: errorOf(statusCode, errorCode), isKept };
+  const failed = { failures: failures + 1, lastError: errorOf(row), isKept };
   return isKept
     ? { ...waiting, ...failed, beginsToBlock: beginsToBlock(place, failures) }
     : { ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null, beginsToBlock: false };
 }
 
-/** @param at `offset`: where its text lies; `move`: as `moveOf` has it */
+/** @param move as `moveOf` has it */
 function note(
   changes: FinishChanges,
   leased: Leased,
-  row: ResultRow,
-  { nowMs, offset, move }: { nowMs: number; offset: number; move: Move | undefined },
+  row: FinishedRow,
+  { nowMs, move }: { nowMs: number; move: Move | undefined },
 ): void {
-  const [id, , startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more] = row;
+  const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more } = row;
   changes.ended.push(id);
   if (next.kind === "filtered") changes.filtered.push(id);
   if (next.kind === "unsent" || next.kind === "filtered") return;
   if (next.kind === "delivered") changes.delivered.push(id);
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (move !== undefined) {
-    const { state, failures, dueMs, sequence, lastError } = move;
-    const finishedMs = state === DELIVERY_STATE.failed ? nowMs : null;
-    changes.others.push([id, state, leased.attempt, failures, dueMs, sequence, finishedMs, lastError]);
+    const { state, failures, dueMs: due_ms, sequence, lastError: last_error } = move;
+    const finished_ms = state === DELIVERY_STATE.failed ? nowMs : null;
+    const { attempt } = leased;
+    changes.others.push(
+      MOVED.pack({ id, state, attempt, failures, due_ms, sequence, finished_ms, last_error }),
+    );
     if (state === DELIVERY_STATE.failed) changes.failed.push([id, nowMs]);
     if (move.beginsToBlock) changes.blocked.push([id, nowMs]);
   }
+  if (isPastLimit(leased.attempt)) changes.long.push(id);
+  const { dnsMs, connectMs, firstByteMs } = more?.connection ?? {};
+  // In the order of `ATTEMPT`, as each attempt is packed.
   const attempt = [
     id,
     leased.attempt,
@@ -225,16 +235,11 @@ function note(
     statusCode,
     errorCode ?? (outcome === "returned" ? "interrupted" : null),
     // substr counts from 1.
-    textBytes === null ? null : offset + 1,
+    textBytes === null ? null : row.textOffset + 1,
     textBytes ?? 0,
   ];
-  if (isPastLimit(leased.attempt)) changes.long.push(id);
-  if (more?.connection === undefined) {
-    changes.attempts.push(attempt);
-    return;
-  }
-  const { dnsMs, connectMs, firstByteMs } = more.connection;
-  changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
+  if (more?.connection === undefined) changes.attempts.push(attempt);
+  else changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
 }
 
 function rounded(durationMs: number | undefined): number | null {
@@ -263,8 +268,9 @@ function writeChanges(sql: Sql, changes: FinishChanges, nowMs: number, bytes: Ui
   const { ended, delivered, filtered, others, attempts, connected, long } = changes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
-  if (attempts.length > 0) insertAttempts(sql, attempts, bytes);
-  if (connected.length > 0) insertConnected(sql, connected, bytes);
+  insertAttempts(sql, STORED, attempts, bytes);
+  // Apart from the others, as each value that is taken out of the JSON costs something, and most have none of these.
+  insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
   endAll(
     sql,
     delivered,
@@ -286,35 +292,52 @@ function endAll(sql: Sql, ids: readonly number[], nowMs: number, as: string): vo
   );
 }
 
+const MOVED = columns(
+  "id",
+  "state",
+  "attempt",
+  "failures",
+  "due_ms",
+  "sequence",
+  "finished_ms",
+  "last_error",
+);
+
 function moveOthers(sql: Sql, others: readonly unknown[]): void {
   sql.run(
     `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
         due_ms = r.due_ms, sequence = r.sequence, finished_ms = r.finished_ms, last_error = r.last_error
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS attempt, value ->> 3 AS failures,
-          value ->> 4 AS due_ms, value ->> 5 AS sequence, value ->> 6 AS finished_ms, value ->> 7 AS last_error
-        FROM json_each(?)) AS r
+      FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
     JSON.stringify(others),
   );
 }
 
-const COLUMNS = "delivery_id, attempt, started_ms, duration_ms, outcome, status_code, error_code, response";
-const VALUES = `value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6,
-  CASE WHEN value ->> 7 IS NOT NULL THEN substr(?2, value ->> 7, value ->> 8) END`;
+const STORED = [
+  "delivery_id",
+  "attempt",
+  "started_ms",
+  "duration_ms",
+  "outcome",
+  "status_code",
+  "error_code",
+] as const;
+const CONNECTION_TIMES = ["dns_ms", "connect_ms", "first_byte_ms"] as const;
+const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...CONNECTION_TIMES);
 
-function insertAttempts(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
+function insertAttempts(
+  sql: Sql,
+  stored: readonly (typeof STORED | typeof CONNECTION_TIMES)[number][],
+  attempts: readonly unknown[],
+  bytes: Uint8Array,
+): void {
+  if (attempts.length === 0) return;
+  const start = ATTEMPT.value("text_start");
   sql.run(
-    `INSERT INTO attempt (${COLUMNS}) SELECT ${VALUES} FROM json_each(?1)`,
-    JSON.stringify(attempts),
-    bytes,
-  );
-}
-
-/** Apart from the others, as each value that is taken out of the JSON costs something, and most have none of these. */
-function insertConnected(sql: Sql, attempts: readonly unknown[], bytes: Uint8Array): void {
-  sql.run(
-    `INSERT INTO attempt (${COLUMNS}, dns_ms, connect_ms, first_byte_ms)
-      SELECT ${VALUES}, value ->> 9, value ->> 10, value ->> 11 FROM json_each(?1)`,
+    `INSERT INTO attempt (${stored.join(", ")}, response)
+      SELECT ${stored.map((name) => ATTEMPT.value(name)).join(", ")},
+        CASE WHEN ${start} IS NOT NULL THEN substr(?2, ${start}, ${ATTEMPT.value("text_bytes")}) END
+      FROM json_each(?1)`,
     JSON.stringify(attempts),
     bytes,
   );

@@ -6,7 +6,7 @@ import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
-import { errorOf, type ResultRow } from "./wire.ts";
+import { errorOf, type FinishedRow } from "./wire.ts";
 
 /**
  * No handler gets to ask for that long, and no retry is that far: a wait that would last longer was stored before the clock
@@ -58,9 +58,9 @@ export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhaus
     SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
-export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<number, OrderedPlace> {
-  const ids = rows.flatMap(([id, , , , , , , next]) =>
-    next.kind === "delivered" || next.kind === "filtered" || next.kind === "unsent" ? [] : [id],
+export function loadPlaces(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<number, OrderedPlace> {
+  const ids = rows.flatMap(({ deliveryId, next: { kind } }) =>
+    kind === "delivered" || kind === "filtered" || kind === "unsent" ? [] : [deliveryId],
   );
   if (ids.length === 0) return new Map();
   const found = sql.rows<OrderedPlace>(
@@ -78,7 +78,7 @@ export function loadPlaces(sql: Sql, rows: readonly ResultRow[]): ReadonlyMap<nu
 export function keepsPlace(
   { max_retries, on_exhausted }: OrderedPlace,
   failures: number,
-  { next, hasLeft }: { next: ResultRow[7]; hasLeft: boolean },
+  { next, hasLeft }: { next: FinishedRow["next"]; hasLeft: boolean },
 ): boolean {
   // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
   if (on_exhausted === "block") return true;
@@ -179,16 +179,16 @@ export function nothingTold(): Told {
 export function tell(
   told: Told,
   subscriptionId: number,
-  row: ResultRow,
+  row: FinishedRow,
   { hasLeft, isKept }: { hasLeft: boolean; isKept: boolean },
 ): void {
-  const [, , , , statusCode, errorCode, , next, more] = row;
+  const { next, more } = row;
   if (next.kind === "delivered") {
     told.succeeded.add(subscriptionId);
     // Looked at first, as nearly always there is none.
     if (told.failed.size > 0) told.failed.delete(subscriptionId);
   } else if (next.kind === "retry" || next.kind === "failed") {
-    told.failed.set(subscriptionId, errorOf(statusCode, errorCode));
+    told.failed.set(subscriptionId, errorOf(row));
   } else if (next.kind === "gone" && !hasLeft) {
     told.gone.push([subscriptionId, next.reason]);
   }

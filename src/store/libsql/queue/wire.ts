@@ -14,6 +14,7 @@ import type {
 } from "../../queue.ts";
 import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
 import type { Telling } from "../events/service-events.ts";
+import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
 import { parseKept } from "../thread/sql.ts";
 import { DELIVERY_STATE } from "./delivery-state.ts";
@@ -24,15 +25,14 @@ export interface ClaimCall {
   readonly leaseMs: number;
   readonly tiers: ClaimRequest["tiers"];
   readonly maxPayloadBytes: number;
-  /** Four a subscription: rowid, leased, room, tier. */
+  /** Numbers of `SHARE`, a subscription after the other. */
   readonly shares: Float64Array;
   readonly others: ClaimRequest["others"];
   /** Subscriptions to be left out, as they were found unreadable. */
   readonly without: readonly number[];
 }
 
-/** A subscription's four numbers in `ClaimCall.shares`. */
-export const SHARE_NUMBERS = 4;
+export const SHARE = columns("id", "leased", "room", "tier");
 
 /** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
 export interface ClaimLanding {
@@ -51,6 +51,17 @@ export interface ClaimLanding {
   readonly limitedTiers: readonly number[];
 }
 
+export const CLAIM = columns(
+  "deliveryId",
+  "attempt",
+  "failures",
+  "subscriptionId",
+  "eventId",
+  "payloadBytes",
+  "timestampedMs",
+  "action",
+  "isLate",
+);
 export type ClaimRow = readonly [
   deliveryId: number,
   attempt: number,
@@ -63,6 +74,17 @@ export type ClaimRow = readonly [
   isLate: 0 | 1,
 ];
 
+export const SUBSCRIPTION = columns(
+  "subscriptionId",
+  "handler",
+  "maxRetries",
+  "secret",
+  "previousSecret",
+  "previousUntilMs",
+  "bearer",
+  "bearerToken",
+  "settings",
+);
 type SubscriptionRow = readonly [
   subscriptionId: number,
   handler: string,
@@ -77,14 +99,14 @@ type SubscriptionRow = readonly [
 
 export function claimCall(request: ClaimRequest, without: readonly number[] = []): ClaimCall {
   const { nowMs, leaseMs, tiers, maxPayloadBytes, others } = request;
-  const shares = new Float64Array(request.shares.size * SHARE_NUMBERS);
-  let at = 0;
+  const shares = new Float64Array(request.shares.size * SHARE.count);
+  let start = 0;
   for (const [id, { leased, room, tier }] of request.shares) {
-    shares[at] = id;
-    shares[at + 1] = leased;
-    shares[at + 2] = room;
-    shares[at + 3] = tier;
-    at += SHARE_NUMBERS;
+    shares[start + SHARE.at.id] = id;
+    shares[start + SHARE.at.leased] = leased;
+    shares[start + SHARE.at.room] = room;
+    shares[start + SHARE.at.tier] = tier;
+    start += SHARE.count;
   }
   return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others, without };
 }
@@ -97,59 +119,46 @@ export function claimAnswer(
   const { claimId, nextDueAtMs, limitedTiers } = landing;
   const subscriptions = new Map<number, ClaimedSubscription>();
   for (const row of JSON.parse(landing.subscriptions) as SubscriptionRow[]) {
-    const [
-      subscriptionId,
-      handler,
-      maxRetries,
-      secret,
-      previousSecret,
-      previousUntilMs,
-      bearer,
-      bearerToken,
-      settings,
-    ] = row;
-    const kept = { secret, previousSecret, previousUntilMs, bearer, bearerToken };
-    const opened = secrets.of(subscriptionId, kept);
+    const { at } = SUBSCRIPTION;
+    const subscriptionId = row[at.subscriptionId];
     subscriptions.set(subscriptionId, {
       subscriptionId,
-      handler,
-      maxRetries,
-      ...opened,
-      settings: settingsOf(settings),
+      handler: row[at.handler],
+      maxRetries: row[at.maxRetries],
+      ...secrets.of(subscriptionId, {
+        secret: row[at.secret],
+        previousSecret: row[at.previousSecret],
+        previousUntilMs: row[at.previousUntilMs],
+        bearer: row[at.bearer],
+        bearerToken: row[at.bearerToken],
+      }),
+      settings: settingsOf(row[at.settings]),
     });
   }
   const events = new Map<number, ClaimedEvent>();
   const damaged = new Set(landing.damaged);
   let { offset } = landing;
   const claims = (JSON.parse(landing.rows) as ClaimRow[]).map((row): Claim => {
-    const [
-      deliveryId,
-      attempt,
-      failures,
-      subscriptionId,
-      eventId,
-      payloadBytes,
-      timestampedMs,
-      action,
-      isLate,
-    ] = row;
+    const { at } = CLAIM;
+    const eventId = row[at.eventId];
     let event = events.get(eventId);
     if (event === undefined) {
       const isDamaged = damaged.has(eventId);
+      const payloadBytes = row[at.payloadBytes];
       const payload = isDamaged ? undefined : bytesAt(bytes, [offset, payloadBytes]);
-      event = { eventId, action, payload, timestampedMs };
+      event = { eventId, action: row[at.action], payload, timestampedMs: row[at.timestampedMs] };
       events.set(eventId, event);
       if (!isDamaged) offset += payloadBytes;
     }
     // Every delivery has its subscription, which is never removed.
     return {
-      deliveryId,
+      deliveryId: row[at.deliveryId],
       claimId,
-      attempt,
-      failures,
-      isLate: isLate === 1,
+      attempt: row[at.attempt],
+      failures: row[at.failures],
+      isLate: row[at.isLate] === 1,
       event,
-      subscription: subscriptions.get(subscriptionId)!,
+      subscription: subscriptions.get(row[at.subscriptionId])!,
     };
   });
   return { claims, nextDueAtMs, limitedTiers };
@@ -166,11 +175,21 @@ export interface FinishCall {
 
 /** One result, as the store's thread has it. */
 export interface FinishedRow {
-  readonly row: ResultRow;
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly statusCode: number | null;
+  readonly errorCode: AttemptErrorCode | null;
+  /** `null` where there is no text. */
+  readonly textBytes: number | null;
+  /** Where its text lies in the transaction's bytes, so that whatever it holds is stored as it is. */
+  readonly textOffset: number;
+  readonly next: NextStep;
+  /** Few have any of it. */
+  readonly more: Pick<AttemptResult, "connection" | "slow" | "wait"> | null;
   readonly nowMs: number;
   readonly disableAfterMs: number | undefined;
-  /** Where its text lies in the transaction's bytes, so that whatever it holds is stored as it is. */
-  readonly offset: number;
 }
 
 interface ResultColumns {
@@ -181,26 +200,21 @@ interface ResultColumns {
   readonly rows: string;
 }
 
-export type ResultRow = readonly [
+/** A result as it crosses: `packResults` and `unpackResults` have its members in this order. */
+type ResultRow = readonly [
   deliveryId: number,
   claimId: number,
   startedAtMs: number,
   durationMs: number,
   statusCode: number | null,
   errorCode: AttemptErrorCode | null,
-  /** `null` where there is no text. */
   textBytes: number | null,
   next: NextStep,
-  /** Few have any of it. */
-  more?: {
-    readonly connection: AttemptResult["connection"] | undefined;
-    readonly slow: AttemptResult["slow"] | undefined;
-    readonly wait: AttemptResult["wait"] | undefined;
-  },
+  more: FinishedRow["more"],
 ];
 
 /** The last error of a delivery whose attempt failed so. */
-export function errorOf(statusCode: ResultRow[4], errorCode: ResultRow[5]): string {
+export function errorOf({ statusCode, errorCode }: FinishedRow): string {
   return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
 }
 
@@ -221,7 +235,8 @@ export function packResults(calls: readonly FinishCall[]): ResultColumns {
   const rows = calls.map(({ result, text }): ResultRow => {
     const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
     const { connection, slow, wait } = result;
-    const row = [
+    const isBare = connection === undefined && slow === undefined && wait === undefined;
+    return [
       deliveryId,
       claimId,
       startedAtMs,
@@ -230,9 +245,8 @@ export function packResults(calls: readonly FinishCall[]): ResultColumns {
       errorCode ?? null,
       text?.byteLength ?? null,
       next,
-    ] as const;
-    const isBare = connection === undefined && slow === undefined && wait === undefined;
-    return isBare ? row : [...row, { connection, slow, wait }];
+      isBare ? null : ({ connection, slow, wait } as FinishedRow["more"]),
+    ];
   });
   const nowMs = calls.reduce((latest, call) => Math.max(latest, call.nowMs), -Infinity);
   return { nowMs, disableAfterMs: calls[0]?.disableAfterMs, rows: JSON.stringify(rows) };
@@ -245,9 +259,23 @@ export function unpackResults(
 ): readonly FinishedRow[] {
   let offset = start;
   return (JSON.parse(rows) as ResultRow[]).map((row) => {
-    const finished = { row, nowMs, disableAfterMs, offset };
-    offset += row[6] ?? 0;
-    return finished;
+    const [deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more] = row;
+    const textOffset = offset;
+    offset += textBytes ?? 0;
+    return {
+      deliveryId,
+      claimId,
+      startedAtMs,
+      durationMs,
+      statusCode,
+      errorCode,
+      textBytes,
+      textOffset,
+      next,
+      more,
+      nowMs,
+      disableAfterMs,
+    };
   });
 }
 
