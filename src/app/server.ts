@@ -99,7 +99,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       logger,
       clock,
       version,
-      counts: published,
+      refusals: published,
       stopping: ending.signal,
     });
     const { host, port, tls } = config;

@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
+import type { WebhookHeader } from "../domain/webhook.ts";
 import { toIso } from "../runtime/clock.ts";
 
 export interface SignedDelivery {
@@ -54,7 +55,7 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
     "webhook-id": webhookId,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": standard,
-  };
+  } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
   if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
   for (const [name, value] of Object.entries(delivery.extra ?? {})) {
     if (!isReservedHeader(name)) headers[name] = value;

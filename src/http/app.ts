@@ -1,7 +1,6 @@
 import { type EventHandler, H3, type H3Event } from "h3";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
-import { PublishCounts } from "../metrics/counters.ts";
 import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -11,7 +10,7 @@ import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { ApiRequest } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Reply, Responder } from "./response.ts";
-import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
+import type { HttpConfig, HttpService, RefusalCounter, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
   readonly service: HttpService;
@@ -21,7 +20,7 @@ export interface HttpAppOptions {
   readonly version: string;
   readonly responses?: Partial<ResponseLimits>;
   readonly bodies?: Partial<BudgetLimits>;
-  readonly counts?: PublishCounts;
+  readonly refusals?: RefusalCounter;
   /** Its reason is an `EvregError`. */
   readonly stopping?: AbortSignal;
 }
@@ -46,7 +45,7 @@ const TOO_MANY_BODIES =
 
 /** The whole of the HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {
-  const { service, config, logger, clock, version, counts = new PublishCounts() } = options;
+  const { service, config, logger, clock, version, refusals } = options;
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const responses = new ResponseBudget(clock, options.responses);
@@ -58,7 +57,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     version,
     requiresToken,
     responses,
-    counts,
+    refusals,
     clock,
     stopping,
   };
@@ -86,7 +85,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       };
       const refused =
         route.access === "publish" && route.body !== undefined
-          ? (failure: unknown) => counts.countRefusal(failure)
+          ? (failure: unknown) => refusals?.countRefusal(failure)
           : undefined;
       const handler = handlerOf(begin, refused);
       app.on(route.method, path, handler);

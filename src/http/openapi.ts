@@ -1,4 +1,5 @@
 import { actionName, type BodySchema, rowid as id } from "../domain/request.ts";
+import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import type { Chunks } from "./response.ts";
 import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
@@ -81,18 +82,20 @@ export const OPENAPI_ROUTE: Route = {
   }),
 };
 
-/** Made once: nobody who asks for it needs a token, and all answers are of the same bytes, however slowly they are read. */
-function documentBytes(version: string, asks: TokenRequirement): Chunks {
-  if (made?.version !== version || made.asks !== asks) {
-    made = { version, asks, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, asks)))] };
+/** Made once: nobody who requires for it needs a token, and all answers are of the same bytes, however slowly they are read. */
+function documentBytes(version: string, requires: TokenRequirement): Chunks {
+  if (made?.version !== version || made.requires !== requires) {
+    made = { version, requires, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, requires)))] };
   }
   return made.pieces;
 }
 
-let made: { readonly version: string; readonly asks: TokenRequirement; readonly pieces: Chunks } | undefined;
+let made:
+  | { readonly version: string; readonly requires: TokenRequirement; readonly pieces: Chunks }
+  | undefined;
 
 /** The OpenAPI 3.1 document of the same routes that the app registers, with the schemas that check their input. */
-export function openApiDocument(version: string, asks: TokenRequirement): Record<string, unknown> {
+export function openApiDocument(version: string, requires: TokenRequirement): Record<string, unknown> {
   const routes = [...ROUTES, OPENAPI_ROUTE];
   const document = {
     openapi: "3.1.0",
@@ -104,18 +107,61 @@ export function openApiDocument(version: string, asks: TokenRequirement): Record
     },
     servers: [{ url: "/" }],
     tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
-    paths: pathsOf(routes, asks),
+    paths: pathsOf(routes, requires),
+    webhooks: webhooks(),
     components: {
-      schemas: { ...RECORDS, ...bodiesOf(routes) },
+      schemas: { ...RECORDS, ...bodiesOf(routes), Webhook: WEBHOOK_BODY },
       responses: Object.fromEntries(
         Object.entries(FAILURES).map(([status, { name }]) => [name, failureResponse(+status)]),
       ),
       headers: { RequestId: { description: "In every answer, and in the log.", schema: { type: "string" } } },
-      securitySchemes: { token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" } },
+      securitySchemes: {
+        token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" },
+        secret: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "Of a delivery: the subscription's secret or a value of its own, unless its `bearer` is `none`.",
+        },
+      },
     },
   };
   // Members that are `undefined` in a schema are not there at all.
   return JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
+}
+
+/** What evreg sends to handlers: the events of any action, and those about itself. */
+function webhooks(): Record<string, unknown> {
+  const event = webhook("receiveEvent", "An event of the action that a subscription is for", ref("Webhook"));
+  const ofService = Object.entries(SERVICE_WEBHOOK_BODIES).map(([action, body]) => {
+    const { payload } = body["properties"] as { payload: { description: string } };
+    const name = action.replace(/(?:^evreg)?\.(\w)/g, (_, letter: string) => letter.toUpperCase());
+    return [action, webhook(`receive${name}`, payload.description.replace(/\.$/, ""), body)] as const;
+  });
+  return { event, ...Object.fromEntries(ofService) };
+}
+
+function webhook(operationId: string, summary: string, schema: JsonSchema): Record<string, unknown> {
+  const parameters = Object.entries(WEBHOOK_HEADERS).map(([name, description]) => ({
+    name,
+    in: "header",
+    required: true,
+    description,
+    schema: { type: "string" },
+  }));
+  const post = {
+    operationId,
+    summary,
+    security: [{ secret: [] }, {}],
+    parameters,
+    requestBody: { required: true, content: { "application/json": { schema } } },
+    responses: {
+      "2XX": { description: "The delivery is done." },
+      410: { description: "evreg deactivates the subscription and holds its deliveries." },
+      default: { description: "evreg tries again, `Retry-After` seconds later or as the subscription says." },
+    },
+  };
+  return { post };
 }
 
 /** Request bodies are components under their titles, so that generated clients name them alike. */
@@ -125,10 +171,13 @@ function bodiesOf(routes: readonly Route[]): Record<string, BodySchema> {
   return bodies;
 }
 
-function pathsOf(routes: readonly Route[], asks: TokenRequirement): Record<string, Record<string, unknown>> {
+function pathsOf(
+  routes: readonly Route[],
+  requires: TokenRequirement,
+): Record<string, Record<string, unknown>> {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, asks);
+    (paths[openApiPath(route.path)] ??= {})[route.method.toLowerCase()] = operation(route, requires);
   }
   return paths;
 }
@@ -138,7 +187,7 @@ export function openApiPath(path: string): string {
   return path.replace(/:(\w+)/g, "{$1}");
 }
 
-function operation(route: Route, asks: TokenRequirement): Record<string, unknown> {
+function operation(route: Route, requires: TokenRequirement): Record<string, unknown> {
   const scope = route.scope === undefined ? [] : [`Needs the scope \`${route.scope}\`.`];
   const description = [...(route.description === undefined ? [] : [route.description]), ...scope].join(
     "\n\n",
@@ -149,8 +198,8 @@ function operation(route: Route, asks: TokenRequirement): Record<string, unknown
     tags: [route.tag],
     summary: route.summary,
     ...(description === "" ? {} : { description }),
-    // An empty alternative says that this server asks for no token here.
-    security: route.access === "open" ? [] : asks[route.access] ? [{ token: [] }] : [{ token: [] }, {}],
+    // An empty alternative says that this server requires for no token here.
+    security: route.access === "open" ? [] : requires[route.access] ? [{ token: [] }] : [{ token: [] }, {}],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined
       ? {}

@@ -1,6 +1,8 @@
 import addFormats from "ajv-formats";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/signed-request.ts";
+import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { OPENAPI_ROUTE, openApiDocument, openApiPath, ROUTES } from "../../src/http/openapi.ts";
 import type { Route } from "../../src/http/routes/route.ts";
 import { type Harness, startHarness, VERSION } from "./harness.ts";
@@ -17,6 +19,7 @@ interface Operation {
 interface Document {
   readonly openapi: string;
   readonly paths: Record<string, Record<string, Operation>>;
+  readonly webhooks: Record<string, { post: Operation }>;
   readonly components: { schemas: Record<string, object>; responses: Record<string, object> };
 }
 
@@ -176,6 +179,41 @@ describe("the document", () => {
     }
   });
 });
+
+describe("what handlers receive", () => {
+  const event = { eventId: 1, action: "a.b", attempt: 2 };
+  const payload = Buffer.from('{"n":1}');
+  const body = deliveryBody({ ...event, payload, eventTimestampedMs: 0 });
+  const secret = `whsec_${Buffer.alloc(32, 1).toString("base64")}`;
+  const headers = deliveryHeaders({ ...event, subscriptionId: 3, body, secret, nowMs: 0, version: VERSION });
+  const { webhooks } = document;
+
+  test("has the documented headers and no others", () => {
+    for (const [name, { post }] of Object.entries(webhooks)) {
+      const documented = post.parameters?.map((parameter) => parameter.name) ?? [];
+      const sent = Object.keys(headers).filter((header) => !GENERAL_HEADERS.has(header));
+      expect(documented.toSorted(), name).toEqual(sent.toSorted());
+    }
+  });
+
+  test("has the documented body", () => {
+    const ajv = new Ajv2020({ strict: false });
+    addFormats.default(ajv);
+    ajv.addSchema({ ...document, $id: "openapi" });
+    const sent: unknown = JSON.parse(body.toString());
+    expect(ajv.validate(schemaOf("event"), sent), ajv.errorsText()).toBe(true);
+    for (const name of SERVICE_EVENT_NAMES) expect(ajv.validate(schemaOf(name), sent)).toBe(false);
+    expect(Object.keys(webhooks)).toEqual(["event", ...SERVICE_EVENT_NAMES]);
+  });
+});
+
+/** The key of a webhook's body in Ajv. */
+function schemaOf(name: string): string {
+  return `openapi#/webhooks/${name}/post/requestBody/content/application~1json/schema`;
+}
+
+/** Of any request, and described as security. */
+const GENERAL_HEADERS: ReadonlySet<string> = new Set(["Content-Type", "User-Agent", "Authorization"]);
 
 describe("answers", () => {
   let harness: Harness;

@@ -178,7 +178,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, request, { limits, counts, responses }) {
+    async handle(evreg, request, { limits, refusals, responses }) {
       const query = request.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
@@ -186,7 +186,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const result = await request.untilDisconnect((gone) =>
         evreg.events.publishBatch(items, { ...query, minimal }, gone),
       );
-      counts.countRefusedItems(result);
+      refusals?.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const replyOf = (told: BatchResult): Reply =>
         minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);

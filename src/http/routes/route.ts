@@ -1,7 +1,7 @@
+import type { BatchResult } from "../../domain/event.ts";
 import type { BodySchema, QuerySchema } from "../../domain/request.ts";
 import type { Principal } from "../../domain/token.ts";
 import type { Answer, Evreg } from "../../evreg.ts";
-import type { PublishCounts } from "../../metrics/counters.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
 import { listReply, jsonReply, type Reply } from "../response.ts";
@@ -160,6 +160,12 @@ export interface TokenRequirement {
   readonly token: boolean;
 }
 
+/** Counts what is refused before it comes to the service, and the refused items of batches. */
+export interface RefusalCounter {
+  countRefusal(failure: unknown): void;
+  countRefusedItems(result: BatchResult): void;
+}
+
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
@@ -167,8 +173,7 @@ export interface RouteContext {
   readonly requiresToken: TokenRequirement;
   /** Through which large reads go. */
   readonly responses: ResponseBudget;
-  /** Told of what is refused. */
-  readonly counts: PublishCounts;
+  readonly refusals: RefusalCounter | undefined;
   readonly clock: Clock;
   /** Aborted once the server is to stop, with what to say to whom would hold that up. */
   readonly stopping: AbortSignal;
