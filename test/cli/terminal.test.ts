@@ -46,6 +46,12 @@ function onTerminal(
   });
 }
 
+/** The same without a terminal of its own, for commands that ask nothing: they only look at how wide it is. */
+async function shownOn(columns: number, words: readonly string[]): Promise<Session> {
+  const { code, stdout, stderr } = await commandLine(folder.path, {}).run(words, { columns });
+  return { code, text: stdout + stderr };
+}
+
 /** Types these keys when a token is asked for. */
 function atPrompt(keys: string) {
   return (text: string) => (text.includes("Token (") ? keys : undefined);
@@ -108,15 +114,15 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
   });
 
   test("a listing fits into 40 columns", async () => {
-    const { code, text } = await onTerminal(40, ["events"]);
+    const { code, text } = await shownOn(40, ["events"]);
     expect(code).toBe(0);
     expect(text).toContain("order.created");
-    for (const line of text.split("\r\n")) expect(textWidth(line)).toBeLessThanOrEqual(40);
+    for (const line of text.split("\n")) expect(textWidth(line)).toBeLessThanOrEqual(40);
   });
 
   test("--json is indented, and its values cannot control the terminal", async () => {
-    const { text } = await onTerminal(80, ["events", "--json"]);
-    expect(text).toContain('\r\n  "data": [\r\n');
+    const { text } = await shownOn(80, ["events", "--json"]);
+    expect(text).toContain('\n  "data": [\n');
     expect(text).toContain('"raw":"\\u009b31m"');
     expect(text).not.toContain("\u009b");
     expect(JSON.parse(text)).toMatchObject({ data: [{ payload: { raw: "\u009b31m" } }] });
@@ -155,17 +161,15 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
       await run("actions create paged --application shop --schema -".split(" "), { input: "{}" });
       await run(publish, { input: '{"action":"paged","payload":{}}\n'.repeat(4) });
       const words = "events --action paged --limit 2 --order asc".split(" ");
-      const first = await onTerminal(120, words);
-      const next = /^2 of 4 events shown\. Next page: evreg (events .+ --after \d+)$/m.exec(
-        first.text.replaceAll("\r", ""),
-      )?.[1];
+      const first = await shownOn(120, words);
+      const next = /^2 of 4 events shown\. Next page: evreg (events .+ --after \d+)$/m.exec(first.text)?.[1];
       expect(next).toMatch(/^events --action paged --order asc --limit 2 --after \d+$/);
-      const second = await onTerminal(120, (next ?? "").split(" "));
-      expect(second.text).toMatch(/2 of 4 events shown; no more behind\.\r\n$/);
+      const second = await shownOn(120, (next ?? "").split(" "));
+      expect(second.text).toMatch(/2 of 4 events shown; no more behind\.\n$/);
       const ids = [first, second].flatMap(({ text }) => text.match(/^ *\d+(?= +paged)/gm) ?? []);
       expect(new Set(ids.map(Number)).size).toBe(4);
       expect((await run(words)).stderr).toContain("2 of 4 events shown. Next page: ");
-      expect((await onTerminal(120, [...words, "--json"])).text).not.toContain("Next page");
+      expect((await shownOn(120, [...words, "--json"])).text).not.toContain("Next page");
     },
   );
 

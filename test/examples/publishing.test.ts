@@ -8,14 +8,9 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { connect, type Client } from "../../src/sdk/client.ts";
 import { commandLine } from "../support/command-line.ts";
-import {
-  cleanEnv,
-  startProgram,
-  temporaryFolder,
-  type Outcome,
-  type RunningProgram,
-} from "../support/program.ts";
+import { cleanEnv, temporaryFolder, type Outcome } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
 import { until } from "../support/until.ts";
 import { isThere, pathWithEvreg } from "./programs.ts";
 
@@ -27,7 +22,7 @@ const data = join(folder.path, "data");
 const examples = join(folder.path, "examples");
 const PATH = pathWithEvreg(folder.path);
 const { run, json } = commandLine(examples, { EVREG_DATA: data });
-let server: RunningProgram;
+let server: TestServer;
 let evreg: Client;
 /** By a token that may publish, and nothing else. */
 let publisher: Record<string, string>;
@@ -35,7 +30,7 @@ let publisher: Record<string, string>;
 beforeAll(async () => {
   cpSync(EXAMPLES, examples, { recursive: true });
   mkdirSync(data, { mode: 0o700 });
-  server = await startProgram(data);
+  server = await serveHere(data);
   evreg = connect({ url: server.url, token: readFileSync(join(data, "token"), "utf8").trim() });
   const { run: apply } = commandLine(join(examples, "registry"), { EVREG_DATA: data });
   expect(await apply(["apply", "-f", "shop.yaml", "-f", "releases.yaml"])).toMatchObject({ code: 0 });
@@ -44,7 +39,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await evreg?.close();
-  await server?.end("SIGTERM");
+  await server?.stop();
   folder.remove();
 });
 

@@ -31,6 +31,7 @@ export const LENGTHS = {
   "e2e/apply": { applications: [2, 20], "subscriptions each": [25, 100] },
   "e2e/github": { "event types": [4, 58] },
   "e2e/replay-kill": { events: [400, 100_000], kills: [1, 2] },
+  "json/scanner": { texts: [4_000, 20_000] },
   "schema/budget": { "event types": [10, 58] },
   "schema/compatibility/accepts": { schemas: [60, 3_000], "event types": [10, 58] },
   "schema/compatibility/certainty": { "places each": [1, 4] },
@@ -38,11 +39,13 @@ export const LENGTHS = {
   "schema/compatibility/github": { "event types": [6, 58] },
   "schema/compatibility/hunt": { changes: [80, 20_000] },
   "schema/compatibility/wide": { "versions of GitHub's": [5, 103], "versions of AsyncAPI's": [1, 6] },
+  "schema/hostile": { "wide schemas": [4, 8] },
   "schema/pattern": { patterns: [250, 15_000] },
   "schema/plain-ajv": { schemas: [40, 5_000] },
   "schema/sample/sampler": { "event types": [5, 58] },
   "schema/typescript/declarations": { "event types": [8, 58] },
   "sdk/receivers": { "builds in Go": [0, 1] },
+  "store/damaged-log": { "power cuts": [80, 400] },
   "store/retention": { stories: [15, 60] },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Length>>>>;
 

@@ -4,6 +4,7 @@ import { asEvregError, type EvregError } from "../../src/domain/error.ts";
 import { JsonError } from "../../src/json/json-error.ts";
 import { parseJson } from "../../src/json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../../src/json/scanner.ts";
+import { lengthOf } from "../faults/length.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);
 
@@ -209,7 +210,7 @@ describe("the scanner and JSON.parse agree", () => {
     );
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 14 }), (pieces) => agrees(pieces.join(""))),
-      { numRuns: 20_000, seed: 11 },
+      { numRuns: lengthOf("json/scanner").texts, seed: 11 },
     );
   });
 

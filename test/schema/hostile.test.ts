@@ -1,6 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { budget, VALIDATION_STEPS } from "../../src/schema/limits.ts";
+import { lengthOf, someOf } from "../faults/length.ts";
 import { cpuMs } from "../support/cpu-time.ts";
 import { accepted, refused } from "./refused.ts";
 
@@ -223,7 +224,7 @@ describe("depth and width", () => {
     const long = accepted({ $ref: "#/definitions/d0", definitions: { ...chain, d450: { type: "string" } } });
     expect(long.validate(1)).toEqual({ field: "", message: "must be a string", value: 1 });
     const leaf = { type: ["string", "null"], minLength: 1, maxLength: 9 };
-    for (const schemata of [
+    const wide = [
       { properties: map(990, () => leaf) },
       { patternProperties: map(990, () => leaf) },
       { dependencies: map(990, () => leaf) },
@@ -232,7 +233,8 @@ describe("depth and width", () => {
       { oneOf: many(256, () => leaf) },
       { items: many(256, () => leaf) },
       { required: many(4_000, (index) => `r${index}`) },
-    ]) {
+    ];
+    for (const schemata of someOf(wide, lengthOf("schema/hostile")["wide schemas"])) {
       const schema = atDepth(1_000, () => accepted(schemata));
       schema.validate({ p1: "a" });
       schema.validate(["a"]);

@@ -11,6 +11,7 @@ import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from 
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
+import { lengthOf } from "../faults/length.ts";
 
 // The promise under test: a log that was damaged after it had been stored is refused, or told of; what a cut of the power
 // leaves of it never is refused.
@@ -149,8 +150,9 @@ describe("what a cut of the power leaves", () => {
     }
     expect(sectors.length).toBeGreaterThan(MOST_UNSYNCED * 8);
     const random = pseudoRandom(11);
+    const { "power cuts": cuts } = lengthOf("store/damaged-log");
     let told = 0;
-    for (let round = 0; round < PLACES * 4; round += 1) {
+    for (let round = 0; round < cuts; round += 1) {
       const cut = Buffer.from(wal);
       const lostShare = 1 + random(20);
       for (const at of sectors) if (random(20) < lostShare) synced.copy(cut, at, at, at + SECTOR);

@@ -61,7 +61,7 @@ function capture(stream: NodeJS.WriteStream): Buffer[] {
   return pieces;
 }
 
-async function perform({ words, cwd, env, input }: CommandRequest): Promise<CommandOutcome> {
+async function perform({ words, cwd, env, input, columns }: CommandRequest): Promise<CommandOutcome> {
   process.chdir(cwd);
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];
   Object.assign(process.env, env);
@@ -69,6 +69,9 @@ async function perform({ words, cwd, env, input }: CommandRequest): Promise<Comm
   Object.defineProperty(process, "stdin", { value: stdinOf(input), configurable: true });
   // A process begins knowing of no other command's target.
   rememberTarget({});
+  for (const stream of [process.stdout, process.stderr]) {
+    Object.assign(stream, { isTTY: columns !== undefined, columns, getColorDepth: () => 1 });
+  }
   const [stdout, stderr] = [capture(process.stdout), capture(process.stderr)];
   const code = await runCommandLine(words, () => installedPlugin(ROOT, COMMANDS));
   return { code, stdout: Buffer.concat(stdout).toString(), stderr: Buffer.concat(stderr).toString() };

@@ -10,6 +10,8 @@ export interface CommandRequest {
   readonly env: Readonly<Record<string, string>>;
   /** What stdin holds. */
   readonly input: Uint8Array;
+  /** Its output goes to a terminal of so many columns. */
+  readonly columns?: number;
 }
 
 export type CommandOutcome = Outcome & { readonly code: number };
@@ -26,11 +28,14 @@ let last: Promise<unknown> = Promise.resolve();
  */
 export function runHosted(
   words: readonly string[],
-  options: { cwd: string; env: Record<string, string>; input?: string | Uint8Array },
+  options: Omit<CommandRequest, "words" | "env" | "input"> & {
+    env: Record<string, string>;
+    input?: string | Uint8Array;
+  },
 ): Promise<Outcome> {
   const input = Buffer.from(options.input ?? "");
   const env = cleanEnv(options.env) as Record<string, string>;
-  const outcome = last.then(() => perform({ words, cwd: options.cwd, env, input }));
+  const outcome = last.then(() => perform({ ...options, words, env, input }));
   last = outcome.catch(() => undefined);
   return outcome;
 }

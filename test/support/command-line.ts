@@ -5,6 +5,8 @@ import { runProgram, type Outcome } from "./program.ts";
 export interface CommandOptions {
   readonly input?: string | Uint8Array;
   readonly env?: Record<string, string>;
+  /** Its output goes to a terminal of so many columns; for the build only. */
+  readonly columns?: number;
 }
 
 /**

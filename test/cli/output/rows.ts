@@ -54,7 +54,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     refuses: ["jsonl"],
   },
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
-  migrate: { ok: () => ["--status"], missing: null, place: "makes folder" },
+  migrate: { ok: () => ["--status"], missing: null, place: "makes folder", varies: "values" },
   publish: {
     ok: (_, run) => ["order.paid", `{"id":${run}}`],
     missing: [...NAME, "{}"],
