@@ -3,7 +3,7 @@ import { asEvregError, type ErrorDetails, type EvregError, EXIT_CODE } from "../
 import { encodeJson } from "../json/raw-json.ts";
 import { scrub } from "../runtime/logger.ts";
 import type { FlushableLogger } from "../runtime/pino-logger.ts";
-import { FAILURES_TOLD } from "../schema/limits.ts";
+import { MAX_FAILURES } from "../schema/limits.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
 import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
@@ -54,7 +54,7 @@ function detailLines(error: EvregError): string[] {
   for (const [name, value] of Object.entries(error.details)) {
     if (name === "errors" && Array.isArray(value)) {
       lines.push(...brokenRules(error.details).map((rule) => `- ${rule}`));
-      if (value.length >= FAILURES_TOLD) lines.push("- and perhaps more: no more than these are looked for");
+      if (value.length >= MAX_FAILURES) lines.push("- and perhaps more: no more than these are looked for");
     } else if (name !== "value" && Array.isArray(value)) {
       for (const item of value.filter((one) => !isMentioned(error, one))) {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));

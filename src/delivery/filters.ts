@@ -5,7 +5,7 @@ import type { Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Yielder } from "../runtime/yielding.ts";
 import { FILTER_STEPS, SHORT_CHECK_BYTES } from "../schema/limits.ts";
-import { compilingSchema, type OffThreadValidator, type Validator } from "../schema/validate/compile.ts";
+import { compileSchemaSteps, type OffThreadValidator, type Validator } from "../schema/validate/compile.ts";
 import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
@@ -132,7 +132,7 @@ export class Filters {
   async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
     let validator: Validator | undefined;
     try {
-      validator = await this.#yielder.run(compilingSchema(filter));
+      validator = await this.#yielder.run(compileSchemaSteps(filter));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       this.#logger.error(

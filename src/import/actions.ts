@@ -6,7 +6,7 @@ import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { fieldName, pathNamed, pathOf } from "../schema/pointers.ts";
 import { type Catalogue, type Message, type SkippedMessage, refuse } from "./catalogue.ts";
 import { type Note, toDraft7, type Translated, type TranslateOptions } from "./draft7.ts";
-import { Untranslatable } from "./source.ts";
+import { UnsupportedSchema } from "./source.ts";
 
 /** An action as a registry file declares it. */
 export interface ImportedAction {
@@ -41,7 +41,7 @@ export function actionsIn(
       const imported = { action, schemata, deprecated, place, notes: told };
       byName.set(action, [...(byName.get(action) ?? []), imported]);
     } catch (error) {
-      if (!(error instanceof Untranslatable)) throw error;
+      if (!(error instanceof UnsupportedSchema)) throw error;
       const way = error.isLoosenable ? "; --loosen leaves that out, so that more is accepted" : "";
       left.push({ name: message.name, place: error.pointer, message: error.message + way });
     }

@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { isObject, type JsonObject } from "../schema/keywords.ts";
 import { pointerSteps, pointerTo } from "../schema/pointers.ts";
-import { dialectAt, isFormatted, Source, Untranslatable } from "./source.ts";
+import { dialectAt, isFormatted, Source, UnsupportedSchema } from "./source.ts";
 
 /** The events that a document declares. */
 export interface Catalogue {
@@ -35,7 +35,7 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
     try {
       messages.push({ deprecated: false, ...known, ...read() });
     } catch (error) {
-      if (!(error instanceof Untranslatable)) throw error;
+      if (!(error instanceof UnsupportedSchema)) throw error;
       omitted.push({ name: known.name, place: error.pointer, message: error.message });
     }
   }
@@ -171,7 +171,7 @@ export interface SkippedMessage {
 interface Candidate {
   readonly name: string;
   readonly place: string;
-  /** @throws `Untranslatable` where there is none that can be an action */
+  /** @throws `UnsupportedSchema` where there is none that can be an action */
   readonly read: () => Pick<Message, "schema"> & Partial<Message>;
 }
 
@@ -190,7 +190,7 @@ function realPlace(source: Source, place: string): string | undefined {
   try {
     return source.follow(place);
   } catch (error) {
-    if (error instanceof Untranslatable) return undefined;
+    if (error instanceof UnsupportedSchema) return undefined;
     throw error;
   }
 }
@@ -201,5 +201,5 @@ function isJsonType(type: string): boolean {
 }
 
 export function refuse(pointer: string, message: string): never {
-  throw new Untranslatable(pointer, message);
+  throw new UnsupportedSchema(pointer, message);
 }

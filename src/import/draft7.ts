@@ -1,8 +1,16 @@
 import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../schema/pointers.ts";
-import { type Source, Untranslatable } from "./source.ts";
-import { evaluatedBy, holds, isKept, isStructure, leftOutAs, misshapen, reversed } from "./vocabulary.ts";
+import { type Source, UnsupportedSchema } from "./source.ts";
+import {
+  evaluatedBy,
+  holds,
+  isKept,
+  isStructure,
+  reasonDropped,
+  annotationProblem,
+  isNegated,
+} from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
 export interface Note {
@@ -25,7 +33,7 @@ export interface TranslateOptions {
 /**
  * A schema of draft-07 by itself that accepts what one in a larger document accepts. What it refers to comes along as
  * `definitions`.
- * @throws `Untranslatable` for what would not mean the same
+ * @throws `UnsupportedSchema` for what would not mean the same
  */
 export function toDraft7(source: Source, pointer: string, options: TranslateOptions): Translated {
   return new Translation(source, options).run(pointer);
@@ -75,11 +83,11 @@ class Translation {
   #schema(pointer: string): unknown {
     const schema = this.#source.at(pointer);
     if (typeof schema === "boolean") return schema;
-    if (!isObject(schema)) throw new Untranslatable(pointer, "must be a schema: an object, true or false");
+    if (!isObject(schema)) throw new UnsupportedSchema(pointer, "must be a schema: an object, true or false");
     this.#count += 1;
     if (this.#count > SCHEMA_LIMITS.subschemas) {
       const most = SCHEMA_LIMITS.subschemas.toLocaleString("en");
-      throw new Untranslatable(this.#root, `needs more than ${most} schemas, with all that it refers to`);
+      throw new UnsupportedSchema(this.#root, `needs more than ${most} schemas, with all that it refers to`);
     }
     const translated = this.#object(schema, pointer);
     this.#places.set(translated, pointer);
@@ -93,12 +101,12 @@ class Translation {
     for (const [keyword, value] of Object.entries(schema)) {
       const place = pointerTo(pointer, keyword);
       const note = (message: string) => this.#notes.push({ pointer: place, message });
-      const misshaped = misshapen(keyword, value);
+      const misshaped = annotationProblem(keyword, value);
       if (isStructure(keyword)) continue;
       if (keyword === "$ref" && hasReference) {
         entries.push([keyword, this.#reference(String(value), pointer)]);
       } else if (keyword === "$dynamicRef" && dialect === "2020-12") {
-        throw new Untranslatable(place, "$dynamicRef has no counterpart in draft-07; use $ref");
+        throw new UnsupportedSchema(place, "$dynamicRef has no counterpart in draft-07; use $ref");
       } else if (hasReference && dialect === "draft-07" && !isAnnotation(keyword)) {
         note(`left out: draft-07 ignores ${keyword} beside $ref`);
       } else if (keyword === "example" && schema["examples"] === undefined) {
@@ -113,14 +121,14 @@ class Translation {
         }
         entries.push([keyword, this.#inside(keyword, value, place, dialect)]);
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
-      else note(leftOutAs(keyword, schema, dialect));
+      else note(reasonDropped(keyword, schema, dialect));
     }
     const translated = Object.fromEntries(entries);
     if (dialect === "draft-07") return translated;
-    return withoutNewer(translated, {
+    return downgrade(translated, {
       source: this.#source,
       pointer,
-      lose: (keyword, message) => this.#lose(pointerTo(pointer, keyword), message),
+      dropConstraint: (keyword, message) => this.#lose(pointerTo(pointer, keyword), message),
     });
   }
 
@@ -129,7 +137,7 @@ class Translation {
     const held = holds(keyword, dialect);
     if (Array.isArray(value) && held === "schema") {
       const hint = keyword === "items" ? "; in 2020-12 a list of schemas is prefixItems" : "";
-      throw new Untranslatable(pointer, `${keyword} must be one schema${hint}`);
+      throw new UnsupportedSchema(pointer, `${keyword} must be one schema${hint}`);
     }
     if (Array.isArray(value)) return value.map((_, index) => this.#schema(pointerTo(pointer, index)));
     if (held !== "map") return this.#schema(pointer);
@@ -156,7 +164,7 @@ class Translation {
 
   #lose(pointer: string, message: string): void {
     if (!this.#options.loosen)
-      throw new Untranslatable(pointer, `${message}, which draft-07 cannot say`, true);
+      throw new UnsupportedSchema(pointer, `${message}, which draft-07 cannot say`, true);
     this.#lost.push({ pointer, message });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }
@@ -164,11 +172,11 @@ class Translation {
   /** Which places are turned round is known once all references are. */
   #checkLost(): void {
     if (this.#lost.length === 0) return;
-    const isTurned = reversed([this.#root, ...this.#names.keys()], this.#references);
+    const isTurned = isNegated([this.#root, ...this.#names.keys()], this.#references);
     for (const { pointer, message } of this.#lost) {
       if (!isTurned(pointer)) continue;
       const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
-      throw new Untranslatable(pointer, `${message}, ${why}`);
+      throw new UnsupportedSchema(pointer, `${message}, ${why}`);
     }
   }
 }
@@ -186,7 +194,7 @@ interface Place {
   /** Of the schema in the source. */
   readonly pointer: string;
   /** Called for what has no counterpart; throws unless it is to be left out. */
-  readonly lose: (keyword: string, message: string) => void;
+  readonly dropConstraint: (keyword: string, message: string) => void;
 }
 
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
@@ -203,7 +211,7 @@ const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "depend
  * | `unevaluatedItems`, where nothing else looks at the list | `additionalItems` or `items` |
  * | keywords beside `$ref` | `allOf` with the `$ref` |
  */
-function withoutNewer(schema: JsonObject, place: Place): JsonObject {
+function downgrade(schema: JsonObject, place: Place): JsonObject {
   const members = new Map(Object.entries(schema));
   closeObject(members, place);
   closeList(members, place);
@@ -216,7 +224,7 @@ function withoutNewer(schema: JsonObject, place: Place): JsonObject {
   return referenceInside(Object.fromEntries(joinDependencies(ordered)));
 }
 
-function closeObject(members: Map<string, unknown>, { source, pointer, lose }: Place): void {
+function closeObject(members: Map<string, unknown>, { source, pointer, dropConstraint }: Place): void {
   const rest = members.get("unevaluatedProperties");
   members.delete("unevaluatedProperties");
   if (rest === undefined || rest === true) return;
@@ -225,7 +233,7 @@ function closeObject(members: Map<string, unknown>, { source, pointer, lose }: P
   if (!isSure) {
     const message =
       "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
-    return lose("unevaluatedProperties", message);
+    return dropConstraint("unevaluatedProperties", message);
   }
   allow(members, "properties", names);
   allow(members, "patternProperties", patterns);
@@ -241,24 +249,24 @@ function allow(members: Map<string, unknown>, keyword: string, names: ReadonlySe
   members.set(keyword, Object.fromEntries([...own, ...others]));
 }
 
-function closeList(members: Map<string, unknown>, { lose }: Place): void {
+function closeList(members: Map<string, unknown>, { dropConstraint }: Place): void {
   const rest = members.get("unevaluatedItems");
   members.delete("unevaluatedItems");
   if (rest === undefined || rest === true || members.has("items")) return;
   const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
   if (beside !== undefined)
-    return lose("unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
+    return dropConstraint("unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
   members.set("items", rest);
 }
 
-function boundContains(members: Map<string, unknown>, { lose }: Place): void {
+function boundContains(members: Map<string, unknown>, { dropConstraint }: Place): void {
   const [least, most] = [members.get("minContains") ?? 1, members.get("maxContains")];
   members.delete("minContains");
   members.delete("maxContains");
   if (!members.has("contains")) return;
-  if (most !== undefined) lose("maxContains", "maxContains counts the items that fit");
+  if (most !== undefined) dropConstraint("maxContains", "maxContains counts the items that fit");
   if (least === 0) members.delete("contains");
-  else if (least !== 1) lose("minContains", "minContains counts the items that fit");
+  else if (least !== 1) dropConstraint("minContains", "minContains counts the items that fit");
 }
 
 function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {

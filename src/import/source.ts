@@ -2,7 +2,7 @@ import { isObject } from "../schema/keywords.ts";
 import { childOf, pointerSteps, pointerTo } from "../schema/pointers.ts";
 
 /** Why something cannot be translated: a place in the source, and a sentence. */
-export class Untranslatable extends Error {
+export class UnsupportedSchema extends Error {
   readonly pointer: string;
   /** Whether it is translated where it may come to accept more. */
   readonly isLoosenable: boolean;
@@ -40,7 +40,7 @@ export class Source {
       if (beside === "nothing" && Object.keys(value).length > 1) return place;
       place = this.target(value["$ref"], place);
     }
-    throw new Untranslatable(pointer, "$ref leads back to itself");
+    throw new UnsupportedSchema(pointer, "$ref leads back to itself");
   }
 
   /**
@@ -48,8 +48,8 @@ export class Source {
    * @param from where the object with the `$ref` stands
    */
   target(ref: string, from: string): string {
-    const refuse = (message: string): Untranslatable =>
-      new Untranslatable(pointerTo(from, "$ref"), `$ref ${JSON.stringify(ref.slice(0, 200))} ${message}`);
+    const refuse = (message: string): UnsupportedSchema =>
+      new UnsupportedSchema(pointerTo(from, "$ref"), `$ref ${JSON.stringify(ref.slice(0, 200))} ${message}`);
     if (!ref.startsWith("#")) {
       throw refuse(
         "leads out of this document, and nothing else is read; bundle the documents into one first",
@@ -65,7 +65,7 @@ export class Source {
     return isFormatted(value) ? pointerTo(place, "schema") : place;
   }
 
-  /** @throws `Untranslatable` for a dialect that is not known */
+  /** @throws `UnsupportedSchema` for a dialect that is not known */
   dialectAt(pointer: string): Dialect {
     return this.#readingAt(pointer).dialect;
   }
@@ -98,7 +98,7 @@ export function isFormatted(value: unknown): boolean {
 }
 
 function refuseDialect(pointer: string, member: string, named: string): never {
-  throw new Untranslatable(
+  throw new UnsupportedSchema(
     pointerTo(pointer, member),
     `${member} ${JSON.stringify(named.slice(0, 200))} is none that is read: JSON Schema 2020-12 and draft-07 are`,
   );

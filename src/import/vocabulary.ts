@@ -74,7 +74,7 @@ const SHAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Why an annotation would get a schema refused; `undefined` for one that does not. */
-export function misshapen(keyword: string, value: unknown): string | undefined {
+export function annotationProblem(keyword: string, value: unknown): string | undefined {
   const shape = SHAPES.get(keyword);
   const isShaped = shape === undefined || (Array.isArray(value) ? "list" : typeof value) === shape;
   return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
@@ -95,7 +95,7 @@ export function isKept(keyword: string, dialect: Dialect): boolean {
 }
 
 /** Why a keyword of a schema is left out that is none of the above. */
-export function leftOutAs(keyword: string, schema: JsonObject, dialect: Dialect): string {
+export function reasonDropped(keyword: string, schema: JsonObject, dialect: Dialect): string {
   if (keyword === "nullable") {
     const instead = insteadOfNullable(schema);
     const hint = instead === undefined ? "" : `, and the type rules null out; ${instead} lets it pass`;
@@ -187,7 +187,7 @@ interface Reference {
  * the name `not` counts as the keyword.
  * @param containers the root and the definitions, by their places
  */
-export function reversed(
+export function isNegated(
   containers: readonly string[],
   references: readonly Reference[],
 ): (pointer: string) => boolean {

@@ -15,10 +15,10 @@ import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
-import { readingSchema } from "./read.ts";
-import { compilingDocument } from "./validate/compile.ts";
+import { readSchemaSteps } from "./read.ts";
+import { compileDocumentSteps } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
-import { firstEqual, firstRepeated, forget } from "./validate/values.ts";
+import { firstEqual, firstRepeated, clearValidationCache } from "./validate/values.ts";
 
 /** A schema with more slips than a person reads is most likely none of draft-07. */
 const MAX_WARNINGS = 100;
@@ -34,33 +34,33 @@ export function checkSchema(
   schemata: unknown,
   member: SchemaMember = "schemata",
 ): { warnings: SchemaWarning[] } {
-  return runSync(checkingSchema(schemata, member));
+  return runSync(checkSchemaSteps(schemata, member));
 }
 
 /** The same in steps. */
-export function* checkingSchema(
+export function* checkSchemaSteps(
   schemata: unknown,
   member: SchemaMember = "schemata",
 ): Steps<{ warnings: SchemaWarning[] }> {
   try {
     const maxBytes = member === "filter" ? SCHEMA_LIMITS.filterBytes : SCHEMA_LIMITS.bytes;
-    return { warnings: yield* checkingDocument(schemata, maxBytes) };
+    return { warnings: yield* checkDocumentSteps(schemata, maxBytes) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;
   }
 }
 
-function* checkingDocument(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
-  const document = yield* readingSchema(schemata, maxBytes);
+function* checkDocumentSteps(schemata: unknown, maxBytes: number): Steps<SchemaWarning[]> {
+  const document = yield* readSchemaSteps(schemata, maxBytes);
   for (const node of document.nodes) {
     yield;
-    yield* checkingLimits(node);
+    yield* checkLimitsSteps(node);
   }
-  yield* compilingDocument(document);
-  return yield* warningsOf(document);
+  yield* compileDocumentSteps(document);
+  return yield* warningsSteps(document);
 }
 
-function* checkingLimits({ schema, pointer, document }: SchemaNode): Steps<void> {
+function* checkLimitsSteps({ schema, pointer, document }: SchemaNode): Steps<void> {
   if (!isObject(schema)) return;
   const refuse = (steps: readonly string[], message: string, value?: unknown): never => {
     throw refuseSchema(document.schemata, steps.reduce<string>(pointerTo, pointer), message, value);
@@ -73,7 +73,7 @@ function* checkingLimits({ schema, pointer, document }: SchemaNode): Steps<void>
       );
     }
     try {
-      yield* document.patterns.compiling(pattern);
+      yield* document.patterns.compileSteps(pattern);
     } catch (error) {
       if (!(error instanceof PatternSyntaxError)) throw error;
       refuse(steps, `the pattern ${error.message}`, pattern);
@@ -90,7 +90,7 @@ function* checkingLimits({ schema, pointer, document }: SchemaNode): Steps<void>
   }
 }
 
-function* warningsOf({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
+function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
   let untold = 0;
   for (const { schema, pointer } of nodes) {
@@ -143,7 +143,7 @@ function aboutEnum(values: readonly unknown[]): string | undefined {
   if (values.length === 0) return "enum lists no value, so nothing conforms";
   refillBudget();
   const second = firstRepeated(values);
-  forget();
+  clearValidationCache();
   return second < 0
     ? undefined
     : `enum lists the same value twice (values ${firstEqual(values, second)} and ${second})`;

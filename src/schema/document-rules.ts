@@ -5,7 +5,7 @@ import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
 import { VALUE_KEYWORDS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
-import { forget } from "./validate/values.ts";
+import { clearValidationCache } from "./validate/values.ts";
 
 /** The member of a request that holds the schema; places in a schema are named from there: `schemata.properties.x`. */
 export type SchemaMember = "schemata" | "filter";
@@ -102,7 +102,7 @@ export function checkMeta(document: unknown, pointer: string): void {
   try {
     if (draft07(schema)) return;
   } finally {
-    forget();
+    clearValidationCache();
   }
   const fault = faultOf(draft07.errors ?? [], schema);
   throw refuseSchemaAt([...place, ...fault.path], fault.message, fault.value);

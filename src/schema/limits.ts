@@ -48,8 +48,8 @@ export const SHORT_CHECK_BYTES = 64 * 1024;
 export const FILTER_STEPS = 300_000;
 
 /** So many of the rules that a payload breaks are told, and no more of them than have so many bytes of JSON together. */
-export const FAILURES_TOLD = 20;
-export const FAILURES_BYTES = 16 * 1024;
+export const MAX_FAILURES = 20;
+export const MAX_FAILURE_BYTES = 16 * 1024;
 
 /** Bytes up to which an offending value, as JSON, and the words on what is wrong with it are told whole. */
 export const VALUE_BYTES = 1_024;

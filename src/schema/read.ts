@@ -16,24 +16,24 @@ const DEFAULT_BASE = "evreg:///schema";
  * @throws `invalid` with the place at fault
  */
 export function readSchema(schemata: unknown): SchemaDocument {
-  return runSync(readingSchema(schemata));
+  return runSync(readSchemaSteps(schemata));
 }
 
 /** The same in steps, of some dozens of schemas each. */
-export function* readingSchema(
+export function* readSchemaSteps(
   schemata: unknown,
   maxBytes: number = SCHEMA_LIMITS.bytes,
 ): Steps<SchemaDocument> {
   checkSize(schemata, maxBytes);
   yield;
-  return yield* new Reader(schemata as JsonObject).reading();
+  return yield* new Reader(schemata as JsonObject).readSteps();
 }
 
 /** Compiles all patterns of a document, each in a step of its own. */
 export function* compilePatternsSteps({ nodes, patterns }: SchemaDocument): Steps<void> {
   for (const { schema } of nodes) {
     if (!isObject(schema)) continue;
-    for (const { pattern } of patternsIn(schema)) yield* patterns.compiling(pattern);
+    for (const { pattern } of patternsIn(schema)) yield* patterns.compileSteps(pattern);
   }
 }
 
@@ -53,7 +53,7 @@ class Reader {
     this.#document = { schemata, patterns, nodes: [], root: undefined! };
   }
 
-  *reading(): Steps<SchemaDocument> {
+  *readSteps(): Steps<SchemaDocument> {
     const root = yield* this.#visiting(this.#schemata, "", DEFAULT_BASE);
     this.#addresses.set(DEFAULT_BASE, root);
     yield* this.#checking("");

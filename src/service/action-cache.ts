@@ -2,7 +2,7 @@ import { LRUCache } from "lru-cache";
 import type { Deprecation } from "../domain/action.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Yielder } from "../runtime/yielding.ts";
-import { compilingSchema, type Validator } from "../schema/validate/compile.ts";
+import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 
 /** All that publishing needs of an action. */
@@ -89,7 +89,7 @@ export class ActionCache {
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
     // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
-    const validator = await this.#yielder.run(compilingSchema(stored.schemata));
+    const validator = await this.#yielder.run(compileSchemaSteps(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
   }

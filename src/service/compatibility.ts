@@ -12,7 +12,7 @@ import {
   type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
-import { comparing } from "../schema/compatibility/compare.ts";
+import { compareSteps } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
@@ -61,7 +61,7 @@ export async function breaksOf(
     const known = compared.get(digest);
     for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
-    const { breaks, steps } = await tasks.run(comparing(schemata, next, { mode }));
+    const { breaks, steps } = await tasks.run(compareSteps(schemata, next, { mode }));
     left -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
     const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
     compared.set(digest, [...keyed.keys()]);
@@ -108,7 +108,7 @@ export async function admissionOf(
 ): Promise<Admission> {
   if (compatibility === "full" || isDeepStrictEqual(stored.schemata, next))
     return { compatibility, breaks: 0 };
-  const { total: breaks } = await tasks.run(comparing(stored.schemata, next, { mode: "full" }));
+  const { total: breaks } = await tasks.run(compareSteps(stored.schemata, next, { mode: "full" }));
   return { compatibility, breaks };
 }
 
@@ -161,7 +161,7 @@ class InheritedBreaks {
   async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
     if (revision === this.#last.revision || this.#left <= 0) return () => false;
     const last = this.#last.schemata;
-    const { breaks, steps } = await this.#tasks.run(comparing(schemata, last, { mode: this.#mode }));
+    const { breaks, steps } = await this.#tasks.run(compareSteps(schemata, last, { mode: this.#mode }));
     this.#left -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
     const places = new Set(breaks.map(placeOf));
     return (broken) => places.has(placeOf(broken));

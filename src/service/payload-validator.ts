@@ -5,7 +5,7 @@ import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
 import {
-  compilingSchema,
+  compileSchemaSteps,
   type ValidationCaller,
   type OffThreadValidator,
   type Validator,
@@ -67,7 +67,7 @@ export class PayloadValidator {
   ): Failure | undefined | Promise<Failure | undefined> {
     const { validator } = action;
     if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
-    return eventLoop.run(validator.warming()).then(() => this.#check(name, action, payload, asker));
+    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(name, action, payload, asker));
   }
 
   /** The same for a schema that is not in force. */
@@ -229,7 +229,7 @@ export class StoredEventValidator {
     const { clock, payloads, payloadBytes } = this.#parts;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
-    const candidate = { schemata, validator: await eventLoop.run(compilingSchema(schemata)) };
+    const candidate = { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
     const asker = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];

@@ -6,7 +6,7 @@ import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
 import type { JsonKind } from "../json/tokens.ts";
 import { toIso } from "../runtime/clock.ts";
-import { FAILURES_BYTES } from "../schema/limits.ts";
+import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
@@ -188,7 +188,7 @@ function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure)
 /** The first, and those after it that fit with it into what one refusal tells. */
 function firstFailures(failures: readonly Failure[]): readonly Failure[] {
   let bytes = 1;
-  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > FAILURES_BYTES);
+  const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);
   return over === -1 ? failures : failures.slice(0, Math.max(over, 1));
 }
 

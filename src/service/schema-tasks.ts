@@ -7,7 +7,7 @@ import {
 import { EvregError } from "../domain/error.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
 import type { Steps, Yielder } from "../runtime/yielding.ts";
-import { checkingSchema } from "../schema/check.ts";
+import { checkSchemaSteps } from "../schema/check.ts";
 
 /** They share one thread: with more at once each would only take longer, and hold memory meanwhile. */
 const MAX_RUNNING = 2;
@@ -106,6 +106,6 @@ export async function schemaWarnings(
   member: SchemaHolder,
   schemata: Schemata,
 ): Promise<SchemaWarning[]> {
-  const { warnings } = await tasks.run(checkingSchema(schemata, member));
+  const { warnings } = await tasks.run(checkSchemaSteps(schemata, member));
   return [...payloadTypeWarnings(schemata, member), ...warnings];
 }

@@ -1,7 +1,7 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { RawJson } from "../json/raw-json.ts";
-import { budget, FAILURES_TOLD } from "../schema/limits.ts";
+import { budget, MAX_FAILURES } from "../schema/limits.ts";
 import {
   compileExplainer,
   compileSchema,
@@ -37,7 +37,7 @@ function others(found: Failure, schemata: string, value: unknown, maxSteps: numb
   const at = all.findIndex(({ field, message }) => field === found.field && message === found.message);
   // Of what no branch of a schema allows either may tell another reason for the same place.
   const rest = all.filter(({ field }, index) => (at === -1 ? field !== found.field : index !== at));
-  return rest.slice(0, FAILURES_TOLD - 1);
+  return rest.slice(0, MAX_FAILURES - 1);
 }
 
 function compiledCache<T extends { readonly bytes: number }>(): LRUCache<string, T> {

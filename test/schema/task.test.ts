@@ -1,12 +1,16 @@
 import { RE2JS } from "re2js";
 import { expect, test, vi } from "vitest";
-import { checkingSchema, checkSchema } from "../../src/schema/check.ts";
-import { compare, comparing } from "../../src/schema/compatibility/compare.ts";
+import { checkSchemaSteps, checkSchema } from "../../src/schema/check.ts";
+import { compare, compareSteps } from "../../src/schema/compatibility/compare.ts";
 import type { Steps } from "../../src/runtime/yielding.ts";
 import { refillBudget, SCHEMA_LIMITS } from "../../src/schema/limits.ts";
-import { TextSearch } from "../../src/schema/patterns/search.ts";
+import { TextWitness } from "../../src/schema/patterns/search.ts";
 import { readSchema } from "../../src/schema/read.ts";
-import { compileSchema, compilingDocument, compilingSchema } from "../../src/schema/validate/compile.ts";
+import {
+  compileSchema,
+  compileDocumentSteps,
+  compileSchemaSteps,
+} from "../../src/schema/validate/compile.ts";
 
 const wide = (type: string, count = 300) => ({
   properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, { type }])),
@@ -31,12 +35,12 @@ function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number 
 }
 
 test("a schema is checked and compiled a part at a time", () => {
-  const checked = among(checkingSchema({ ...wide("string"), nullable: true }));
+  const checked = among(checkSchemaSteps({ ...wide("string"), nullable: true }));
   expect(checked.answer).toEqual(checkSchema({ ...wide("string"), nullable: true }));
   expect(checked.answer.warnings).toHaveLength(1);
   expect(checked.steps).toBeGreaterThan(300);
-  const compiled = among(compilingSchema(wide("string")));
-  const onlyCompiled = among(compilingDocument(readSchema(wide("string"))));
+  const compiled = among(compileSchemaSteps(wide("string")));
+  const onlyCompiled = among(compileDocumentSteps(readSchema(wide("string"))));
   expect(onlyCompiled.steps).toBeGreaterThan(9);
   // Each part is run once as well, a part at a time.
   expect(compiled.steps).toBeGreaterThan(onlyCompiled.steps + 9);
@@ -48,7 +52,7 @@ test("a schema of many schemas in each other is compiled a few dozen at a time",
   for (let level = 0; level < 25; level++) {
     schemata = { properties: { ...wide("string", 30).properties, inner: schemata }, required: ["p1"] };
   }
-  const { answer, steps } = among(compilingSchema(schemata));
+  const { answer, steps } = among(compileSchemaSteps(schemata));
   expect(steps).toBeGreaterThan(12);
   expect(answer.validate(inside("end", 25))).toBeUndefined();
   expect(answer.validate(inside(5, 25))).toMatchObject({ field: Array(25).fill("inner").join(".") });
@@ -56,12 +60,12 @@ test("a schema of many schemas in each other is compiled a few dozen at a time",
 
 test("what is refused is refused in steps as well, with its place", () => {
   const broken = { ...wide("string"), anyOf: [{ pattern: "(" }] };
-  expect(() => among(checkingSchema(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
+  expect(() => among(checkSchemaSteps(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
 });
 
 test("no step of a check looks for what two misspelt keywords may have meant", () => {
   const misspelt = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`minLenght${index}`, 1]));
-  const { answer, steps } = among(checkingSchema(misspelt));
+  const { answer, steps } = among(checkSchemaSteps(misspelt));
   expect(answer.warnings).toHaveLength(100);
   expect(steps).toBeGreaterThan(100);
 });
@@ -69,7 +73,7 @@ test("no step of a check looks for what two misspelt keywords may have meant", (
 test("a text that many states lead to is looked for in short stretches", () => {
   refillBudget();
   const wanted = { matching: ["^(a|b)*a(a|b){9}$", "^(a|b)*b(a|b){8}$"], notMatching: ["^(a|b)*a(a|b){7}$"] };
-  const search = new TextSearch().find(wanted);
+  const search = new TextWitness().find(wanted);
   let stops = 0;
   let last = search.next();
   for (; last.done !== true; last = search.next()) stops++;
@@ -78,7 +82,7 @@ test("a text that many states lead to is looked for in short stretches", () => {
 });
 
 test("two schemas are compared a stretch and an example at a time, with the same verdict", () => {
-  const { answer, steps } = among(comparing(wide("string"), wide("integer")));
+  const { answer, steps } = among(compareSteps(wide("string"), wide("integer")));
   expect(answer).toEqual(compare(wide("string"), wide("integer")));
   const told = answer.breaks.filter(({ pointer }) => pointer !== "");
   expect(told).toHaveLength(200);
@@ -88,7 +92,7 @@ test("two schemas are compared a stretch and an example at a time, with the same
 
 test("a pattern that takes all work there is takes it in a hundred steps", () => {
   const schemata = { properties: { a: { pattern: "^(.{0,40}[a-z]{3}|x){0,20}$" } } };
-  const task = checkingSchema(schemata);
+  const task = checkSchemaSteps(schemata);
   let steps = 0;
   const all = (): void => {
     for (; task.next().done !== true; steps++);
@@ -116,11 +120,11 @@ test("no step of a check, of compiling or of reading for a comparison compiles t
   };
   try {
     // What the check has compiled is not compiled again to try the schema.
-    expect(most(checkingSchema(schemata))).toEqual({ most: 1, all: 80 });
-    expect(most(compilingSchema(schemata))).toEqual({ most: 1, all: 80 });
-    expect(most(comparing(schemata, schemata))).toEqual({ most: 1, all: 160 });
+    expect(most(checkSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
+    expect(most(compileSchemaSteps(schemata))).toEqual({ most: 1, all: 80 });
+    expect(most(compareSteps(schemata, schemata))).toEqual({ most: 1, all: 160 });
     // To look for texts each is compiled once more.
-    expect(most(comparing(codes(3), codes(4)))).toEqual({ most: 1, all: 8 });
+    expect(most(compareSteps(codes(3), codes(4)))).toEqual({ most: 1, all: 8 });
   } finally {
     compile.mockRestore();
   }

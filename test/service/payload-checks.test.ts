@@ -199,8 +199,8 @@ describe("a schema of many parts", () => {
     let madeReady = 0;
     const counting: Validator = {
       ...validator,
-      *warming() {
-        yield* validator.warming();
+      *warmUpSteps() {
+        yield* validator.warmUpSteps();
         madeReady += 1;
       },
     };

@@ -1,10 +1,10 @@
 import type { JsonObject } from "../keywords.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, typeOf } from "../validate/values.ts";
-import type { Case } from "./conjunction.ts";
-import { accepts } from "./evaluate.ts";
+import type { Conjunction } from "./conjunction.ts";
+import { matches } from "./evaluate.ts";
 import type { SchemaNode } from "../node.ts";
-import { type Listed, listedOf } from "./unions.ts";
+import { type ValueMap, finiteValuesOf } from "./unions.ts";
 
 interface Bound {
   readonly value: number;
@@ -12,7 +12,7 @@ interface Bound {
 }
 
 /** What the schemas of a case say together about its values. */
-export interface Facts {
+export interface Bounds {
   /** Types a value may have; those no value can have in plain sight are left out. */
   readonly types: number;
   /** All its values, where they are few and listed. */
@@ -33,30 +33,30 @@ export interface Facts {
 }
 
 /** With at most so many whole numbers between its bounds, a case is the list of them. */
-const LISTED_INTEGERS = 24;
+const MAX_ENUMERATED_INTEGERS = 24;
 
-const knownFacts = new WeakMap<Case, Facts>();
+const boundsCache = new WeakMap<Conjunction, Bounds>();
 
-export function factsOf(one: Case): Facts {
-  let facts = knownFacts.get(one);
-  if (facts === undefined) knownFacts.set(one, (facts = gather(one)));
-  return facts;
+export function boundsOf(one: Conjunction): Bounds {
+  let bounds = boundsCache.get(one);
+  if (bounds === undefined) boundsCache.set(one, (bounds = gatherBounds(one)));
+  return bounds;
 }
 
 /** Whether a value is one of the case. */
-export function isOf(one: Case, value: unknown): boolean {
+export function contains(one: Conjunction, value: unknown): boolean {
   return (
     (typeOf(value) & one.types) !== 0 &&
-    one.shapes.every((shape) => accepts(shape, value)) &&
-    !one.none.some((shape) => accepts(shape, value)) &&
+    one.nodes.every((node) => matches(node, value)) &&
+    !one.negated.some((node) => matches(node, value)) &&
     (typeOf(value) !== TYPE.object ||
       (one.present.every((name) => Object.hasOwn(value as object, name)) &&
         !one.absent.some((name) => Object.hasOwn(value as object, name))))
   );
 }
 
-function gather(one: Case): Facts {
-  const facts = {
+function gatherBounds(one: Conjunction): Bounds {
+  const bounds = {
     lower: { value: -Infinity, exclusive: false },
     upper: { value: Infinity, exclusive: false },
     factors: [] as number[],
@@ -71,72 +71,72 @@ function gather(one: Case): Facts {
     maxProperties: Infinity,
     required: new Set(one.present),
   };
-  for (const shape of one.shapes) {
-    for (const keyword of shape.keywords) take(facts, shape, keyword);
+  for (const node of one.nodes) {
+    for (const keyword of node.keywords) addKeyword(bounds, node, keyword);
   }
-  facts.minProperties = Math.max(facts.minProperties, facts.required.size);
-  const types = one.types & ~impossibleTypes(one, facts);
-  return { ...facts, types, values: listed(one, types, facts) };
+  bounds.minProperties = Math.max(bounds.minProperties, bounds.required.size);
+  const types = one.types & ~impossibleTypes(one, bounds);
+  return { ...bounds, types, values: finiteValues(one, types, bounds) };
 }
 
 /** Adds what one keyword says. */
-function take(facts: Gathered, shape: SchemaNode, keyword: string): void {
-  const limit = (shape.schema as JsonObject)[keyword];
+function addKeyword(bounds: Gathered, node: SchemaNode, keyword: string): void {
+  const limit = (node.schema as JsonObject)[keyword];
   switch (keyword) {
     case "minimum":
     case "exclusiveMinimum":
-      facts.lower = tighter(facts.lower, limit as number, keyword !== "minimum", 1);
+      bounds.lower = tighter(bounds.lower, limit as number, keyword !== "minimum", 1);
       return;
     case "maximum":
     case "exclusiveMaximum":
-      facts.upper = tighter(facts.upper, limit as number, keyword !== "maximum", -1);
+      bounds.upper = tighter(bounds.upper, limit as number, keyword !== "maximum", -1);
       return;
     case "multipleOf":
-      facts.factors.push(limit as number);
+      bounds.factors.push(limit as number);
       return;
     case "minLength":
     case "minItems":
     case "minProperties":
-      facts[keyword] = Math.max(facts[keyword], limit as number);
+      bounds[keyword] = Math.max(bounds[keyword], limit as number);
       return;
     case "maxLength":
     case "maxItems":
     case "maxProperties":
-      facts[keyword] = Math.min(facts[keyword], limit as number);
+      bounds[keyword] = Math.min(bounds[keyword], limit as number);
       return;
     case "pattern":
-      facts.patterns.push(limit as string);
+      bounds.patterns.push(limit as string);
       return;
     case "format": {
-      facts.formats.push(limit as string);
+      bounds.formats.push(limit as string);
       const range = INTEGER_FORMATS.get(limit as string);
       if (range === undefined) return;
-      facts.lower = tighter(facts.lower, range[0], false, 1);
-      facts.upper = tighter(facts.upper, range[1], false, -1);
-      facts.factors.push(1);
+      bounds.lower = tighter(bounds.lower, range[0], false, 1);
+      bounds.upper = tighter(bounds.upper, range[1], false, -1);
+      bounds.factors.push(1);
       return;
     }
     case "uniqueItems":
-      facts.unique = true;
+      bounds.unique = true;
       return;
     case "contains":
-      facts.minItems = Math.max(facts.minItems, 1);
+      bounds.minItems = Math.max(bounds.minItems, 1);
       return;
     case "items":
-      if (shape.items?.allowsNone === true) facts.maxItems = 0;
+      if (node.items?.allowsNone === true) bounds.maxItems = 0;
       return;
     case "additionalItems":
-      if (shape.additionalItems?.allowsNone === true) {
-        facts.maxItems = Math.min(facts.maxItems, shape.tuple!.length);
+      if (node.additionalItems?.allowsNone === true) {
+        bounds.maxItems = Math.min(bounds.maxItems, node.tuple!.length);
       }
       return;
     case "additionalProperties":
-      if (shape.additionalProperties?.allowsNone === true && shape.patternProperties.size === 0) {
-        facts.maxProperties = Math.min(facts.maxProperties, shape.properties.size);
+      if (node.additionalProperties?.allowsNone === true && node.patternProperties.size === 0) {
+        bounds.maxProperties = Math.min(bounds.maxProperties, node.properties.size);
       }
       return;
     case "required":
-      for (const name of shape.required) facts.required.add(name);
+      for (const name of node.required) bounds.required.add(name);
       return;
     default:
   }
@@ -153,27 +153,27 @@ type Gathered = {
   required: Set<string>;
 };
 
-type Limits = Omit<Facts, "types" | "values">;
+type Limits = Omit<Bounds, "types" | "values">;
 
-function impossibleTypes(one: Case, facts: Limits): number {
-  const { lower, upper, factors } = facts;
+function impossibleTypes(one: Conjunction, bounds: Limits): number {
+  const { lower, upper, factors } = bounds;
   let none = 0;
-  const [first, last] = wholeRange(facts);
+  const [first, last] = integerRange(bounds);
   if (first > last) none |= TYPE.integer;
   if (lower.value > upper.value || (lower.value === upper.value && (lower.exclusive || upper.exclusive))) {
     none |= NUMBER;
   }
   // A fraction is no multiple of a whole number.
   if (factors.some(Number.isInteger)) none |= TYPE.fraction;
-  if (facts.minLength > facts.maxLength) none |= TYPE.string;
-  if (facts.minItems > facts.maxItems) none |= TYPE.array;
-  const contradicts = one.absent.some((name) => facts.required.has(name));
-  if (facts.minProperties > facts.maxProperties || contradicts) none |= TYPE.object;
+  if (bounds.minLength > bounds.maxLength) none |= TYPE.string;
+  if (bounds.minItems > bounds.maxItems) none |= TYPE.array;
+  const contradicts = one.absent.some((name) => bounds.required.has(name));
+  if (bounds.minProperties > bounds.maxProperties || contradicts) none |= TYPE.object;
   return none;
 }
 
 /** The first and the last whole number between the bounds. */
-export function wholeRange({ lower, upper }: Pick<Facts, "lower" | "upper">): [number, number] {
+export function integerRange({ lower, upper }: Pick<Bounds, "lower" | "upper">): [number, number] {
   const first = Math.ceil(lower.value);
   const last = Math.floor(upper.value);
   return [
@@ -182,31 +182,31 @@ export function wholeRange({ lower, upper }: Pick<Facts, "lower" | "upper">): [n
   ];
 }
 
-function listed(one: Case, types: number, facts: Limits): unknown[] | undefined {
-  let shortest: Listed | undefined;
-  for (const shape of one.shapes) {
-    const found = listedOf(shape);
+function finiteValues(one: Conjunction, types: number, bounds: Limits): unknown[] | undefined {
+  let shortest: ValueMap | undefined;
+  for (const node of one.nodes) {
+    const found = finiteValuesOf(node);
     if (found !== undefined && (shortest === undefined || found.size < shortest.size)) shortest = found;
   }
-  const values = shortest === undefined ? plainList(types, facts) : [...shortest.values()];
-  return values?.filter((value) => (typeOf(value) & types) !== 0 && isOf(one, value));
+  const values = shortest === undefined ? enumerated(types, bounds) : [...shortest.values()];
+  return values?.filter((value) => (typeOf(value) & types) !== 0 && contains(one, value));
 }
 
 /** The values of types that have few. */
-function plainList(types: number, facts: Limits): unknown[] | undefined {
+function enumerated(types: number, bounds: Limits): unknown[] | undefined {
   const values: unknown[] = [];
   if ((types & TYPE.null) !== 0) values.push(null);
   if ((types & TYPE.boolean) !== 0) values.push(false, true);
   const more = types & ~(TYPE.null | TYPE.boolean);
   if (more === 0) return values;
-  const { lower, upper } = facts;
+  const { lower, upper } = bounds;
   // Bounds that meet leave one number, whole or not.
   if ((more & ~NUMBER) === 0 && lower.value === upper.value) return [...values, lower.value];
-  const [first, last] = wholeRange(facts);
-  if (more !== TYPE.integer || last - first >= LISTED_INTEGERS || !Number.isSafeInteger(last))
+  const [first, last] = integerRange(bounds);
+  if (more !== TYPE.integer || last - first >= MAX_ENUMERATED_INTEGERS || !Number.isSafeInteger(last))
     return undefined;
   for (let value = first; value <= last; value++) {
-    if (facts.factors.every((factor) => isMultipleOf(value, factor))) values.push(value);
+    if (bounds.factors.every((factor) => isMultipleOf(value, factor))) values.push(value);
   }
   return values;
 }

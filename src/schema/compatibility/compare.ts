@@ -1,13 +1,13 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { budget, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
-import { TextSearch } from "../patterns/search.ts";
-import { compilePatternsSteps, readingSchema } from "../read.ts";
-import { forget } from "../validate/values.ts";
-import { Examples } from "./counterexamples.ts";
-import { accepts } from "./evaluate.ts";
-import type { Finding } from "./obligation.ts";
-import { StructuralProver } from "./prover.ts";
+import { TextWitness } from "../patterns/search.ts";
+import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
+import { clearValidationCache } from "../validate/values.ts";
+import { CounterexampleSearch } from "./counterexamples.ts";
+import { matches } from "./evaluate.ts";
+import type { Violation } from "./obligation.ts";
+import { InclusionProver } from "./prover.ts";
 import { breakKey, breakOf, type Side } from "./report.ts";
 import type { SchemaNode } from "../node.ts";
 
@@ -20,7 +20,7 @@ export interface Verdict {
   readonly steps: number;
 }
 
-type Told = Pick<Verdict, "breaks" | "total">;
+type Reported = Pick<Verdict, "breaks" | "total">;
 
 export interface CompareOptions {
   readonly mode?: CompatibilityMode;
@@ -46,11 +46,11 @@ const MAX_BREAKS = 100;
  * Both have passed `checkSchema`.
  */
 export function compare(old: Schemata, next: Schemata, options: CompareOptions = {}): Verdict {
-  return runSync(comparing(old, next, options));
+  return runSync(compareSteps(old, next, options));
 }
 
 /** The same in steps: schemas are read one by one, and sides are compared and examples looked for in short stretches. */
-export function* comparing(
+export function* compareSteps(
   old: Schemata,
   next: Schemata,
   { mode = "full", steps = COMPARISON_STEPS }: CompareOptions = {},
@@ -59,7 +59,7 @@ export function* comparing(
   if (sides.length === 0) return { breaks: [], total: 0, steps: 0 };
   const roots: SchemaNode[] = [];
   for (const schemata of [old, next]) {
-    const document = yield* readingSchema(schemata);
+    const document = yield* readSchemaSteps(schemata);
     yield* compilePatternsSteps(document);
     roots.push(document.root);
     yield;
@@ -70,7 +70,7 @@ export function* comparing(
   for (const side of sides) {
     yield;
     const remaining = new StepBudget(steps);
-    const found = yield* within(remaining, comparison.findings(side));
+    const found = yield* within(remaining, comparison.violations(side));
     yield;
     const told = yield* comparison.breaks(side, found);
     breaks.push(...told.breaks);
@@ -81,23 +81,23 @@ export function* comparing(
 }
 
 /** Does the work with a budget of its own, in slices. Other work uses the shared budget and cache between two of them. */
-function* within<T>(remaining: StepBudget, task: Steps<T>): Steps<T> {
+function* within<T>(remaining: StepBudget, rule: Steps<T>): Steps<T> {
   for (;;) {
     refillBudget(remaining.left);
     try {
-      const { done, value } = task.next();
+      const { done, value } = rule.next();
       if (done === true) return value;
     } finally {
       remaining.left = budget.left;
       refillBudget();
-      forget();
+      clearValidationCache();
     }
     yield;
   }
 }
 
 interface Found {
-  readonly findings: readonly Finding[];
+  readonly violations: readonly Violation[];
   /** There may be more: the steps ended. */
   readonly isCut: boolean;
 }
@@ -105,7 +105,7 @@ interface Found {
 class Comparison {
   readonly #old: SchemaNode;
   readonly #next: SchemaNode;
-  readonly #texts = new TextSearch();
+  readonly #texts = new TextWitness();
   /** What looking for examples took. */
   exampleSteps = 0;
 
@@ -114,42 +114,42 @@ class Comparison {
     this.#next = next;
   }
 
-  *breaks(side: Side, { findings, isCut }: Found): Steps<Told> {
-    const different = new Map(findings.map((finding) => [breakKey(side, finding), finding]));
+  *breaks(side: Side, { violations, isCut }: Found): Steps<Reported> {
+    const different = new Map(violations.map((violation) => [breakKey(side, violation), violation]));
     const told = [...different.values()].slice(0, MAX_BREAKS);
     const examples = yield* this.#examples(side, told);
     const breaks: SchemaBreak[] = [];
-    for (const [index, finding] of told.entries()) {
+    for (const [index, violation] of told.entries()) {
       yield;
-      breaks.push(breakOf(side, finding, examples[index]));
+      breaks.push(breakOf(side, violation, examples[index]));
     }
     if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
     if (isCut) breaks.push(tooLong(side));
     return { breaks, total: different.size + (isCut ? 1 : 0) };
   }
 
-  *findings(side: Side): Steps<Found> {
+  *violations(side: Side): Steps<Found> {
     const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
     try {
       return {
-        findings: yield* new StructuralProver(side, this.#old, this.#texts).compare(left, right),
+        violations: yield* new InclusionProver(side, this.#old, this.#texts).compare(left, right),
         isCut: false,
       };
     } catch (error) {
       if (!isTooMuch(error)) throw error;
-      return { findings: [], isCut: true };
+      return { violations: [], isCut: true };
     }
   }
 
-  /** For each finding a payload that shows it, where one is found. */
-  *#examples(side: Side, findings: readonly Finding[]): Steps<({ value: unknown } | undefined)[]> {
-    const examples = new Examples(side, this.#texts);
+  /** For each violation a payload that shows it, where one is found. */
+  *#examples(side: Side, violations: readonly Violation[]): Steps<({ value: unknown } | undefined)[]> {
+    const examples = new CounterexampleSearch(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
     const remaining = new StepBudget(EXAMPLE_STEPS);
     try {
-      for (const finding of findings) {
+      for (const violation of violations) {
         yield;
-        found.push(yield* within(remaining, this.#example(side, examples.payloads(finding))));
+        found.push(yield* within(remaining, this.#example(side, examples.payloads(violation))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
@@ -167,8 +167,8 @@ class Comparison {
       }
       const shows =
         side === "producer"
-          ? accepts(old, value) && !accepts(next, value)
-          : accepts(next, value) && !accepts(old, value) && !accepts(old, value, true);
+          ? matches(old, value) && !matches(next, value)
+          : matches(next, value) && !matches(old, value) && !matches(old, value, true);
       if (shows) return { value };
     }
     return undefined;
@@ -182,7 +182,7 @@ function isTooMuch(error: unknown): boolean {
 
 /** Stands for the breaks that are not told one by one. */
 function manyMore(side: Side, count: number): SchemaBreak {
-  const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
+  const [noun, verb] = count === 1 ? ["location", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";
   const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}, beside the ${MAX_BREAKS} told.`;
   const remedy = "Mend those and check again, or create the schema as a new version of the action.";

@@ -3,16 +3,16 @@ import { ANY, TYPE, typesNamed } from "../validate/values.ts";
 import type { SchemaNode } from "../node.ts";
 import { branchesOf } from "./unions.ts";
 
-const STEPS_PER_CASE = 6;
+const STEPS_PER_CONJUNCTION = 6;
 
-const knownChoices = new WeakMap<SchemaNode, readonly Choice[]>();
+const alternativesCache = new WeakMap<SchemaNode, readonly Alternatives[]>();
 
 /** What a case says beside its schemas. */
-export interface Extra {
+export interface Literals {
   /** Schemas the value conforms to. */
-  readonly all?: readonly SchemaNode[];
+  readonly nodes?: readonly SchemaNode[];
   /** Schemas the value does not conform to. */
-  readonly none?: readonly SchemaNode[];
+  readonly negated?: readonly SchemaNode[];
   /** Types the value may have. */
   readonly types?: number;
   /** Members it has, and members it does not have. */
@@ -20,49 +20,54 @@ export interface Extra {
   readonly absent?: readonly string[];
 }
 
-/** A place where a value goes one of several ways. */
-export interface Choice {
+/** A location where a value goes one of several ways. */
+export interface Alternatives {
   readonly key: string;
   readonly count: number;
   /** What is said by the way of that number. */
-  branch(index: number): Extra;
+  branch(index: number): Literals;
 }
 
 /**
  * A set of values: those that conform to each of some schemas and to none of others. `allOf` and `$ref` are followed;
  * what leaves a choice (`anyOf`, `oneOf`, `if`, `dependencies`) stands among the choices until one of its ways is taken.
  */
-export class Case {
-  readonly shapes: readonly SchemaNode[];
-  readonly none: readonly SchemaNode[];
+export class Conjunction {
+  readonly nodes: readonly SchemaNode[];
+  readonly negated: readonly SchemaNode[];
   readonly types: number;
   readonly present: readonly string[];
   readonly absent: readonly string[];
-  readonly choices: readonly Choice[];
+  readonly alternatives: readonly Alternatives[];
   /** The same for cases that hold the same values for the same reasons. */
   readonly key: string;
   readonly #decided: ReadonlySet<string>;
-  readonly #ways = new Map<Choice, Case[]>();
+  readonly #ways = new Map<Alternatives, Conjunction[]>();
 
-  constructor(extra: Extra, decided: ReadonlySet<string> = new Set()) {
-    const gathered = new Gathering(extra);
-    spend(STEPS_PER_CASE + gathered.shapes.length + gathered.none.length + gathered.choices.length);
-    this.shapes = gathered.shapes;
-    this.none = gathered.none;
+  constructor(extra: Literals, decided: ReadonlySet<string> = new Set()) {
+    const gathered = new Normalizer(extra);
+    spend(
+      STEPS_PER_CONJUNCTION + gathered.nodes.length + gathered.negated.length + gathered.alternatives.length,
+    );
+    this.nodes = gathered.nodes;
+    this.negated = gathered.negated;
     this.types = gathered.types;
     this.present = [...gathered.present];
     this.absent = [...gathered.absent];
     this.#decided = decided;
-    this.choices = gathered.choices.filter(({ key }) => !decided.has(key));
-    this.key = `${this.types};${idsOf(this.shapes)};${idsOf(this.none)};${namesOf(this.present)};${namesOf(this.absent)};${this.choices.map(({ key }) => key).join()}`;
+    this.alternatives = gathered.alternatives.filter(({ key }) => !decided.has(key));
+    this.key = `${this.types};${idsOf(this.nodes)};${idsOf(this.negated)};${namesOf(this.present)};${namesOf(this.absent)};${this.alternatives.map(({ key }) => key).join()}`;
   }
 
   /** The same with more said about it. */
-  with({ all = [], none = [], types = ANY, present = [], absent = [] }: Extra, decides?: Choice): Case {
-    return new Case(
+  with(
+    { nodes = [], negated = [], types = ANY, present = [], absent = [] }: Literals,
+    decides?: Alternatives,
+  ): Conjunction {
+    return new Conjunction(
       {
-        all: [...this.shapes, ...all],
-        none: [...this.none, ...none],
+        nodes: [...this.nodes, ...nodes],
+        negated: [...this.negated, ...negated],
         types: this.types & types,
         present: [...this.present, ...present],
         absent: [...this.absent, ...absent],
@@ -72,7 +77,7 @@ export class Case {
   }
 
   /** The ways out of a choice, each made when it is asked for: there may be hundreds, each as much work as the case. */
-  *ways(choice: Choice): Generator<Case, void, void> {
+  *expand(choice: Alternatives): Generator<Conjunction, void, void> {
     let made = this.#ways.get(choice);
     if (made === undefined) this.#ways.set(choice, (made = []));
     for (let index = 0; index < choice.count; index++) {
@@ -81,116 +86,116 @@ export class Case {
   }
 
   /** What a member of that name is. */
-  member(name: string): Case {
+  member(name: string): Conjunction {
     if (this.absent.includes(name)) return NOTHING;
-    spend(this.shapes.length >> 3);
-    return new Case({ all: this.shapes.flatMap((shape) => shape.memberNodes(name)) });
+    spend(this.nodes.length >> 3);
+    return new Conjunction({ nodes: this.nodes.flatMap((node) => node.memberNodes(name)) });
   }
 
-  /** What an item at that place is. */
-  item(index: number): Case {
-    return new Case({ all: this.shapes.flatMap((shape) => shape.itemNode(index) ?? []) });
+  /** What an item at that location is. */
+  item(index: number): Conjunction {
+    return new Conjunction({ nodes: this.nodes.flatMap((node) => node.itemNode(index) ?? []) });
   }
 
   /** What a member's name is. */
-  name(): Case {
-    const shapes = this.shapes.flatMap(({ propertyNames }) => propertyNames ?? []);
-    return new Case({ all: shapes, types: TYPE.string });
+  name(): Conjunction {
+    const nodes = this.nodes.flatMap(({ propertyNames }) => propertyNames ?? []);
+    return new Conjunction({ nodes: nodes, types: TYPE.string });
   }
 }
 
 /** Takes schemas apart into what holds in any case, and choices. */
-class Gathering {
-  readonly shapes: SchemaNode[] = [];
-  readonly none: SchemaNode[] = [];
+class Normalizer {
+  readonly nodes: SchemaNode[] = [];
+  readonly negated: SchemaNode[] = [];
   readonly present: Set<string>;
   readonly absent: Set<string>;
-  readonly choices: Choice[] = [];
+  readonly alternatives: Alternatives[] = [];
   types: number;
   readonly #seen = new Set<SchemaNode>();
 
-  constructor({ all = [], none = [], types = ANY, present = [], absent = [] }: Extra) {
+  constructor({ nodes = [], negated = [], types = ANY, present = [], absent = [] }: Literals) {
     this.types = types;
     this.present = new Set(present);
     this.absent = new Set(absent);
-    for (const shape of all) this.#take(shape);
-    for (const shape of none) this.#refuse(shape);
+    for (const node of nodes) this.#take(node);
+    for (const node of negated) this.#refuse(node);
   }
 
-  #take(shape: SchemaNode): void {
+  #take(node: SchemaNode): void {
     spend(1);
-    if (this.#seen.has(shape)) return;
-    this.#seen.add(shape);
-    if (shape.allowsNone) this.types = 0;
-    if (shape.target !== undefined) {
-      this.#take(shape.target);
+    if (this.#seen.has(node)) return;
+    this.#seen.add(node);
+    if (node.allowsNone) this.types = 0;
+    if (node.target !== undefined) {
+      this.#take(node.target);
       return;
     }
-    if (shape.allowsAll || shape.allowsNone) return;
-    this.shapes.push(shape);
-    this.types &= typesNamed(shape.value("type"));
-    for (const inner of shape.allOf) this.#take(inner);
-    if (shape.not !== undefined) this.#refuse(shape.not);
-    if (shape.anyOf.length === 1) this.#take(shape.anyOf[0]!);
-    this.choices.push(...choicesOf(shape));
+    if (node.allowsAll || node.allowsNone) return;
+    this.nodes.push(node);
+    this.types &= typesNamed(node.value("type"));
+    for (const inner of node.allOf) this.#take(inner);
+    if (node.not !== undefined) this.#refuse(node.not);
+    if (node.anyOf.length === 1) this.#take(node.anyOf[0]!);
+    this.alternatives.push(...alternativesOf(node));
   }
 
-  #refuse(shape: SchemaNode): void {
+  #refuse(node: SchemaNode): void {
     spend(1);
-    const said = shape.keywords.length === 1 ? shape.keywords[0] : undefined;
-    if (shape.allowsAll) this.types = 0;
-    else if (shape.allowsNone) return;
-    else if (shape.target !== undefined) this.#refuse(shape.target);
-    else if (said === "type") this.types &= ANY & ~typesNamed(shape.value("type"));
-    else if (said === "not") this.#take(shape.not!);
-    else if (said === "anyOf") for (const inner of shape.anyOf) this.#refuse(inner);
-    else if (said === "required" && shape.required.length === 1) {
+    const said = node.keywords.length === 1 ? node.keywords[0] : undefined;
+    if (node.allowsAll) this.types = 0;
+    else if (node.allowsNone) return;
+    else if (node.target !== undefined) this.#refuse(node.target);
+    else if (said === "type") this.types &= ANY & ~typesNamed(node.value("type"));
+    else if (said === "not") this.#take(node.not!);
+    else if (said === "anyOf") for (const inner of node.anyOf) this.#refuse(inner);
+    else if (said === "required" && node.required.length === 1) {
       // Whatever is not an object conforms to `required`.
       this.types &= TYPE.object;
-      this.absent.add(shape.required[0]!);
-      this.none.push(shape);
-    } else this.none.push(shape);
+      this.absent.add(node.required[0]!);
+      this.negated.push(node);
+    } else this.negated.push(node);
   }
 }
 
 /** No value at all. */
-const NOTHING = new Case({ types: 0 });
+const NOTHING = new Conjunction({ types: 0 });
 
-function choicesOf(shape: SchemaNode): readonly Choice[] {
-  let choices = knownChoices.get(shape);
-  if (choices === undefined) knownChoices.set(shape, (choices = [...findChoices(shape)]));
+function alternativesOf(node: SchemaNode): readonly Alternatives[] {
+  let choices = alternativesCache.get(node);
+  if (choices === undefined) alternativesCache.set(node, (choices = [...findAlternatives(node)]));
   return choices;
 }
 
-function* findChoices(shape: SchemaNode): Generator<Choice> {
-  const { id, anyOf, oneOf } = shape;
+function* findAlternatives(node: SchemaNode): Generator<Alternatives> {
+  const { id, anyOf, oneOf } = node;
   if (anyOf.length > 1) {
-    yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ all: [anyOf[index]!] }) };
+    yield { key: `${id}any`, count: anyOf.length, branch: (index) => ({ nodes: [anyOf[index]!] }) };
   }
   if (oneOf.length > 0) {
-    const branches = branchesOf(shape, "oneOf");
-    const branch = (index: number): Extra => {
+    const branches = branchesOf(node, "oneOf");
+    const branch = (index: number): Literals => {
       const inner = oneOf[index]!;
-      return { all: [inner], none: branches.near(inner).filter((other) => other !== inner) };
+      return { nodes: [inner], negated: branches.near(inner).filter((other) => other !== inner) };
     };
     yield { key: `${id}one`, count: oneOf.length, branch };
   }
-  if (shape.keywords.includes("if")) {
-    const [condition, then, otherwise] = [shape.if!, shape.then, shape.else];
+  if (node.keywords.includes("if")) {
+    const [condition, then, otherwise] = [node.if!, node.then, node.else];
     const branches = [
-      { all: then === undefined ? [condition] : [condition, then] },
-      { all: otherwise === undefined ? [] : [otherwise], none: [condition] },
+      { nodes: then === undefined ? [condition] : [condition, then] },
+      { nodes: otherwise === undefined ? [] : [otherwise], negated: [condition] },
     ];
     yield { key: `${id}if`, count: 2, branch: (index) => branches[index]! };
   }
   // Values other than objects have no members, so `absent` says nothing about them.
-  const depends = (name: string, there: Extra): Choice => ({
-    key: `${id}dep${JSON.stringify(name)}${there.all?.length ?? ""}`,
+  const depends = (name: string, there: Literals): Alternatives => ({
+    key: `${id}dep${JSON.stringify(name)}${there.nodes?.length ?? ""}`,
     count: 2,
     branch: (index) => (index === 0 ? { absent: [name] } : there),
   });
-  for (const [name, needed] of shape.dependentNames) yield depends(name, { present: [name, ...needed] });
-  for (const [name, inner] of shape.dependentSchemas) yield depends(name, { present: [name], all: [inner] });
+  for (const [name, needed] of node.dependentNames) yield depends(name, { present: [name, ...needed] });
+  for (const [name, inner] of node.dependentSchemas) yield depends(name, { present: [name], nodes: [inner] });
 }
 
 function idsOf(list: readonly SchemaNode[]): string {

@@ -1,75 +1,81 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { spend } from "../limits.ts";
-import type { TextSearch } from "../patterns/search.ts";
-import { factsOf, isOf } from "./bounds.ts";
-import type { Case } from "./conjunction.ts";
-import { accepts, acceptsKeyword } from "./evaluate.ts";
-import { otherNames } from "./object-rules.ts";
-import { type Finding, NAME, type Place } from "./obligation.ts";
+import type { TextWitness } from "../patterns/search.ts";
+import { boundsOf, contains } from "./bounds.ts";
+import type { Conjunction } from "./conjunction.ts";
+import { matches, matchesKeyword } from "./evaluate.ts";
+import { unlistedNames } from "./object-rules.ts";
+import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
-import { clash } from "./unions.ts";
-import { NONE, Sampler } from "./witnesses.ts";
+import { areDisjoint } from "./unions.ts";
+import { NOT_FOUND, WitnessSearch } from "./witnesses.ts";
 
 const MAX_LOCAL = 60;
-const MAX_LIFTED = 4;
+const MAX_EMBEDDED = 4;
 const MAX_OPTIONAL = 12;
 const MAX_ITEMS = 300;
 /** Of more branches of a `oneOf` than these not all are tried together. */
 const MAX_OVERLAPS = 8;
 const STEPS_PER_ITEM = 12;
 
-/** Looks for payloads that show a finding: at its place a value of the left side that the keyword refuses. */
-export class Examples {
-  readonly #texts: TextSearch;
-  readonly #sampler: Sampler;
+/** Looks for payloads that show a violation: at its location a value of the left side that the keyword refuses. */
+export class CounterexampleSearch {
+  readonly #texts: TextWitness;
+  readonly #witnesses: WitnessSearch;
   readonly #lenient: boolean;
 
-  constructor(side: "producer" | "consumer", texts: TextSearch) {
+  constructor(side: "producer" | "consumer", texts: TextWitness) {
     this.#lenient = side === "consumer";
     this.#texts = texts;
-    this.#sampler = new Sampler(texts);
+    this.#witnesses = new WitnessSearch(texts);
   }
 
   /**
    * Whole payloads, each of which may show it; whether one does is for the caller to see. `undefined`, which no payload is,
    * where it may wait.
    */
-  *payloads({ right, keyword, part, place }: Finding): Generator {
-    let [tried, lifted] = [0, 0];
+  *payloads({ right, keyword, member, location }: Violation): Generator {
+    let [tried, embedded] = [0, 0];
     const isRefused = (value: unknown): boolean =>
-      keyword === "false" || !acceptsKeyword(right, keyword, value, this.#lenient);
-    for (const value of this.#values({ right, keyword, part, place }, isRefused)) {
+      keyword === "false" || !matchesKeyword(right, keyword, value, this.#lenient);
+    for (const value of this.#values({ right, keyword, member, location }, isRefused)) {
       if (value === undefined) {
         yield;
         continue;
       }
-      if (++tried > MAX_LOCAL || lifted >= MAX_LIFTED) return;
+      if (++tried > MAX_LOCAL || embedded >= MAX_EMBEDDED) return;
       yield;
-      if (!isOf(place.left, value)) continue;
+      if (!contains(location.left, value)) continue;
       if (!isRefused(value)) continue;
-      const payload = yield* this.#lift(place, value);
-      if (payload === NONE) continue;
-      lifted++;
+      const payload = yield* this.#embed(location, value);
+      if (payload === NOT_FOUND) continue;
+      embedded++;
       yield payload;
     }
   }
 
-  *#values({ right, keyword, part, place }: Finding, isRefused: (value: unknown) => boolean): Generator {
-    const { left } = place;
-    yield* listedAt(place).filter(isRefused);
-    yield* this.#fitted(left, { right, keyword, part });
-    yield* this.#sampler.samples(left);
-    const optional = left.shapes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
+  *#values(
+    { right, keyword, member, location }: Violation,
+    isRefused: (value: unknown) => boolean,
+  ): Generator {
+    const { left } = location;
+    yield* listedAt(location).filter(isRefused);
+    yield* this.#fitted(left, { right, keyword, member });
+    yield* this.#witnesses.witnesses(left);
+    const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#having(left, name);
     yield* this.#havingOthers(left, right);
     for (const index of [0, 1]) {
-      const item = yield* this.#sampler.sample(left.item(index));
-      if (item !== NONE) yield* this.#sampler.samples(left, { items: new Map([[index, item]]) });
+      const item = yield* this.#witnesses.witness(left.item(index));
+      if (item !== NOT_FOUND) yield* this.#witnesses.witnesses(left, { items: new Map([[index, item]]) });
     }
   }
 
   /** Values made for the keyword: just beyond its limit. */
-  *#fitted(left: Case, { right, keyword, part }: Pick<Finding, "right" | "keyword" | "part">): Generator {
+  *#fitted(
+    left: Conjunction,
+    { right, keyword, member }: Pick<Violation, "right" | "keyword" | "member">,
+  ): Generator {
     const limit = right.value(keyword);
     switch (keyword) {
       case "pattern":
@@ -94,10 +100,10 @@ export class Examples {
         yield* this.#longer(left, (limit as number) + 1);
         return;
       case "uniqueItems": {
-        const asked = left.shapes.flatMap(({ contains }) => contains ?? []);
-        const item = yield* this.#sampler.sample(left.item(0).with({ all: asked }));
-        if (item !== NONE)
-          yield* this.#sampler.samples(left, {
+        const asked = left.nodes.flatMap(({ contains }) => contains ?? []);
+        const item = yield* this.#witnesses.witness(left.item(0).with({ nodes: asked }));
+        if (item !== NOT_FOUND)
+          yield* this.#witnesses.witnesses(left, {
             items: new Map([
               [0, item],
               [1, item],
@@ -109,19 +115,19 @@ export class Examples {
         yield* this.#wider(left, (limit as number) + 1);
         return;
       case "dependencies":
-        yield* this.#sampler.samples(left.with({ present: [String(part)] }));
+        yield* this.#witnesses.witnesses(left.with({ present: [String(member)] }));
         return;
       case "additionalProperties":
       case "properties":
-        if (part !== undefined) yield* this.#having(left, String(part));
+        if (member !== undefined) yield* this.#having(left, String(member));
         // Those with listed members only are accepted still, and may be as many as are tried.
         else if (keyword === "additionalProperties") yield* this.#havingOthers(left, right);
         return;
       case "propertyNames": {
         const names =
-          factsOf(left.name()).values ?? left.shapes.flatMap(({ properties }) => [...properties.keys()]);
+          boundsOf(left.name()).values ?? left.nodes.flatMap(({ properties }) => [...properties.keys()]);
         for (const name of names as string[]) {
-          if (!accepts(right.propertyNames!, name)) yield* this.#having(left, name);
+          if (!matches(right.propertyNames!, name)) yield* this.#having(left, name);
         }
         return;
       }
@@ -129,23 +135,24 @@ export class Examples {
         // What more than one branch takes; then, as with `anyOf`, what none does.
         for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
           for (const other of right.oneOf.slice(index + 1, MAX_OVERLAPS)) {
-            if (!clash(branch, other)) yield* this.#sampler.samples(left.with({ all: [branch, other] }));
+            if (!areDisjoint(branch, other))
+              yield* this.#witnesses.witnesses(left.with({ nodes: [branch, other] }));
           }
         }
-        yield* this.#sampler.samples(left.with({ none: right.oneOf }));
+        yield* this.#witnesses.witnesses(left.with({ negated: right.oneOf }));
         return;
       case "anyOf":
-        yield* this.#sampler.samples(left.with({ none: right.anyOf }));
+        yield* this.#witnesses.witnesses(left.with({ negated: right.anyOf }));
         return;
       case "not":
-        yield* this.#sampler.samples(left.with({ all: [right.not!] }));
+        yield* this.#witnesses.witnesses(left.with({ nodes: [right.not!] }));
         return;
       case "if":
         if (right.then !== undefined) {
-          yield* this.#sampler.samples(left.with({ all: [right.if!], none: [right.then] }));
+          yield* this.#witnesses.witnesses(left.with({ nodes: [right.if!], negated: [right.then] }));
         }
         if (right.else !== undefined) {
-          yield* this.#sampler.samples(left.with({ none: [right.if!, right.else] }));
+          yield* this.#witnesses.witnesses(left.with({ negated: [right.if!, right.else] }));
         }
         return;
       case "contains":
@@ -155,8 +162,11 @@ export class Examples {
     }
   }
 
-  *#text(left: Case, such: { notMatching?: string[]; minLength?: number; maxLength?: number }): Generator {
-    const { patterns, minLength, maxLength } = factsOf(left);
+  *#text(
+    left: Conjunction,
+    such: { notMatching?: string[]; minLength?: number; maxLength?: number },
+  ): Generator {
+    const { patterns, minLength, maxLength } = boundsOf(left);
     const [least, most] = [
       Math.max(minLength, such.minLength ?? 0),
       Math.min(maxLength, such.maxLength ?? Infinity),
@@ -168,75 +178,75 @@ export class Examples {
     if (least <= 10_000 && patterns.length === 0) yield "a".repeat(least);
   }
 
-  *#having(left: Case, name: string | undefined): Generator {
+  *#having(left: Conjunction, name: string | undefined): Generator {
     if (name === undefined) return;
-    for (const value of this.#sampler.samples(left.member(name))) {
+    for (const value of this.#witnesses.witnesses(left.member(name))) {
       if (value === undefined) yield;
-      else yield* this.#sampler.samples(left, { members: { [name]: value } });
+      else yield* this.#witnesses.witnesses(left, { members: { [name]: value } });
     }
   }
 
-  *#havingOthers(left: Case, right: SchemaNode): Generator {
-    for (const other of yield* otherNames(left, right, this.#texts)) yield* this.#having(left, other.name);
+  *#havingOthers(left: Conjunction, right: SchemaNode): Generator {
+    for (const other of yield* unlistedNames(left, right, this.#texts)) yield* this.#having(left, other.name);
   }
 
   /** Lists of which no item conforms to the schema. */
-  *#without(left: Case, right: SchemaNode): Generator {
-    const length = Math.max(1, factsOf(left).minItems);
+  *#without(left: Conjunction, right: SchemaNode): Generator {
+    const length = Math.max(1, boundsOf(left).minItems);
     if (length > MAX_ITEMS) return;
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
-      const item = yield* this.#sampler.sample(left.item(index).with({ none: [right] }));
-      if (item === NONE) return;
+      const item = yield* this.#witnesses.witness(left.item(index).with({ negated: [right] }));
+      if (item === NOT_FOUND) return;
       items.set(index, item);
     }
-    yield* this.#sampler.samples(left, { items });
+    yield* this.#witnesses.witnesses(left, { items });
   }
 
-  *#longer(left: Case, length: number): Generator {
+  *#longer(left: Conjunction, length: number): Generator {
     if (length > MAX_ITEMS) return;
     spend(length * STEPS_PER_ITEM);
-    const { unique } = factsOf(left);
+    const { unique } = boundsOf(left);
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
       const others = unique ? [...items.values()] : [];
-      const value = yield* this.#sampler.another(left.item(index), others);
-      if (value === NONE) return;
+      const value = yield* this.#witnesses.another(left.item(index), others);
+      if (value === NOT_FOUND) return;
       items.set(index, value);
     }
-    yield* this.#sampler.samples(left, { items });
+    yield* this.#witnesses.witnesses(left, { items });
   }
 
-  *#wider(left: Case, size: number): Generator {
-    const names = left.shapes.flatMap(({ properties }) => [...properties.keys()]);
+  *#wider(left: Conjunction, size: number): Generator {
+    const names = left.nodes.flatMap(({ properties }) => [...properties.keys()]);
     for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
     const members: Record<string, unknown> = {};
     for (const name of names.slice(0, size)) {
-      const value = yield* this.#sampler.sample(left.member(name));
-      if (value !== NONE) members[name] = value;
+      const value = yield* this.#witnesses.witness(left.member(name));
+      if (value !== NOT_FOUND) members[name] = value;
     }
-    yield* this.#sampler.samples(left, { members });
+    yield* this.#witnesses.witnesses(left, { members });
   }
 
-  /** The smallest payload around a value at a place. */
-  *#lift({ parent, step }: Place, value: unknown): Steps<unknown> {
+  /** The smallest payload around a value at a location. */
+  *#embed({ parent, step }: Location, value: unknown): Steps<unknown> {
     if (parent === undefined) return value;
     const members = step === NAME ? yield* this.#named(parent, String(value)) : { [String(step)]: value };
-    if (members === undefined) return NONE;
-    const wish = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
-    const around = yield* this.#sampler.sample(parent.left, wish);
-    return around === NONE ? NONE : yield* this.#lift(parent, around);
+    if (members === undefined) return NOT_FOUND;
+    const fixed = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
+    const around = yield* this.#witnesses.witness(parent.left, fixed);
+    return around === NOT_FOUND ? NOT_FOUND : yield* this.#embed(parent, around);
   }
 
-  *#named({ left }: Place, name: string): Steps<Record<string, unknown> | undefined> {
-    const value = yield* this.#sampler.sample(left.member(name));
-    return value === NONE ? undefined : { [name]: value };
+  *#named({ left }: Location, name: string): Steps<Record<string, unknown> | undefined> {
+    const value = yield* this.#witnesses.witness(left.member(name));
+    return value === NOT_FOUND ? undefined : { [name]: value };
   }
 }
 
 /** The values there, where they are listed, or those there in what is listed around it. */
-function listedAt({ left, parent, step }: Place): readonly unknown[] {
-  const { values } = factsOf(left);
+function listedAt({ left, parent, step }: Location): readonly unknown[] {
+  const { values } = boundsOf(left);
   if (values !== undefined || parent === undefined) return values ?? [];
   return listedAt(parent).flatMap((around) => {
     if (typeof around !== "object" || around === null) return [];

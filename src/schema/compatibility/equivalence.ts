@@ -6,7 +6,7 @@ import type { SchemaNode } from "../node.ts";
 
 /** A schema that refers back to itself somewhere, with what it says by itself. */
 interface Recursive {
-  readonly shape: SchemaNode;
+  readonly node: SchemaNode;
   readonly says: string;
   readonly children: readonly Child[];
 }
@@ -18,14 +18,14 @@ interface Recursive {
  * Those that say the same are a class. Schemas without recursion get theirs from the classes inside them; all others begin
  * as one class, which is split until each tells apart no more than the classes inside tell apart.
  */
-export class Sameness {
+export class Equivalence {
   readonly #classes = new Map<SchemaNode, number | undefined>();
   readonly #signatures = new Map<string, number>();
   readonly #recursive: Recursive[] = [];
 
   /** Reads schemas with all there is in them: only what was read is known. */
-  *reading(...shapes: readonly SchemaNode[]): Steps<void> {
-    for (const shape of shapes) yield* this.#visiting(shape);
+  *readSteps(...nodes: readonly SchemaNode[]): Steps<void> {
+    for (const node of nodes) yield* this.#visiting(node);
     yield* this.#splitting();
   }
 
@@ -35,51 +35,51 @@ export class Sameness {
   }
 
   /** A number that two schemas share exactly when they say the same. */
-  classOf(shape: SchemaNode): number | undefined {
-    return shape.target === undefined ? this.#classes.get(shape) : this.classOf(shape.target);
+  classOf(node: SchemaNode): number | undefined {
+    return node.target === undefined ? this.#classes.get(node) : this.classOf(node.target);
   }
 
-  *#visiting(shape: SchemaNode): Steps<void> {
-    if (shape.target !== undefined) {
-      yield* this.#visiting(shape.target);
+  *#visiting(node: SchemaNode): Steps<void> {
+    if (node.target !== undefined) {
+      yield* this.#visiting(node.target);
       return;
     }
-    if (this.#classes.has(shape)) return;
+    if (this.#classes.has(node)) return;
     if (budget.shouldYield()) yield;
     // Who comes back here meanwhile is recursive.
-    this.#classes.set(shape, undefined);
-    const children = childrenOf(shape);
+    this.#classes.set(node, undefined);
+    const children = childrenOf(node);
     for (const [, inner] of children) yield* this.#visiting(inner);
     spend(4 + (children.length >> 1));
-    const says = saidBy(shape);
+    const says = saidBy(node);
     const inside = signatureOf(children, (inner) => this.classOf(inner));
-    if (inside === undefined) this.#recursive.push({ shape, says, children });
-    else this.#classes.set(shape, this.#classFor(`${says}${inside}`));
+    if (inside === undefined) this.#recursive.push({ node, says, children });
+    else this.#classes.set(node, this.#classFor(`${says}${inside}`));
   }
 
   *#splitting(): Steps<void> {
-    let classes = new Map(this.#recursive.map(({ shape }) => [shape, 0]));
-    const classOf = (shape: SchemaNode): number | undefined => {
-      const target = targetOf(shape);
+    let classes = new Map(this.#recursive.map(({ node }) => [node, 0]));
+    const classOf = (node: SchemaNode): number | undefined => {
+      const target = targetOf(node);
       return classes.get(target) ?? this.#classes.get(target);
     };
     for (let count = 0; ;) {
       const found = new Map<string, number>();
       const split = new Map<SchemaNode, number>();
-      for (const { shape, says, children } of this.#recursive) {
+      for (const { node, says, children } of this.#recursive) {
         if (budget.shouldYield()) yield;
         spend(2 + (children.length >> 1));
         const signature = `${says}${signatureOf(children, classOf)}`;
         // Below zero, so that none is one of the classes without recursion.
         const number = found.get(signature) ?? -1 - found.size;
         found.set(signature, number);
-        split.set(shape, number);
+        split.set(node, number);
       }
       classes = split;
       if (found.size === count) break;
       count = found.size;
     }
-    for (const [shape, number] of classes) this.#classes.set(shape, number);
+    for (const [node, number] of classes) this.#classes.set(node, number);
   }
 
   #classFor(signature: string): number {
@@ -92,8 +92,8 @@ export class Sameness {
   }
 }
 
-function targetOf(shape: SchemaNode): SchemaNode {
-  return shape.target === undefined ? shape : targetOf(shape.target);
+function targetOf(node: SchemaNode): SchemaNode {
+  return node.target === undefined ? node : targetOf(node.target);
 }
 
 const ONE_EACH = [
@@ -119,35 +119,35 @@ function asSet(values: unknown): string {
 }
 
 /** A schema in another, with what leads to it. */
-type Child = readonly [place: string, SchemaNode];
+type Child = readonly [location: string, SchemaNode];
 
 /** The schemas in one, in an order that is the same for all that say the same. */
-function childrenOf(shape: SchemaNode): Child[] {
-  if (typeof shape.schema === "boolean" || shape.allowsAll) return [];
+function childrenOf(node: SchemaNode): Child[] {
+  if (typeof node.schema === "boolean" || node.allowsAll) return [];
   const children: Child[] = [
-    ...[...shape.properties].map(([name, inner]): Child => [`.${JSON.stringify(name)}`, inner]),
-    ...[...shape.patternProperties].map(([name, inner]): Child => [`~${JSON.stringify(name)}`, inner]),
-    ...[...shape.dependentSchemas].map(([name, inner]): Child => [`>${JSON.stringify(name)}`, inner]),
+    ...[...node.properties].map(([name, inner]): Child => [`.${JSON.stringify(name)}`, inner]),
+    ...[...node.patternProperties].map(([name, inner]): Child => [`~${JSON.stringify(name)}`, inner]),
+    ...[...node.dependentSchemas].map(([name, inner]): Child => [`>${JSON.stringify(name)}`, inner]),
   ].toSorted(([a], [b]) => (a < b ? -1 : 1));
   for (const keyword of ["allOf", "anyOf", "oneOf", "tuple"] as const) {
-    for (const inner of shape[keyword] ?? []) children.push([keyword, inner]);
+    for (const inner of node[keyword] ?? []) children.push([keyword, inner]);
   }
   for (const keyword of ONE_EACH) {
-    const inner = shape[keyword];
+    const inner = node[keyword];
     if (inner !== undefined) children.push([keyword, inner]);
   }
   return children;
 }
 
 /** What a schema says by itself. */
-function saidBy(shape: SchemaNode): string {
-  if (typeof shape.schema === "boolean" || shape.allowsAll) return String(!shape.allowsNone);
+function saidBy(node: SchemaNode): string {
+  if (typeof node.schema === "boolean" || node.allowsAll) return String(!node.allowsNone);
   let says = "";
-  for (const keyword of shape.keywords.toSorted()) {
+  for (const keyword of node.keywords.toSorted()) {
     says += `;${keyword}`;
-    if (isAssertion(keyword)) says += assertionText(keyword, shape.value(keyword));
+    if (isAssertion(keyword)) says += assertionText(keyword, node.value(keyword));
   }
-  for (const [name, needed] of shape.dependentNames) says += `;${JSON.stringify(name)}>${asSet(needed)}`;
+  for (const [name, needed] of node.dependentNames) says += `;${JSON.stringify(name)}>${asSet(needed)}`;
   return says;
 }
 
@@ -157,10 +157,10 @@ function signatureOf(
   classOf: (inner: SchemaNode) => number | undefined,
 ): string | undefined {
   let signature = "|";
-  for (const [place, inner] of children) {
+  for (const [location, inner] of children) {
     const of = classOf(inner);
     if (of === undefined) return undefined;
-    signature += `${place}:${of},`;
+    signature += `${location}:${of},`;
   }
   return signature;
 }

@@ -11,18 +11,18 @@ import { branchesOf } from "./unions.ts";
  * @param lenient as a consumer that passes over members it does not know: `additionalProperties: false` refuses nothing,
  * except where it is turned around (inside `not`, the condition of an `if`, the other branches of a `oneOf`)
  */
-export function accepts(shape: SchemaNode, value: unknown, lenient = false): boolean {
+export function matches(node: SchemaNode, value: unknown, lenient = false): boolean {
   spend(1);
-  if (typeof shape.schema === "boolean") return shape.schema;
-  if (shape.target !== undefined) return accepts(shape.target, value, lenient);
-  return shape.keywords.every((keyword) => acceptsKeyword(shape, keyword, value, lenient));
+  if (typeof node.schema === "boolean") return node.schema;
+  if (node.target !== undefined) return matches(node.target, value, lenient);
+  return node.keywords.every((keyword) => matchesKeyword(node, keyword, value, lenient));
 }
 
 /** Whether one keyword of the schema has nothing against the value. */
-export function acceptsKeyword(shape: SchemaNode, keyword: string, value: unknown, lenient = false): boolean {
+export function matchesKeyword(node: SchemaNode, keyword: string, value: unknown, lenient = false): boolean {
   spend(1);
   const check = CHECKS[keyword];
-  return check === undefined || check(value, shape, lenient, (shape.schema as JsonObject)[keyword]);
+  return check === undefined || check(value, node, lenient, (node.schema as JsonObject)[keyword]);
 }
 
 const valueSets = new WeakMap<SchemaNode, ValueSet>();
@@ -33,30 +33,30 @@ function allowedBy(node: SchemaNode, values: readonly unknown[]): ValueSet {
   return set;
 }
 
-type Check = (value: unknown, shape: SchemaNode, lenient: boolean, limit: unknown) => boolean;
+type Check = (value: unknown, node: SchemaNode, lenient: boolean, limit: unknown) => boolean;
 
 const number =
   (holds: (value: number, limit: number) => boolean): Check =>
   (value, _shape, _lenient, limit) =>
     typeof value !== "number" || !Number.isFinite(value) || holds(value, limit as number);
 const text =
-  (holds: (value: string, shape: SchemaNode, limit: unknown) => boolean): Check =>
-  (value, shape, _lenient, limit) =>
-    typeof value !== "string" || holds(value, shape, limit);
+  (holds: (value: string, node: SchemaNode, limit: unknown) => boolean): Check =>
+  (value, node, _lenient, limit) =>
+    typeof value !== "string" || holds(value, node, limit);
 const list =
   (
-    holds: (value: readonly unknown[], shape: SchemaNode, lenient: boolean, limit: unknown) => boolean,
+    holds: (value: readonly unknown[], node: SchemaNode, lenient: boolean, limit: unknown) => boolean,
   ): Check =>
-  (value, shape, lenient, limit) =>
-    !Array.isArray(value) || holds(value, shape, lenient, limit);
+  (value, node, lenient, limit) =>
+    !Array.isArray(value) || holds(value, node, lenient, limit);
 const object =
-  (holds: (value: JsonObject, shape: SchemaNode, lenient: boolean, limit: unknown) => boolean): Check =>
-  (value, shape, lenient, limit) =>
-    !isObject(value) || holds(value, shape, lenient, limit);
+  (holds: (value: JsonObject, node: SchemaNode, lenient: boolean, limit: unknown) => boolean): Check =>
+  (value, node, lenient, limit) =>
+    !isObject(value) || holds(value, node, lenient, limit);
 
 const CHECKS: Readonly<Record<string, Check>> = {
   type: (value, _shape, _lenient, type) => (typeOf(value) & typesNamed(type)) !== 0,
-  enum: (value, shape, _lenient, values) => allowedBy(shape, values as unknown[]).has(value),
+  enum: (value, node, _lenient, values) => allowedBy(node, values as unknown[]).has(value),
   const: (value, _shape, _lenient, only) => sameValue(value, only),
   multipleOf: number((value, factor) => isMultipleOf(value, factor)),
   maximum: number((value, limit) => value <= limit),
@@ -65,75 +65,75 @@ const CHECKS: Readonly<Record<string, Check>> = {
   exclusiveMinimum: number((value, limit) => value > limit),
   maxLength: text((value, _shape, limit) => lengthOf(value) <= (limit as number)),
   minLength: text((value, _shape, limit) => lengthOf(value) >= (limit as number)),
-  pattern: text((value, shape, pattern) => shape.matchesPattern(pattern as string, value)),
-  format: (value, _shape, _lenient, format) => acceptsFormat(value, String(format)),
+  pattern: text((value, node, pattern) => node.matchesPattern(pattern as string, value)),
+  format: (value, _shape, _lenient, format) => matchesFormat(value, String(format)),
   maxItems: list((value, _shape, _lenient, limit) => value.length <= (limit as number)),
   minItems: list((value, _shape, _lenient, limit) => value.length >= (limit as number)),
   uniqueItems: list((value) => firstRepeated(value) < 0),
-  items: list((value, shape, lenient) =>
+  items: list((value, node, lenient) =>
     value.every((item, index) => {
-      const inner = shape.tuple === undefined ? shape.items : shape.tuple[index];
-      return inner === undefined || accepts(inner, item, lenient);
+      const inner = node.tuple === undefined ? node.items : node.tuple[index];
+      return inner === undefined || matches(inner, item, lenient);
     }),
   ),
-  additionalItems: list((value, shape, lenient) =>
+  additionalItems: list((value, node, lenient) =>
     value.every(
       (item, index) =>
-        index < (shape.tuple?.length ?? value.length) || accepts(shape.itemNode(index)!, item, lenient),
+        index < (node.tuple?.length ?? value.length) || matches(node.itemNode(index)!, item, lenient),
     ),
   ),
-  contains: list((value, shape, lenient) => value.some((item) => accepts(shape.contains!, item, lenient))),
+  contains: list((value, node, lenient) => value.some((item) => matches(node.contains!, item, lenient))),
   maxProperties: object((value, _shape, _lenient, limit) => Object.keys(value).length <= (limit as number)),
   minProperties: object((value, _shape, _lenient, limit) => Object.keys(value).length >= (limit as number)),
-  required: object((value, shape) => shape.required.every((name) => Object.hasOwn(value, name))),
-  properties: object((value, shape, lenient) =>
+  required: object((value, node) => node.required.every((name) => Object.hasOwn(value, name))),
+  properties: object((value, node, lenient) =>
     Object.entries(value).every(([name, member]) => {
-      const inner = shape.properties.get(name);
-      return inner === undefined || accepts(inner, member, lenient);
+      const inner = node.properties.get(name);
+      return inner === undefined || matches(inner, member, lenient);
     }),
   ),
-  patternProperties: object((value, shape, lenient) =>
+  patternProperties: object((value, node, lenient) =>
     Object.entries(value).every(([name, member]) =>
-      [...shape.patternProperties].every(
-        ([pattern, inner]) => !shape.matchesPattern(pattern, name) || accepts(inner, member, lenient),
+      [...node.patternProperties].every(
+        ([pattern, inner]) => !node.matchesPattern(pattern, name) || matches(inner, member, lenient),
       ),
     ),
   ),
-  additionalProperties: object((value, shape, lenient) => {
-    const inner = shape.additionalProperties!;
+  additionalProperties: object((value, node, lenient) => {
+    const inner = node.additionalProperties!;
     if (lenient && inner.allowsNone) return true;
     return Object.entries(value).every(
       ([name, member]) =>
-        shape.properties.has(name) || shape.hasPatternFor(name) || accepts(inner, member, lenient),
+        node.properties.has(name) || node.hasPatternFor(name) || matches(inner, member, lenient),
     );
   }),
-  propertyNames: object((value, shape, lenient) =>
-    Object.keys(value).every((name) => accepts(shape.propertyNames!, name, lenient)),
+  propertyNames: object((value, node, lenient) =>
+    Object.keys(value).every((name) => matches(node.propertyNames!, name, lenient)),
   ),
   dependencies: object((value, { dependentNames, dependentSchemas }, lenient) => {
     const has = (name: string): boolean => Object.hasOwn(value, name);
     return (
       [...dependentNames].every(([name, needed]) => !has(name) || needed.every(has)) &&
-      [...dependentSchemas].every(([name, inner]) => !has(name) || accepts(inner, value, lenient))
+      [...dependentSchemas].every(([name, inner]) => !has(name) || matches(inner, value, lenient))
     );
   }),
-  allOf: (value, shape, lenient) => shape.allOf.every((inner) => accepts(inner, value, lenient)),
-  anyOf: (value, shape, lenient) =>
-    branchesOf(shape, "anyOf")
+  allOf: (value, node, lenient) => node.allOf.every((inner) => matches(inner, value, lenient)),
+  anyOf: (value, node, lenient) =>
+    branchesOf(node, "anyOf")
       .forValue(value)
-      .some((inner) => accepts(inner, value, lenient)),
-  oneOf: (value, shape, lenient) => {
-    const branches = branchesOf(shape, "oneOf").forValue(value);
+      .some((inner) => matches(inner, value, lenient)),
+  oneOf: (value, node, lenient) => {
+    const branches = branchesOf(node, "oneOf").forValue(value);
     return branches.some(
       (inner) =>
-        accepts(inner, value, lenient) &&
-        branches.every((other) => other === inner || !accepts(other, value)),
+        matches(inner, value, lenient) &&
+        branches.every((other) => other === inner || !matches(other, value)),
     );
   },
-  not: (value, shape) => !accepts(shape.not!, value),
-  if: (value, shape, lenient) => {
-    const next = accepts(shape.if!, value) ? shape.then : shape.else;
-    return next === undefined || accepts(next, value, lenient);
+  not: (value, node) => !matches(node.not!, value),
+  if: (value, node, lenient) => {
+    const next = matches(node.if!, value) ? node.then : node.else;
+    return next === undefined || matches(next, value, lenient);
   },
 };
 
@@ -145,7 +145,7 @@ export function lengthOf(value: string): number {
   return length;
 }
 
-export function acceptsFormat(value: unknown, name: string): boolean {
+export function matchesFormat(value: unknown, name: string): boolean {
   const format = FORMATS[name];
   if (format === undefined || format instanceof RegExp) return true;
   if (INTEGER_FORMATS.has(name)) {

@@ -3,59 +3,59 @@ import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 
 /**
- * All schemas of the old document that look at one place of a payload, whichever way its choices go. They tell which names
+ * All schemas of the old document that look at one location of a payload, whichever way its choices go. They tell which names
  * the old document mentions there, and so promises anything about.
  */
-export interface View {
+export interface KnownNames {
   readonly id: number;
-  readonly shapes: readonly SchemaNode[];
+  readonly nodes: readonly SchemaNode[];
 }
 
-export class Views {
-  readonly root: View;
-  readonly #views = new Map<string, View>();
-  readonly #steps = new Map<string, View>();
+export class KnownNamesIndex {
+  readonly root: KnownNames;
+  readonly #knownNames = new Map<string, KnownNames>();
+  readonly #steps = new Map<string, KnownNames>();
 
   constructor(root: SchemaNode) {
-    this.root = this.#view([root]);
+    this.root = this.#known([root]);
   }
 
-  member(view: View, name: string): View {
-    return this.#step(`${view.id}.${name}`, () => view.shapes.flatMap((shape) => shape.memberNodes(name)));
+  member(known: KnownNames, name: string): KnownNames {
+    return this.#step(`${known.id}.${name}`, () => known.nodes.flatMap((node) => node.memberNodes(name)));
   }
 
-  item(view: View, index: number): View {
-    return this.#step(`${view.id}[${index}]`, () =>
-      view.shapes.flatMap((shape) => [shape.itemNode(index) ?? [], shape.contains ?? []].flat()),
+  item(known: KnownNames, index: number): KnownNames {
+    return this.#step(`${known.id}[${index}]`, () =>
+      known.nodes.flatMap((node) => [node.itemNode(index) ?? [], node.contains ?? []].flat()),
     );
   }
 
   /** Whether the old document says anything about a member of that name here. */
-  mentions({ shapes }: View, name: string): boolean {
-    return shapes.some((shape) => mentions(shape, name));
+  mentions({ nodes }: KnownNames, name: string): boolean {
+    return nodes.some((node) => mentions(node, name));
   }
 
-  #step(key: string, shapes: () => SchemaNode[]): View {
-    let view = this.#steps.get(key);
-    if (view === undefined) {
-      view = this.#view(shapes());
-      this.#steps.set(key, view);
+  #step(key: string, nodes: () => SchemaNode[]): KnownNames {
+    let known = this.#steps.get(key);
+    if (known === undefined) {
+      known = this.#known(nodes());
+      this.#steps.set(key, known);
     }
-    return view;
+    return known;
   }
 
-  #view(of: readonly SchemaNode[]): View {
-    const shapes = inPlace(of);
-    const key = shapes
+  #known(of: readonly SchemaNode[]): KnownNames {
+    const nodes = inPlace(of);
+    const key = nodes
       .map(({ id }) => id)
       .toSorted((a, b) => a - b)
       .join();
-    let view = this.#views.get(key);
-    if (view === undefined) {
-      view = { id: this.#views.size, shapes };
-      this.#views.set(key, view);
+    let known = this.#knownNames.get(key);
+    if (known === undefined) {
+      known = { id: this.#knownNames.size, nodes };
+      this.#knownNames.set(key, known);
     }
-    return view;
+    return known;
   }
 }
 
@@ -63,23 +63,23 @@ export class Views {
 function inPlace(of: readonly SchemaNode[]): SchemaNode[] {
   const seen = new Set<SchemaNode>();
   const waiting = [...of];
-  for (let shape = waiting.pop(); shape !== undefined; shape = waiting.pop()) {
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     spend(1);
-    if (seen.has(shape)) continue;
-    seen.add(shape);
-    if (shape.target !== undefined) waiting.push(shape.target);
-    for (const { looksAt, node } of shape.subschemas) if (looksAt === "same") waiting.push(node);
+    if (seen.has(node)) continue;
+    seen.add(node);
+    if (node.target !== undefined) waiting.push(node.target);
+    for (const inner of node.subschemas) if (inner.looksAt === "same") waiting.push(inner.node);
   }
   return [...seen];
 }
 
-function mentions(shape: SchemaNode, name: string): boolean {
-  const { properties, required, additionalProperties, propertyNames } = shape;
-  const { dependentNames, dependentSchemas } = shape;
+function mentions(node: SchemaNode, name: string): boolean {
+  const { properties, required, additionalProperties, propertyNames } = node;
+  const { dependentNames, dependentSchemas } = node;
   return (
     properties.has(name) ||
     required.includes(name) ||
-    shape.hasPatternFor(name) ||
+    node.hasPatternFor(name) ||
     dependentSchemas.has(name) ||
     [...dependentNames].some(([other, needed]) => other === name || needed.includes(name)) ||
     // `false` says that no other name may be, a schema says what any other is.
@@ -87,11 +87,11 @@ function mentions(shape: SchemaNode, name: string): boolean {
       !additionalProperties.allowsAll &&
       !additionalProperties.allowsNone) ||
     (propertyNames !== undefined && valuesOf(propertyNames).includes(name)) ||
-    valuesOf(shape).some((value) => isObject(value) && Object.hasOwn(value, name))
+    valuesOf(node).some((value) => isObject(value) && Object.hasOwn(value, name))
   );
 }
 
-function valuesOf(shape: SchemaNode): readonly unknown[] {
-  const values = (shape.value("enum") ?? []) as unknown[];
-  return shape.keywords.includes("const") ? [...values, shape.value("const")] : values;
+function valuesOf(node: SchemaNode): readonly unknown[] {
+  const values = (node.value("enum") ?? []) as unknown[];
+  return node.keywords.includes("const") ? [...values, node.value("const")] : values;
 }

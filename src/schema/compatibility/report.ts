@@ -1,7 +1,7 @@
 import type { SchemaBreak } from "../../domain/action.ts";
 import { fieldName, pointerTo } from "../pointers.ts";
 import { demandOf, shortened } from "../validate/errors.ts";
-import { type Finding, NAME, type Place } from "./obligation.ts";
+import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 
 export type Side = SchemaBreak["side"];
@@ -9,85 +9,92 @@ export type Side = SchemaBreak["side"];
 /** A payload longer than this as JSON shows nothing to a person. */
 const MAX_EXAMPLE_CHARACTERS = 4_096;
 
-/** What a finding says, put the way a person looks at it: old and new instead of left and right. */
-interface Told {
+/** What a violation says, put the way a person looks at it: old and new instead of left and right. */
+interface Change {
   readonly side: Side;
   readonly keyword: string;
-  readonly finding: Finding;
+  readonly violation: Violation;
   readonly old: SchemaNode | undefined;
   readonly next: SchemaNode | undefined;
   readonly was: unknown;
   readonly is: unknown;
 }
 
-export function breakOf(side: Side, finding: Finding, payload: { value: unknown } | undefined): SchemaBreak {
-  const told = tell(side, finding);
-  const { was, is } = told;
+export function breakOf(
+  side: Side,
+  violation: Violation,
+  payload: { value: unknown } | undefined,
+): SchemaBreak {
+  const change = changeOf(side, violation);
+  const { was, is } = change;
   const isShort = payload !== undefined && JSON.stringify(payload.value).length <= MAX_EXAMPLE_CHARACTERS;
   return {
     side,
-    pointer: pointerFor(told),
+    pointer: pointerFor(change),
     ...(was === undefined ? {} : { was: shortened(was) }),
     ...(is === undefined ? {} : { is: shortened(is) }),
-    message: messageFor(told, payload !== undefined),
-    remedy: remedyFor(told),
+    message: messageFor(change, payload !== undefined),
+    remedy: remedyFor(change),
     certainty: payload === undefined ? "cannot_prove" : "proven",
     ...(isShort ? { example: payload.value } : {}),
   };
 }
 
-/** What two findings share that are one to a person. */
-export function breakKey(side: Side, finding: Finding): string {
-  const { keyword, part = "", right } = finding;
-  return `${side} ${right.pointer} ${keyword} ${part}`;
+/** What two violations share that are one to a person. */
+export function breakKey(side: Side, violation: Violation): string {
+  const { keyword, member = "", right } = violation;
+  return `${side} ${right.pointer} ${keyword} ${member}`;
 }
 
-function tell(side: Side, finding: Finding): Told {
-  const { right, keyword, part, place } = finding;
-  const shapes = place.left.shapes.filter((shape) => shape.document !== right.document);
+function changeOf(side: Side, violation: Violation): Change {
+  const { right, keyword, member, location } = violation;
+  const nodes = location.left.nodes.filter((node) => node.document !== right.document);
   const left =
-    shapes.find((shape) => shape.pointer === right.pointer && shape.keywords.includes(keyword)) ??
-    shapes.find((shape) => shape.keywords.includes(keyword)) ??
-    shapes.find((shape) => shape.pointer === right.pointer) ??
-    shapes[0];
+    nodes.find((node) => node.pointer === right.pointer && node.keywords.includes(keyword)) ??
+    nodes.find((node) => node.keywords.includes(keyword)) ??
+    nodes.find((node) => node.pointer === right.pointer) ??
+    nodes[0];
   const [old, next] = side === "producer" ? [left, right] : [right, left];
-  const value = (shape: SchemaNode | undefined): unknown => {
-    if (shape === undefined || typeof shape.schema === "boolean") return shape?.schema;
-    if (finding.isGone === true) return shape.properties.get(String(part))?.schema;
-    return keyword === "false" ? shape.schema : shape.schema[keyword];
+  const value = (node: SchemaNode | undefined): unknown => {
+    if (node === undefined || typeof node.schema === "boolean") return node?.schema;
+    if (violation.isRemoved === true) return node.properties.get(String(member))?.schema;
+    return keyword === "false" ? node.schema : node.schema[keyword];
   };
-  return { side, keyword, finding, old, next, was: value(old), is: value(next) };
+  return { side, keyword, violation, old, next, was: value(old), is: value(next) };
 }
 
-function pointerFor({ side, keyword, finding, old, next, is }: Told): string {
-  const { part, right, isGone } = finding;
-  if (isGone === true) {
-    const owner = [old, ...finding.place.left.shapes].find((shape) => shape?.properties.has(String(part)));
+function pointerFor({ side, keyword, violation, old, next, is }: Change): string {
+  const { member, right, isRemoved } = violation;
+  if (isRemoved === true) {
+    const owner = [old, ...violation.location.left.nodes].find((node) =>
+      node?.properties.has(String(member)),
+    );
     const isOld = (owner?.document === right.document) === (side === "consumer");
     if (owner !== undefined && isOld) {
-      return pointerTo(pointerTo(owner.pointer, "properties"), String(part));
+      return pointerTo(pointerTo(owner.pointer, "properties"), String(member));
     }
   }
   if (keyword === "false") return right.pointer;
   const owner = is === undefined ? (old ?? right) : (next ?? right);
   const pointer = pointerTo(owner.pointer, keyword);
-  if (isGone === true || part === undefined || keyword === "required" || keyword === "anyOf") return pointer;
-  return pointerTo(pointer, part);
+  if (isRemoved === true || member === undefined || keyword === "required" || keyword === "anyOf")
+    return pointer;
+  return pointerTo(pointer, member);
 }
 
 /** What changed, who breaks and how. */
-function messageFor(told: Told, isProven: boolean): string {
-  const sentences = [whatChanged(told), whoBreaks(told, isProven)];
+function messageFor(change: Change, isProven: boolean): string {
+  const sentences = [whatChanged(change), whoBreaks(change, isProven)];
   return sentences.join(" ");
 }
 
-function whatChanged({ side, keyword, finding, was, is }: Told): string {
-  const about = placeName(finding.place);
-  const where = pathTo(finding.place)?.length ? about : capitalized(about);
-  const property = `The property ${quoted(finding.part)}${within(finding.place)}`;
-  if (finding.isGone === true) {
+function whatChanged({ side, keyword, violation, was, is }: Change): string {
+  const about = placeName(violation.location);
+  const where = pathTo(violation.location)?.length ? about : capitalized(about);
+  const property = `The property ${quoted(violation.member)}${within(violation.location)}`;
+  if (violation.isRemoved === true) {
     return keyword === "additionalProperties" &&
-      finding.place.left.shapes.every((shape) => !shape.properties.has(String(finding.part)))
+      violation.location.left.nodes.every((node) => !node.properties.has(String(violation.member)))
       ? `${property} is not allowed any more.`
       : `${property} is gone.`;
   }
@@ -116,7 +123,7 @@ function whatChanged({ side, keyword, finding, was, is }: Told): string {
   }
 }
 
-function whoBreaks({ side, keyword, finding }: Told, isProven: boolean): string {
+function whoBreaks({ side, keyword, violation }: Change, isProven: boolean): string {
   if (!isProven) {
     return side === "producer"
       ? "It cannot be proven that all a producer may send today is still accepted."
@@ -124,25 +131,25 @@ function whoBreaks({ side, keyword, finding }: Told, isProven: boolean): string 
   }
   if (side === "producer") {
     if (keyword === "required") return "A producer that does not send it is refused.";
-    if (finding.isGone === true) return "A producer that sends it is refused.";
+    if (violation.isRemoved === true) return "A producer that sends it is refused.";
     return "A producer that keeps to the old schema is refused.";
   }
   if (keyword === "required") return "A consumer that counts on it may not find it.";
-  if (finding.isGone === true) return "A consumer that reads it may find anything there.";
+  if (violation.isRemoved === true) return "A consumer that reads it may find anything there.";
   return "A consumer written for the old schema may get what it does not expect.";
 }
 
 /** What could be done instead of the change, beside a new version of the action. */
-function remedyFor({ side, keyword, finding, old, was, is }: Told): string {
-  const part = quoted(finding.part);
-  if (finding.isGone === true)
-    return `Keep the property ${part}; it need not be sent where it is not required.`;
+function remedyFor({ side, keyword, violation, old, was, is }: Change): string {
+  const member = quoted(violation.member);
+  if (violation.isRemoved === true)
+    return `Keep the property ${member}; it need not be sent where it is not required.`;
   switch (keyword) {
     case "required":
-      if (side === "consumer") return `Keep ${part} in the list of what is required.`;
-      return old?.properties.has(String(finding.part)) === true
-        ? `Leave ${part} out of the list of what is required.`
-        : `Add ${part} as an optional property.`;
+      if (side === "consumer") return `Keep ${member} in the list of what is required.`;
+      return old?.properties.has(String(violation.member)) === true
+        ? `Leave ${member} out of the list of what is required.`
+        : `Add ${member} as an optional property.`;
     case "false":
       return "Keep it allowed.";
     case "additionalProperties":
@@ -155,8 +162,8 @@ function remedyFor({ side, keyword, finding, old, was, is }: Told): string {
 }
 
 /** As it stands inside of a sentence. */
-function placeName(place: Place): string {
-  const path = pathTo(place);
+function placeName(location: Location): string {
+  const path = pathTo(location);
   if (path === undefined) return "a property's name";
   return path.length === 0 ? "the payload" : fieldName(path);
 }
@@ -165,16 +172,16 @@ function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function within(place: Place): string {
-  const path = pathTo(place);
+function within(location: Location): string {
+  const path = pathTo(location);
   return path === undefined || path.length === 0 ? "" : ` of ${fieldName(path)}`;
 }
 
-function pathTo(place: Place): (string | number)[] | undefined {
-  if (place.parent === undefined) return [];
-  const path = pathTo(place.parent);
-  if (path === undefined || place.step === NAME) return undefined;
-  return [...path, place.step];
+function pathTo(location: Location): (string | number)[] | undefined {
+  if (location.parent === undefined) return [];
+  const path = pathTo(location.parent);
+  if (path === undefined || location.step === NAME) return undefined;
+  return [...path, location.step];
 }
 
 function quoted(name: unknown): string {

@@ -1,20 +1,20 @@
 import { spend } from "../limits.ts";
-import type { TextSearch } from "../patterns/search.ts";
+import type { TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/values.ts";
-import { type Facts, factsOf, wholeRange } from "./bounds.ts";
-import { Case } from "./conjunction.ts";
-import type { Finding, Goal, KeywordRule, Prover, Showing } from "./obligation.ts";
+import { type Bounds, boundsOf, integerRange } from "./bounds.ts";
+import { Conjunction } from "./conjunction.ts";
+import type { Violation, Obligation, KeywordRule, Prover, Proof } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
-import { type Branches, branchesOf, clash, typesOf } from "./unions.ts";
+import { type Branches, branchesOf, areDisjoint, typesOf } from "./unions.ts";
 
-type Rule = (limit: unknown, facts: Facts, texts: TextSearch) => boolean | Showing;
+type Rule = (limit: unknown, bounds: Bounds, texts: TextWitness) => boolean | Proof;
 
 /** A keyword that only looks at values of some types: it holds where the case has none of these. */
 const about =
   (types: number, rule: Rule): Rule =>
-  (limit, facts, texts) =>
-    (facts.types & types) === 0 || rule(limit, facts, texts);
+  (limit, bounds, texts) =>
+    (bounds.types & types) === 0 || rule(limit, bounds, texts);
 
 const RULES: Readonly<Record<string, Rule>> = {
   type: (type, { types }) => (types & ~typesNamed(type)) === 0,
@@ -23,14 +23,14 @@ const RULES: Readonly<Record<string, Rule>> = {
   const: () => false,
   maximum: about(
     NUMBER,
-    (limit, facts) => facts.upper.value <= (limit as number) || wholeWithin(facts, -Infinity, limit),
+    (limit, bounds) => bounds.upper.value <= (limit as number) || integersWithin(bounds, -Infinity, limit),
   ),
   exclusiveMaximum: about(NUMBER, (limit, { upper }) =>
     upper.exclusive ? upper.value <= (limit as number) : upper.value < (limit as number),
   ),
   minimum: about(
     NUMBER,
-    (limit, facts) => facts.lower.value >= (limit as number) || wholeWithin(facts, limit, Infinity),
+    (limit, bounds) => bounds.lower.value >= (limit as number) || integersWithin(bounds, limit, Infinity),
   ),
   exclusiveMinimum: about(NUMBER, (limit, { lower }) =>
     lower.exclusive ? lower.value >= (limit as number) : lower.value > (limit as number),
@@ -43,59 +43,59 @@ const RULES: Readonly<Record<string, Rule>> = {
   ),
   maxLength: about(
     TYPE.string,
-    (limit, facts, texts) =>
-      facts.maxLength <= (limit as number) ||
-      noText(texts, facts, { minLength: Math.max(facts.minLength, (limit as number) + 1) }),
+    (limit, bounds, texts) =>
+      bounds.maxLength <= (limit as number) ||
+      noText(texts, bounds, { minLength: Math.max(bounds.minLength, (limit as number) + 1) }),
   ),
   minLength: about(
     TYPE.string,
-    (limit, facts, texts) =>
-      facts.minLength >= (limit as number) ||
-      noText(texts, facts, { maxLength: Math.min(facts.maxLength, (limit as number) - 1) }),
+    (limit, bounds, texts) =>
+      bounds.minLength >= (limit as number) ||
+      noText(texts, bounds, { maxLength: Math.min(bounds.maxLength, (limit as number) - 1) }),
   ),
   pattern: about(
     TYPE.string,
-    (pattern, facts, texts) =>
-      facts.patterns.includes(pattern as string) ||
-      noText(texts, facts, { notMatching: [pattern as string] }),
+    (pattern, bounds, texts) =>
+      bounds.patterns.includes(pattern as string) ||
+      noText(texts, bounds, { notMatching: [pattern as string] }),
   ),
-  format: (format, facts) => {
+  format: (format, bounds) => {
     const range = INTEGER_FORMATS.get(String(format));
-    if (range !== undefined) return (facts.types & NUMBER) === 0 || wholeWithin(facts, ...range);
-    if ((facts.types & TYPE.string) === 0) return true;
-    return facts.formats.some(
+    if (range !== undefined) return (bounds.types & NUMBER) === 0 || integersWithin(bounds, ...range);
+    if ((bounds.types & TYPE.string) === 0) return true;
+    return bounds.formats.some(
       (known) => known === format || WIDER_FORMATS.get(known)?.includes(String(format)) === true,
     );
   },
-  maxItems: about(TYPE.array, (limit, facts) => facts.maxItems <= (limit as number)),
-  minItems: about(TYPE.array, (limit, facts) => facts.minItems >= (limit as number)),
-  uniqueItems: about(TYPE.array, (_limit, facts) => facts.unique || facts.maxItems <= 1),
-  maxProperties: about(TYPE.object, (limit, facts) => facts.maxProperties <= (limit as number)),
-  minProperties: about(TYPE.object, (limit, facts) => facts.minProperties >= (limit as number)),
+  maxItems: about(TYPE.array, (limit, bounds) => bounds.maxItems <= (limit as number)),
+  minItems: about(TYPE.array, (limit, bounds) => bounds.minItems >= (limit as number)),
+  uniqueItems: about(TYPE.array, (_limit, bounds) => bounds.unique || bounds.maxItems <= 1),
+  maxProperties: about(TYPE.object, (limit, bounds) => bounds.maxProperties <= (limit as number)),
+  minProperties: about(TYPE.object, (limit, bounds) => bounds.minProperties >= (limit as number)),
 };
 
-export function valueTask(keyword: string): KeywordRule | undefined {
+export function scalarRule(keyword: string): KeywordRule | undefined {
   const rule = RULES[keyword];
   if (rule === undefined) return undefined;
   return {
     keyword,
-    holds: ({ left, right }, { texts }) => rule(right.value(keyword), factsOf(left), texts),
+    holds: ({ left, right }, { texts }) => rule(right.value(keyword), boundsOf(left), texts),
   };
 }
 
 /** Whole numbers do not reach a bound between two of them. */
-function wholeWithin(facts: Facts, lowest: unknown, highest: unknown): boolean {
-  if ((facts.types & TYPE.fraction) !== 0) return false;
-  const [first, last] = wholeRange(facts);
+function integersWithin(bounds: Bounds, lowest: unknown, highest: unknown): boolean {
+  if ((bounds.types & TYPE.fraction) !== 0) return false;
+  const [first, last] = integerRange(bounds);
   return last <= (highest as number) && first >= (lowest as number);
 }
 
 /** Whether no text of the case is one such. */
 function* noText(
-  texts: TextSearch,
-  { patterns, minLength, maxLength }: Facts,
+  texts: TextWitness,
+  { patterns, minLength, maxLength }: Bounds,
   such: { notMatching?: string[]; minLength?: number; maxLength?: number },
-): Showing {
+): Proof {
   if (patterns.length === 0 && such.notMatching === undefined) return false;
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
   return (yield* texts.find(wanted)) === "none";
@@ -116,11 +116,11 @@ export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 /** What a schema says about lists: the places told apart by some schema, and all that come after them. */
-export function* arrayTasks(right: SchemaNode): Generator<KeywordRule> {
+export function* listRules(right: SchemaNode): Generator<KeywordRule> {
   if (right.keywords.includes("items")) {
     if (right.tuple === undefined) yield { keyword: "items", holds: placesHold(0, Infinity) };
     for (const index of right.tuple?.keys() ?? []) {
-      yield { keyword: "items", part: index, holds: placesHold(index, index + 1) };
+      yield { keyword: "items", member: index, holds: placesHold(index, index + 1) };
     }
   }
   if (right.keywords.includes("additionalItems")) {
@@ -130,16 +130,16 @@ export function* arrayTasks(right: SchemaNode): Generator<KeywordRule> {
 }
 
 function placesHold(from: number, to: number): KeywordRule["holds"] {
-  return function* (goal, prover) {
-    const { left, right } = goal;
-    const { types, maxItems } = factsOf(left);
+  return function* (obligation, prover) {
+    const { left, right } = obligation;
+    const { types, maxItems } = boundsOf(left);
     if ((types & TYPE.array) === 0) return true;
-    // One place after the last that any schema tells apart stands for all the rest.
-    const looking = [...left.shapes, ...goal.view.shapes];
+    // One location after the last that any schema tells apart stands for all the rest.
+    const looking = [...left.nodes, ...obligation.known.nodes];
     const told = Math.max(from, ...looking.map(({ tuple }) => tuple?.length ?? 0));
     const end = Math.min(to, told + 1, maxItems);
     for (let index = from; index < end; index++) {
-      if (!(yield* prover.prove(prover.item(goal, index, right.itemNode(index)!)))) return false;
+      if (!(yield* prover.prove(prover.item(obligation, index, right.itemNode(index)!)))) return false;
     }
     return true;
   };
@@ -148,57 +148,65 @@ function placesHold(from: number, to: number): KeywordRule["holds"] {
 const MAX_PLACES_TRIED = 8;
 
 /** Some item must be shown to be one, whatever the list: one the left side asks for too, or the first where all are. */
-function* containsOne(goal: Goal, prover: Prover): Showing {
-  const { left, right } = goal;
-  const { types, minItems } = factsOf(left);
+function* containsOne(obligation: Obligation, prover: Prover): Proof {
+  const { left, right } = obligation;
+  const { types, minItems } = boundsOf(left);
   if ((types & TYPE.array) === 0) return true;
   const inner = right.contains!;
-  const tried = (one: Goal): Showing => prover.prove({ ...one, findings: [] });
+  const tried = (one: Obligation): Proof => prover.prove({ ...one, violations: [] });
   for (let index = 0; index < Math.min(minItems, MAX_PLACES_TRIED); index++) {
-    if (yield* tried(prover.item(goal, index, inner))) return true;
+    if (yield* tried(prover.item(obligation, index, inner))) return true;
   }
-  // It may stand anywhere, so only what holds at every place is known of it.
-  const everywhere = left.shapes.flatMap(({ items }) => items ?? []);
-  const strict = goal.strict || goal.view.shapes.some(({ tuple }) => tuple !== undefined);
-  for (const { contains } of left.shapes) {
+  // It may stand anywhere, so only what holds at every location is known of it.
+  const everywhere = left.nodes.flatMap(({ items }) => items ?? []);
+  const strict = obligation.strict || obligation.known.nodes.some(({ tuple }) => tuple !== undefined);
+  for (const { contains } of left.nodes) {
     if (contains === undefined) continue;
-    const one = new Case({ all: [contains, ...everywhere] });
-    if (yield* tried(prover.item({ ...goal, strict }, 0, inner, one))) return true;
+    const one = new Conjunction({ nodes: [contains, ...everywhere] });
+    if (yield* tried(prover.item({ ...obligation, strict }, 0, inner, one))) return true;
   }
   return false;
 }
 
 /** What a schema says by combining others. */
-export function* choiceTasks(right: SchemaNode): Generator<KeywordRule> {
+export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
   for (const [index, inner] of right.allOf.entries()) {
-    yield { keyword: "allOf", part: index, holds: (goal, prover) => prover.prove({ ...goal, right: inner }) };
+    yield {
+      keyword: "allOf",
+      member: index,
+      holds: (obligation, prover) => prover.prove({ ...obligation, right: inner }),
+    };
   }
   for (const keyword of ["anyOf", "oneOf"] as const) {
     if (right[keyword].length === 0) continue;
     const branches = branchesOf(right, keyword);
     const additions: Additions = new Map();
-    const holds: KeywordRule["holds"] = function* (goal, prover) {
+    const holds: KeywordRule["holds"] = function* (obligation, prover) {
       return (
-        (yield* areKept(goal, prover, branches.list, keyword, additions)) ||
-        (yield* oneHolds(goal, prover, branches, keyword === "oneOf"))
+        (yield* areKept(obligation, prover, branches.list, keyword, additions)) ||
+        (yield* oneHolds(obligation, prover, branches, keyword === "oneOf"))
       );
     };
     yield { keyword, branches, holds };
   }
   if (right.not !== undefined) {
-    yield { keyword: "not", holds: (goal, prover) => isExcluded(goal, prover, right.not!) };
+    yield { keyword: "not", holds: (obligation, prover) => isExcluded(obligation, prover, right.not!) };
   }
   if (right.keywords.includes("if")) yield { keyword: "if", holds: conditionHolds };
 }
 
 /** Whether no value of the case conforms to the schema. */
-function* isExcluded(goal: Goal, prover: Prover, right: SchemaNode): Showing {
-  if (prover.refuses(goal.left, right) || goal.left.shapes.some((shape) => clash(shape, right))) return true;
-  return yield* prover.isImpossible(goal.left.with({ all: [right] }), goal);
+function* isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): Proof {
+  if (
+    prover.refuses(obligation.left, right) ||
+    obligation.left.nodes.some((node) => areDisjoint(node, right))
+  )
+    return true;
+  return yield* prover.isEmpty(obligation.left.with({ nodes: [right] }), obligation);
 }
 
-function* areExcluded(goal: Goal, prover: Prover, branches: readonly SchemaNode[]): Showing {
-  for (const branch of branches) if (!(yield* isExcluded(goal, prover, branch))) return false;
+function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): Proof {
+  for (const branch of branches) if (!(yield* isExcluded(obligation, prover, branch))) return false;
   return true;
 }
 
@@ -210,19 +218,19 @@ type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
  * other may hold then.
  */
 function* areKept(
-  goal: Goal,
+  obligation: Obligation,
   prover: Prover,
   branches: readonly SchemaNode[],
   keyword: "anyOf" | "oneOf",
   additions: Additions,
-): Showing {
-  for (const { anyOf, oneOf } of goal.left.shapes) {
+): Proof {
+  for (const { anyOf, oneOf } of obligation.left.nodes) {
     for (const kept of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
       if (kept.length === 0) continue;
       if (!additions.has(kept)) additions.set(kept, addedTo(kept, branches, prover));
       const added = additions.get(kept);
       if (added === undefined) continue;
-      if (keyword === "anyOf" || (yield* areExcluded(goal, prover, added))) return true;
+      if (keyword === "anyOf" || (yield* areExcluded(obligation, prover, added))) return true;
     }
   }
   return false;
@@ -253,33 +261,38 @@ function addedTo(
   return found === kept.length ? added : undefined;
 }
 
-function* oneHolds(goal: Goal, prover: Prover, branches: Branches, only: boolean): Showing {
-  const { left } = goal;
-  const near = yield* prover.near(left, branches);
-  const tried: Finding[][] = [];
+function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, only: boolean): Proof {
+  const { left } = obligation;
+  const near = yield* prover.overlapping(left, branches);
+  const tried: Violation[][] = [];
   for (const { branch, meant } of candidates(left, branches, near, prover)) {
-    const findings: Finding[] = [];
-    const holds = yield* prover.prove({ ...goal, right: branch, brief: goal.brief || !meant, findings });
+    const violations: Violation[] = [];
+    const holds = yield* prover.prove({
+      ...obligation,
+      right: branch,
+      firstOnly: obligation.firstOnly || !meant,
+      violations,
+    });
     const others = only ? near.filter((other) => other !== branch) : [];
-    if (holds && (yield* areExcluded(goal, prover, others))) return true;
-    if (meant) tried.push(findings);
+    if (holds && (yield* areExcluded(obligation, prover, others))) return true;
+    if (meant) tried.push(violations);
   }
-  const { types } = factsOf(left);
+  const { types } = boundsOf(left);
   const bits = TYPE_BITS.filter((bit) => (bit & types) !== 0);
   if (bits.length > 1) {
     // Each type may go its own way.
     for (const bit of bits) {
-      const narrowed = within(goal, left.with({ types: bit }));
+      const narrowed = within(obligation, left.with({ types: bit }));
       if (!(yield* oneHolds(narrowed, prover, branches, only))) return false;
     }
     return true;
   }
-  goal.findings.push(...(tried[0] ?? []));
+  obligation.violations.push(...(tried[0] ?? []));
   return false;
 }
 
-function within(goal: Goal, left: Case): Goal {
-  return { ...goal, left, place: { ...goal.place, left } };
+function within(obligation: Obligation, left: Conjunction): Obligation {
+  return { ...obligation, left, location: { ...obligation.location, left } };
 }
 
 interface Candidate {
@@ -288,21 +301,21 @@ interface Candidate {
   readonly meant: boolean;
 }
 
-/** First what the case says in the same words, then what stands in the same place, then all others. */
+/** First what the case says in the same words, then what stands in the same location, then all others. */
 function candidates(
-  { shapes, types }: Case,
+  { nodes, types }: Conjunction,
   branches: Branches,
   near: readonly SchemaNode[],
   prover: Prover,
 ): Candidate[] {
-  const classes = new Set(shapes.map((shape) => prover.classOf(shape)));
+  const classes = new Set(nodes.map((node) => prover.classOf(node)));
   const meant = new Set(
-    shapes
+    nodes
       .flatMap(({ pointer }) => branches.at(pointer) ?? [])
       .filter(
         (branch) =>
           (typesOf(branch) & types) !== 0 ||
-          shapes.some((shape) => isListedAt(shape, branch.pointer, branches.list.length)),
+          nodes.some((node) => isListedAt(node, branch.pointer, branches.list.length)),
       ),
   );
   const others = near.filter((branch) => !meant.has(branch));
@@ -327,17 +340,17 @@ function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number
 }
 
 /** Where the condition holds, `then` must; elsewhere `else` must. */
-function* conditionHolds(goal: Goal, prover: Prover): Showing {
-  const { left, right } = goal;
+function* conditionHolds(obligation: Obligation, prover: Prover): Proof {
+  const { left, right } = obligation;
   const { if: condition, then, else: otherwise } = right;
-  const met = within(goal, left.with({ all: [condition!] }));
-  const unmet = within(goal, left.with({ none: [condition!] }));
+  const met = within(obligation, left.with({ nodes: [condition!] }));
+  const unmet = within(obligation, left.with({ negated: [condition!] }));
   const first = yield* wayHolds(met, prover, then);
   const second = yield* wayHolds(unmet, prover, otherwise);
   return first && second;
 }
 
-function* wayHolds(goal: Goal, prover: Prover, right: SchemaNode | undefined): Showing {
-  if (right === undefined || (yield* prover.isImpossible(goal.left, goal))) return true;
-  return yield* prover.prove({ ...goal, right });
+function* wayHolds(obligation: Obligation, prover: Prover, right: SchemaNode | undefined): Proof {
+  if (right === undefined || (yield* prover.isEmpty(obligation.left, obligation))) return true;
+  return yield* prover.prove({ ...obligation, right });
 }

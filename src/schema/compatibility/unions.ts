@@ -4,45 +4,45 @@ import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values
 import type { SchemaNode } from "../node.ts";
 
 /** Values by a text that equal ones share. */
-export type Listed = ReadonlyMap<string, unknown>;
+export type ValueMap = ReadonlyMap<string, unknown>;
 
-const knownParts = new WeakMap<SchemaNode, readonly SchemaNode[]>();
-const knownTypes = new WeakMap<SchemaNode, number>();
-const knownClashes = new WeakMap<SchemaNode, Map<SchemaNode, boolean>>();
+const partsCache = new WeakMap<SchemaNode, readonly SchemaNode[]>();
+const typesCache = new WeakMap<SchemaNode, number>();
+const disjointCache = new WeakMap<SchemaNode, Map<SchemaNode, boolean>>();
 
 /** The schema and all that must hold with it, through references and `allOf`. */
-function partsOf(shape: SchemaNode): readonly SchemaNode[] {
-  let parts = knownParts.get(shape);
+function partsOf(node: SchemaNode): readonly SchemaNode[] {
+  let parts = partsCache.get(node);
   if (parts === undefined) {
     const found = new Set<SchemaNode>();
-    gather(shape, found);
-    knownParts.set(shape, (parts = [...found]));
+    gather(node, found);
+    partsCache.set(node, (parts = [...found]));
   }
   return parts;
 }
 
-function gather(shape: SchemaNode, parts: Set<SchemaNode>): void {
+function gather(node: SchemaNode, parts: Set<SchemaNode>): void {
   spend(1);
-  if (parts.has(shape)) return;
-  if (shape.target !== undefined) {
-    gather(shape.target, parts);
+  if (parts.has(node)) return;
+  if (node.target !== undefined) {
+    gather(node.target, parts);
     return;
   }
-  parts.add(shape);
-  for (const inner of shape.allOf) gather(inner, parts);
+  parts.add(node);
+  for (const inner of node.allOf) gather(inner, parts);
 }
 
 /** Types beyond which no value of the schema is, in plain sight. */
-export function typesOf(shape: SchemaNode): number {
-  let types = knownTypes.get(shape);
-  if (types === undefined) knownTypes.set(shape, (types = findTypes(shape)));
+export function typesOf(node: SchemaNode): number {
+  let types = typesCache.get(node);
+  if (types === undefined) typesCache.set(node, (types = findTypes(node)));
   return types;
 }
 
-function findTypes(shape: SchemaNode): number {
+function findTypes(node: SchemaNode): number {
   let types = ANY;
-  for (const part of partsOf(shape)) types &= part.allowsNone ? 0 : typesNamed(part.value("type"));
-  const listed = listedOf(shape);
+  for (const part of partsOf(node)) types &= part.allowsNone ? 0 : typesNamed(part.value("type"));
+  const listed = finiteValuesOf(node);
   if (listed === undefined) return types;
   let found = 0;
   for (const value of listed.values()) found |= typeOf(value);
@@ -50,23 +50,24 @@ function findTypes(shape: SchemaNode): number {
 }
 
 /** `null` where a schema lists no values, and while they are looked for. */
-const knownLists = new WeakMap<SchemaNode, Listed | null>();
+const finiteValuesCache = new WeakMap<SchemaNode, ValueMap | null>();
 
 /** Values beyond which the schema has none, where it lists them: in `const`, `enum`, or in each of its branches. */
-export function listedOf(shape: SchemaNode): Listed | undefined {
-  const known = knownLists.get(shape);
+export function finiteValuesOf(node: SchemaNode): ValueMap | undefined {
+  const known = finiteValuesCache.get(node);
   if (known !== undefined) return known ?? undefined;
   // Who comes back here meanwhile knows nothing of them.
-  knownLists.set(shape, null);
-  let shortest: Listed | null = null;
-  for (const part of partsOf(shape)) {
-    for (const list of listsOf(part)) if (shortest === null || list.size < shortest.size) shortest = list;
+  finiteValuesCache.set(node, null);
+  let shortest: ValueMap | null = null;
+  for (const part of partsOf(node)) {
+    for (const list of finiteValuesIn(part))
+      if (shortest === null || list.size < shortest.size) shortest = list;
   }
-  knownLists.set(shape, shortest);
+  finiteValuesCache.set(node, shortest);
   return shortest ?? undefined;
 }
 
-function* listsOf(part: SchemaNode): Generator<Listed> {
+function* finiteValuesIn(part: SchemaNode): Generator<ValueMap> {
   if (part.keywords.includes("const")) yield keyed([part.value("const")]);
   if (part.keywords.includes("enum")) yield keyed(part.value("enum") as readonly unknown[]);
   const types = part.keywords.includes("type") ? typesNamed(part.value("type")) : ANY;
@@ -83,14 +84,14 @@ function* listsOf(part: SchemaNode): Generator<Listed> {
   }
 }
 
-function keyed(values: readonly unknown[]): Listed {
+function keyed(values: readonly unknown[]): ValueMap {
   return new Map(values.map((value) => [canonicalText(value), value]));
 }
 
-function union(branches: readonly SchemaNode[]): Listed | undefined {
+function union(branches: readonly SchemaNode[]): ValueMap | undefined {
   const all = new Map<string, unknown>();
   for (const branch of branches) {
-    const listed = listedOf(branch);
+    const listed = finiteValuesOf(branch);
     if (listed === undefined) return undefined;
     spend(listed.size);
     for (const [key, value] of listed) all.set(key, value);
@@ -99,17 +100,17 @@ function union(branches: readonly SchemaNode[]): Listed | undefined {
 }
 
 /** The same of a member that it may have. */
-function listedAt(shape: SchemaNode, name: string): Listed | undefined {
-  let shortest: Listed | undefined;
-  for (const { properties } of partsOf(shape)) {
+function finiteValuesAt(node: SchemaNode, name: string): ValueMap | undefined {
+  let shortest: ValueMap | undefined;
+  for (const { properties } of partsOf(node)) {
     const inner = properties.get(name);
-    const listed = inner === undefined ? undefined : listedOf(inner);
+    const listed = inner === undefined ? undefined : finiteValuesOf(inner);
     if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
   }
   return shortest;
 }
 
-function areDisjoint(one: Listed | undefined, other: Listed | undefined): boolean {
+function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefined): boolean {
   if (one === undefined || other === undefined) return false;
   const [few, many] = one.size < other.size ? [one, other] : [other, one];
   spend(few.size);
@@ -122,34 +123,34 @@ function areDisjoint(one: Listed | undefined, other: Listed | undefined): boolea
  * asks for and whose listed values the two do not share. That is how the branches of a choice are mostly told apart, and
  * with many of them everything else would take too long.
  */
-export function clash(one: SchemaNode, other: SchemaNode): boolean {
+export function areDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   const [left, right] = [targetOf(one), targetOf(other)];
-  let known = knownClashes.get(left);
-  if (known === undefined) knownClashes.set(left, (known = new Map()));
-  let clashes = known.get(right);
-  if (clashes === undefined) {
+  let known = disjointCache.get(left);
+  if (known === undefined) disjointCache.set(left, (known = new Map()));
+  let disjoint = known.get(right);
+  if (disjoint === undefined) {
     // Who comes back here meanwhile knows nothing of it.
     known.set(right, false);
-    clashes = look(left, right);
-    known.set(right, clashes);
+    disjoint = compareDisjoint(left, right);
+    known.set(right, disjoint);
   }
-  return clashes;
+  return disjoint;
 }
 
-function look(one: SchemaNode, other: SchemaNode): boolean {
+function compareDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   spend(10);
   const shared = typesOf(one) & typesOf(other);
-  if (shared === 0 || areDisjoint(listedOf(one), listedOf(other))) return true;
-  if (insideClashes(one, other) || insideClashes(other, one)) return true;
+  if (shared === 0 || haveNoCommonValue(finiteValuesOf(one), finiteValuesOf(other))) return true;
+  if (allBranchesDisjoint(one, other) || allBranchesDisjoint(other, one)) return true;
   if (shared !== TYPE.object) return false;
   return [...partsOf(one), ...partsOf(other)].some(({ required }) => {
     spend(required.length);
-    return required.some((name) => areDisjoint(listedAt(one, name), listedAt(other, name)));
+    return required.some((name) => haveNoCommonValue(finiteValuesAt(one, name), finiteValuesAt(other, name)));
   });
 }
 
-/** Whether all that a schema leaves to choose from clashes with the other. */
-function insideClashes(one: SchemaNode, other: SchemaNode): boolean {
+/** Whether all that a schema leaves to choose from disjoint with the other. */
+function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   return partsOf(one).some((part) =>
     (["anyOf", "oneOf"] as const).some(
       (keyword) => part[keyword].length > 0 && branchesOf(part, keyword).near(other).length === 0,
@@ -157,8 +158,8 @@ function insideClashes(one: SchemaNode, other: SchemaNode): boolean {
   );
 }
 
-function targetOf(shape: SchemaNode): SchemaNode {
-  return shape.target === undefined ? shape : targetOf(shape.target);
+function targetOf(node: SchemaNode): SchemaNode {
+  return node.target === undefined ? node : targetOf(node.target);
 }
 
 /** So few are looked at one by one. */
@@ -214,14 +215,14 @@ export class Branches {
 
   /** Those that may share values with the schema. */
   near(other: SchemaNode): readonly SchemaNode[] {
-    return this.related([other]).filter((branch) => !clash(branch, other));
+    return this.related([other]).filter((branch) => !areDisjoint(branch, other));
   }
 
   /** Those that may share values with all of the schemas together, as far as the tag tells. */
-  related(shapes: readonly SchemaNode[]): readonly SchemaNode[] {
-    let shortest: Listed | undefined;
-    for (const shape of shapes) {
-      const listed = this.#listedIn(shape);
+  related(nodes: readonly SchemaNode[]): readonly SchemaNode[] {
+    let shortest: ValueMap | undefined;
+    for (const node of nodes) {
+      const listed = this.#listedIn(node);
       if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
     }
     const found = shortest === undefined ? this.list : this.#having(shortest.keys());
@@ -229,9 +230,9 @@ export class Branches {
     return found;
   }
 
-  #listedIn(shape: SchemaNode): Listed | undefined {
+  #listedIn(node: SchemaNode): ValueMap | undefined {
     if (this.#tag === undefined) return undefined;
-    return this.#tag.name === undefined ? listedOf(shape) : listedAt(shape, this.#tag.name);
+    return this.#tag.name === undefined ? finiteValuesOf(node) : finiteValuesAt(node, this.#tag.name);
   }
 
   #having(keys: Iterable<string>): readonly SchemaNode[] {
@@ -244,14 +245,14 @@ export class Branches {
   }
 }
 
-const knownBranches = {
+const branchesCache = {
   anyOf: new WeakMap<SchemaNode, Branches>(),
   oneOf: new WeakMap<SchemaNode, Branches>(),
 };
 
-export function branchesOf(shape: SchemaNode, keyword: "anyOf" | "oneOf"): Branches {
-  let branches = knownBranches[keyword].get(shape);
-  if (branches === undefined) knownBranches[keyword].set(shape, (branches = new Branches(shape[keyword])));
+export function branchesOf(node: SchemaNode, keyword: "anyOf" | "oneOf"): Branches {
+  let branches = branchesCache[keyword].get(node);
+  if (branches === undefined) branchesCache[keyword].set(node, (branches = new Branches(node[keyword])));
   return branches;
 }
 
@@ -266,16 +267,16 @@ function tagOf(list: readonly SchemaNode[]): Tag | undefined {
 }
 
 function tagsOf(branch: SchemaNode): readonly (string | undefined)[] {
-  if (listedOf(branch) !== undefined) return [undefined];
+  if (finiteValuesOf(branch) !== undefined) return [undefined];
   if (typesOf(branch) !== TYPE.object) return [];
   const asked = partsOf(branch).flatMap(({ required }) => required);
   spend(asked.length);
-  return [...new Set(asked)].filter((name) => listedAt(branch, name) !== undefined);
+  return [...new Set(asked)].filter((name) => finiteValuesAt(branch, name) !== undefined);
 }
 
 /** What a branch lists for a tag that each of its values has. */
-function tagValues(branch: SchemaNode, { name }: Tag): Listed | undefined {
-  if (name === undefined) return listedOf(branch);
+function tagValues(branch: SchemaNode, { name }: Tag): ValueMap | undefined {
+  if (name === undefined) return finiteValuesOf(branch);
   const isAsked = partsOf(branch).some(({ required }) => required.includes(name));
-  return isAsked && typesOf(branch) === TYPE.object ? listedAt(branch, name) : undefined;
+  return isAsked && typesOf(branch) === TYPE.object ? finiteValuesAt(branch, name) : undefined;
 }

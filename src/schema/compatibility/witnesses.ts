@@ -1,18 +1,18 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { budget, spend } from "../limits.ts";
-import type { TextSearch } from "../patterns/search.ts";
+import type { TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
-import { type Facts, factsOf, isOf } from "./bounds.ts";
-import type { Case } from "./conjunction.ts";
-import { accepts, acceptsFormat, lengthOf } from "./evaluate.ts";
+import { type Bounds, boundsOf, contains } from "./bounds.ts";
+import type { Conjunction } from "./conjunction.ts";
+import { matches, matchesFormat, lengthOf } from "./evaluate.ts";
 
 /** Stands for a value that was not found; every JSON value is one that may be. */
-export const NONE = Symbol("none");
+export const NOT_FOUND = Symbol("none");
 type Found = unknown;
 
 /** What a sample must hold. */
-interface Wish {
+interface Fixed {
   readonly members?: Readonly<Record<string, unknown>>;
   readonly items?: ReadonlyMap<number, unknown>;
 }
@@ -25,22 +25,22 @@ const MAX_FILLED = 300;
 /** Schemas that must not hold, and members of each, of which another value is tried. */
 const MAX_SPOILED = 4;
 
-/** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NONE` means nothing. */
-export class Sampler {
-  readonly #texts: TextSearch;
-  readonly #kept = new Map<string, Found>();
+/** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NOT_FOUND` means nothing. */
+export class WitnessSearch {
+  readonly #texts: TextWitness;
+  readonly #found = new Map<string, Found>();
   #depth = 0;
 
-  constructor(texts: TextSearch) {
+  constructor(texts: TextWitness) {
     this.#texts = texts;
   }
 
-  *sample(one: Case, wish?: Wish): Steps<Found> {
-    if (wish !== undefined) return yield* this.#look(one, wish);
-    if (this.#kept.has(one.key)) return this.#kept.get(one.key);
-    this.#kept.set(one.key, NONE);
-    const found = yield* this.#look(one, {});
-    this.#kept.set(one.key, found);
+  *witness(one: Conjunction, fixed?: Fixed): Steps<Found> {
+    if (fixed !== undefined) return yield* this.#search(one, fixed);
+    if (this.#found.has(one.key)) return this.#found.get(one.key);
+    this.#found.set(one.key, NOT_FOUND);
+    const found = yield* this.#search(one, {});
+    this.#found.set(one.key, found);
     return found;
   }
 
@@ -48,155 +48,158 @@ export class Sampler {
    * One value for each way the case's choices may go and each type; `undefined`, which no JSON value is, where it may
    * wait.
    */
-  *samples(one: Case, wish: Wish = {}): Generator {
-    const { values } = factsOf(one);
+  *witnesses(one: Conjunction, fixed: Fixed = {}): Generator {
+    const { values } = boundsOf(one);
     if (values !== undefined) {
-      yield* values.filter((value) => grants(value, wish));
+      yield* values.filter((value) => grants(value, fixed));
       return;
     }
-    for (const way of waysOf(one)) {
+    for (const way of expansions(one)) {
       if (budget.shouldYield()) yield undefined;
-      const facts = factsOf(way);
-      if (facts.values !== undefined) {
-        yield* facts.values.filter((value) => grants(value, wish));
+      const bounds = boundsOf(way);
+      if (bounds.values !== undefined) {
+        yield* bounds.values.filter((value) => grants(value, fixed));
         continue;
       }
       for (const type of ORDER) {
-        if ((facts.types & type) === 0 || !suits(type, wish)) continue;
-        for (const value of yield* this.#made(way, facts, type, wish)) if (isOf(one, value)) yield value;
+        if ((bounds.types & type) === 0 || !suits(type, fixed)) continue;
+        for (const value of yield* this.#valuesOfType(way, bounds, type, fixed))
+          if (contains(one, value)) yield value;
       }
     }
   }
 
-  *#look(one: Case, wish: Wish): Steps<Found> {
-    if (this.#depth >= MAX_DEPTH) return NONE;
+  *#search(one: Conjunction, fixed: Fixed): Steps<Found> {
+    if (this.#depth >= MAX_DEPTH) return NOT_FOUND;
     this.#depth++;
     try {
-      for (const value of this.samples(one, wish)) {
+      for (const value of this.witnesses(one, fixed)) {
         if (value !== undefined) return value;
         yield;
       }
-      return NONE;
+      return NOT_FOUND;
     } finally {
       this.#depth--;
     }
   }
 
-  *#made(one: Case, facts: Facts, type: number, wish: Wish): Steps<unknown[]> {
+  *#valuesOfType(one: Conjunction, bounds: Bounds, type: number, fixed: Fixed): Steps<unknown[]> {
     spend(4);
     switch (type) {
       case TYPE.string:
-        return yield* textsFor(facts, this.#texts);
+        return yield* textsFor(bounds, this.#texts);
       case TYPE.integer:
       case TYPE.fraction:
-        return numbersFor(facts, type);
+        return numbersFor(bounds, type);
       case TYPE.boolean:
         return [false, true];
       case TYPE.null:
         return [null];
       case TYPE.array:
-        return [yield* this.#list(one, facts, wish)].filter((value) => value !== undefined);
+        return [yield* this.#list(one, bounds, fixed)].filter((value) => value !== undefined);
       default:
-        return yield* this.#objects(one, facts, wish);
+        return yield* this.#objects(one, bounds, fixed);
     }
   }
 
   /** An object, and where that conforms to what it must not conform to, others that do not in one member. */
-  *#objects(one: Case, facts: Facts, wish: Wish): Steps<unknown[]> {
-    const plain = yield* this.#object(one, facts, wish);
+  *#objects(one: Conjunction, bounds: Bounds, fixed: Fixed): Steps<unknown[]> {
+    const plain = yield* this.#object(one, bounds, fixed);
     if (plain === undefined) return [];
     const made: unknown[] = [plain];
-    for (const refused of one.none.slice(0, MAX_SPOILED)) {
-      if (!accepts(refused, plain)) continue;
+    for (const refused of one.negated.slice(0, MAX_SPOILED)) {
+      if (!matches(refused, plain)) continue;
       for (const [name, inner] of [...(refused.target ?? refused).properties].slice(0, MAX_SPOILED)) {
-        if (Object.hasOwn(wish.members ?? {}, name)) continue;
-        const value = yield* this.sample(one.member(name).with({ none: [inner] }));
-        if (value !== NONE) made.push({ ...plain, [name]: value });
+        if (Object.hasOwn(fixed.members ?? {}, name)) continue;
+        const value = yield* this.witness(one.member(name).with({ negated: [inner] }));
+        if (value !== NOT_FOUND) made.push({ ...plain, [name]: value });
       }
     }
     return made;
   }
 
-  *#object(one: Case, facts: Facts, { members = {} }: Wish): Steps<object | undefined> {
+  *#object(one: Conjunction, bounds: Bounds, { members = {} }: Fixed): Steps<object | undefined> {
     const made = new Map<string, unknown>();
-    for (const name of [...facts.required, ...Object.keys(members)]) {
+    for (const name of [...bounds.required, ...Object.keys(members)]) {
       if (made.has(name)) continue;
-      const value = Object.hasOwn(members, name) ? members[name] : yield* this.sample(one.member(name));
-      if (value === NONE) return undefined;
+      const value = Object.hasOwn(members, name) ? members[name] : yield* this.witness(one.member(name));
+      if (value === NOT_FOUND) return undefined;
       made.set(name, value);
     }
-    const known = one.shapes.flatMap(({ properties }) => [...properties.keys()]);
+    const known = one.nodes.flatMap(({ properties }) => [...properties.keys()]);
     const made_up = Array.from(
-      { length: Math.min(facts.minProperties, MAX_FILLED) },
+      { length: Math.min(bounds.minProperties, MAX_FILLED) },
       (_, at) => `member${at}`,
     );
     for (const name of [...known, ...made_up]) {
-      if (made.size >= facts.minProperties) break;
+      if (made.size >= bounds.minProperties) break;
       if (made.has(name)) continue;
-      const value = yield* this.sample(one.member(name));
-      if (value !== NONE) made.set(name, value);
+      const value = yield* this.witness(one.member(name));
+      if (value !== NOT_FOUND) made.set(name, value);
     }
     return Object.fromEntries(made);
   }
 
-  *#list(one: Case, facts: Facts, { items = new Map() }: Wish): Steps<unknown[] | undefined> {
-    const length = Math.max(facts.minItems, ...[...items.keys()].map((index) => index + 1), 0);
+  *#list(one: Conjunction, bounds: Bounds, { items = new Map() }: Fixed): Steps<unknown[] | undefined> {
+    const length = Math.max(bounds.minItems, ...[...items.keys()].map((index) => index + 1), 0);
     if (length > MAX_FILLED) return undefined;
     const made: unknown[] = [];
-    const contained = one.shapes.flatMap(({ contains }) => contains ?? []);
+    const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
     for (let index = 0; index < length; index++) {
       const plain = one.item(index);
       const asked = contained[index];
-      const item = asked === undefined ? plain : plain.with({ all: [asked] });
-      const value = items.has(index) ? items.get(index) : yield* this.another(item, facts.unique ? made : []);
-      if (value === NONE) return undefined;
+      const item = asked === undefined ? plain : plain.with({ nodes: [asked] });
+      const value = items.has(index)
+        ? items.get(index)
+        : yield* this.another(item, bounds.unique ? made : []);
+      if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
     for (const asked of contained) {
-      if (made.some((item) => accepts(asked, item))) continue;
-      const item = one.item(made.length).with({ all: [asked] });
-      const value = yield* this.another(item, facts.unique ? made : []);
-      if (value === NONE) return undefined;
+      if (made.some((item) => matches(asked, item))) continue;
+      const item = one.item(made.length).with({ nodes: [asked] });
+      const value = yield* this.another(item, bounds.unique ? made : []);
+      if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
     return made;
   }
 
   /** A value that is not among those there already. */
-  *another(one: Case, others: readonly unknown[]): Steps<Found> {
-    if (others.length === 0) return yield* this.sample(one);
+  *another(one: Conjunction, others: readonly unknown[]): Steps<Found> {
+    if (others.length === 0) return yield* this.witness(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
-    for (const value of this.samples(one)) {
+    for (const value of this.witnesses(one)) {
       if (value === undefined) yield;
       else if (!taken.has(JSON.stringify(value))) return value;
     }
-    return NONE;
+    return NOT_FOUND;
   }
 }
 
 /** The case with its choices made, one way after the other. */
-function* waysOf(one: Case): Generator<Case> {
+function* expansions(one: Conjunction): Generator<Conjunction> {
   let left = MAX_WAYS;
-  function* decide(open: Case): Generator<Case> {
-    const [choice] = open.choices;
+  function* decide(open: Conjunction): Generator<Conjunction> {
+    const [choice] = open.alternatives;
     if (choice === undefined) {
       if (left-- > 0) yield open;
       return;
     }
-    for (const way of open.ways(choice)) {
+    for (const way of open.expand(choice)) {
       if (left <= 0) return;
-      if (factsOf(way).types !== 0) yield* decide(way);
+      if (boundsOf(way).types !== 0) yield* decide(way);
     }
   }
   yield* decide(one);
 }
 
-function suits(type: number, { members, items }: Wish): boolean {
+function suits(type: number, { members, items }: Fixed): boolean {
   if (members !== undefined) return type === TYPE.object;
   return items === undefined || type === TYPE.array;
 }
 
-function grants(value: unknown, { members = {}, items = new Map() }: Wish): boolean {
+function grants(value: unknown, { members = {}, items = new Map() }: Fixed): boolean {
   const wanted = [
     ...Object.entries(members),
     ...[...items].map(([index, item]) => [String(index), item] as const),
@@ -255,8 +258,8 @@ const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, mos
 ]);
 
 /** Some texts that keep to what is known; others may keep to it as well. */
-function* textsFor(facts: Facts, search: TextSearch): Steps<string[]> {
-  const { patterns, formats, minLength, maxLength } = facts;
+function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
+  const { patterns, formats, minLength, maxLength } = bounds;
   const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
   if (formats.length === 0) texts.push(...Object.values(OF_FORMAT).flat());
   if (patterns.length > 0) {
@@ -268,12 +271,12 @@ function* textsFor(facts: Facts, search: TextSearch): Steps<string[]> {
     (text) =>
       lengthOf(text) >= minLength &&
       lengthOf(text) <= maxLength &&
-      formats.every((format) => acceptsFormat(text, format)),
+      formats.every((format) => matchesFormat(text, format)),
   );
 }
 
 /** Some numbers of the type between the bounds: the bounds themselves, small ones, and multiples. */
-function numbersFor({ lower, upper, factors }: Facts, type: number): number[] {
+function numbersFor({ lower, upper, factors }: Bounds, type: number): number[] {
   const step = type === TYPE.integer ? 1 : 0.5;
   const near = [lower.value, upper.value].filter(Number.isFinite);
   const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);

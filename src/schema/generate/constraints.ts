@@ -4,7 +4,7 @@ import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
 
 /** All that one value must be, gathered from the schemas that it must conform to. */
-export interface Demands {
+export interface Constraints {
   /** Object schemas that all must hold: references followed, `allOf` taken apart, one branch of each choice taken. */
   readonly nodes: readonly SchemaNode[];
   readonly schemas: readonly JsonObject[];
@@ -27,18 +27,18 @@ type Choose = (branches: readonly SchemaNode[]) => SchemaNode;
  * @param only the type the value must have, whatever the schemas say
  * @returns `undefined` where the choices made contradict each other
  */
-export function demandsOf(
+export function constraintsOf(
   nodes: readonly SchemaNode[],
   choose: Choose,
   only?: JsonType,
-): Demands | undefined {
-  const gathering = new Gathering(choose, only);
+): Constraints | undefined {
+  const gathering = new ConstraintCollector(choose, only);
   for (const node of nodes) gathering.add(node);
-  gathering.settle();
-  return gathering.demands();
+  gathering.resolveChoices();
+  return gathering.constraints();
 }
 
-class Gathering {
+class ConstraintCollector {
   readonly #choose: Choose;
   readonly #nodes = new Set<SchemaNode>();
   readonly #forbidden = new Set<string>();
@@ -81,7 +81,7 @@ class Gathering {
   }
 
   /** Takes a branch of each choice, once all that is certain is known. */
-  settle(): void {
+  resolveChoices(): void {
     for (let branches = this.#open.pop(); branches !== undefined; branches = this.#open.pop()) {
       const possible = branches.filter((branch) => this.#mayHold(branch));
       if (branches.length > 1) this.#choices = true;
@@ -92,7 +92,7 @@ class Gathering {
     this.#settleDependencies();
   }
 
-  demands(): Demands | undefined {
+  constraints(): Constraints | undefined {
     if (this.#impossible || this.#types.size === 0) return undefined;
     const nodes = [...this.#nodes].filter(({ schema, target }) => isObject(schema) && target === undefined);
     const schemas = nodes.map(({ schema }) => schema as JsonObject);
@@ -169,7 +169,7 @@ class Gathering {
         else this.#forbidden.add(name);
       }
     }
-    if (this.#open.length > 0) this.settle();
+    if (this.#open.length > 0) this.resolveChoices();
   }
 
   #mayHold(branch: SchemaNode): boolean {
@@ -204,17 +204,17 @@ function isRequired(schema: JsonObject | boolean, name: string): boolean {
 }
 
 /** How many levels the flattest value of a schema has, as far as that can be told; infinite where none ends. */
-export type Heights = ReadonlyMap<SchemaNode, number>;
+export type MinDepths = ReadonlyMap<SchemaNode, number>;
 
 /** Tells a recursive schema's way out: which alternative leads to an end soonest. */
-export function heightsOf({ nodes }: SchemaDocument): Heights {
+export function minDepthsOf({ nodes }: SchemaDocument): MinDepths {
   const heights = new Map<SchemaNode, number>();
   const height = (node: SchemaNode): number => heights.get(node) ?? Infinity;
   // Each round can only lower them, and none needs more rounds than there are levels.
   for (let changed = true; changed;) {
     changed = false;
     for (const node of nodes) {
-      const found = heightOf(node, height);
+      const found = minDepthOf(node, height);
       if (found >= height(node)) continue;
       heights.set(node, found);
       changed = true;
@@ -223,11 +223,11 @@ export function heightsOf({ nodes }: SchemaDocument): Heights {
   return heights;
 }
 
-function heightOf(node: SchemaNode, height: (node: SchemaNode) => number): number {
+function minDepthOf(node: SchemaNode, height: (node: SchemaNode) => number): number {
   const { schema, target } = node;
   if (!isObject(schema)) return schema ? 0 : Infinity;
   if (target !== undefined) return height(target);
-  let most = ownHeight(node, height);
+  let most = ownMinDepth(node, height);
   for (const child of node.allOf) most = Math.max(most, height(child));
   for (const keyword of ["anyOf", "oneOf"] as const) {
     const branches = node[keyword];
@@ -236,18 +236,18 @@ function heightOf(node: SchemaNode, height: (node: SchemaNode) => number): numbe
   return most;
 }
 
-function ownHeight(node: SchemaNode, height: (node: SchemaNode) => number): number {
+function ownMinDepth(node: SchemaNode, height: (node: SchemaNode) => number): number {
   const schema = node.schema as Record<string, unknown>;
   const types = [schema["type"] ?? "null"].flat() as string[];
   const heights = types.map((type) => {
     if ("enum" in schema || "const" in schema) return 0;
-    if (type === "object") return objectHeight(node, schema, height);
-    return type === "array" ? listHeight(node, schema, height) : 0;
+    if (type === "object") return objectMinDepth(node, schema, height);
+    return type === "array" ? listMinDepth(node, schema, height) : 0;
   });
   return Math.min(...heights);
 }
 
-function objectHeight(
+function objectMinDepth(
   node: SchemaNode,
   schema: Record<string, unknown>,
   height: (node: SchemaNode) => number,
@@ -261,7 +261,7 @@ function objectHeight(
   return most;
 }
 
-function listHeight(
+function listMinDepth(
   node: SchemaNode,
   schema: Record<string, unknown>,
   height: (node: SchemaNode) => number,

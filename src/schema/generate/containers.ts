@@ -1,7 +1,7 @@
 import { refillBudget, type StepBudget } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
-import type { Demands, JsonType } from "./constraints.ts";
+import type { Constraints, JsonType } from "./constraints.ts";
 import type { SeededRandom } from "./pattern-text.ts";
 import { type Texts, word } from "./scalars.ts";
 
@@ -9,12 +9,12 @@ import { type Texts, word } from "./scalars.ts";
 export const NO_VALUE = Symbol("no value");
 
 /** One go at a payload: what its parts are made with. */
-export interface Making {
+export interface GeneratorContext {
   readonly random: SeededRandom;
   readonly steps: StepBudget;
   readonly texts: Texts;
   /** Whether a value at that depth is to be as short as it may. */
-  isTerse(depth: number): boolean;
+  isMinimal(depth: number): boolean;
   /** A value that all of the schemas allow, or `NO_VALUE`. */
   value(nodes: readonly SchemaNode[], depth: number, only?: JsonType): unknown;
   /** Whether a value conforms to one schema of the document. */
@@ -27,19 +27,19 @@ const OPTIONAL_SHARE = 0.6;
 const NAME_TRIES = 16;
 
 /** An object with all required properties, some of the optional ones, and no others unless a least number asks for them. */
-export function objectFor(demands: Demands, making: Making, depth: number): unknown {
+export function objectFor(demands: Constraints, making: GeneratorContext, depth: number): unknown {
   return new ObjectMaker(demands, making, depth).make();
 }
 
 class ObjectMaker {
-  readonly #demands: Demands;
-  readonly #making: Making;
+  readonly #demands: Constraints;
+  readonly #making: GeneratorContext;
   readonly #depth: number;
   readonly #members = new Map<string, unknown>();
   readonly #least: number;
   readonly #most: number;
 
-  constructor(demands: Demands, making: Making, depth: number) {
+  constructor(demands: Constraints, making: GeneratorContext, depth: number) {
     this.#demands = demands;
     this.#making = making;
     this.#depth = depth;
@@ -58,7 +58,7 @@ class ObjectMaker {
     }
     for (const name of this.#making.random.shuffled([...listed])) {
       const room = this.#members.size < this.#most;
-      const wanted = !this.#making.isTerse(this.#depth) && this.#making.random.chance(OPTIONAL_SHARE);
+      const wanted = !this.#making.isMinimal(this.#depth) && this.#making.random.chance(OPTIONAL_SHARE);
       if (room && (wanted || this.#members.size < this.#least)) this.#with(name);
     }
     if (!this.#invent(listed.size === 0)) return NO_VALUE;
@@ -112,7 +112,7 @@ class ObjectMaker {
       const additional = node.additionalProperties;
       return (additional !== undefined && additional.schema !== false) || node.patternProperties.size > 0;
     });
-    const wished = isMap && open && !this.#making.isTerse(this.#depth) ? random.whole(1, 2) : 0;
+    const wished = isMap && open && !this.#making.isMinimal(this.#depth) ? random.whole(1, 2) : 0;
     const target = Math.min(this.#most, Math.max(this.#least, wished));
     for (let tries = 0; this.#members.size < target && tries < target + NAME_TRIES; tries++) {
       steps.spend(1);
@@ -153,7 +153,7 @@ const MORE_ITEMS = 2;
 const UNIQUE_TRIES = 12;
 
 /** A list of few items; one with a list of places has all of those places where it may. */
-export function listFor(demands: Demands, making: Making, depth: number): unknown {
+export function listFor(demands: Constraints, making: GeneratorContext, depth: number): unknown {
   const values = (keyword: string): number[] =>
     demands.schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
   const contained = demands.nodes.flatMap((node) => node.contains ?? []);
@@ -182,8 +182,8 @@ export function listFor(demands: Demands, making: Making, depth: number): unknow
   return items;
 }
 
-function lengthOf({ nodes }: Demands, making: Making, depth: number, least: number): number {
-  if (making.isTerse(depth)) return least;
+function lengthOf({ nodes }: Constraints, making: GeneratorContext, depth: number, least: number): number {
+  if (making.isMinimal(depth)) return least;
   const places = Math.max(0, ...nodes.map((node) => (node.tuple ?? []).length));
   if (places > 0) return Math.max(least, places);
   return making.random.whole(Math.max(least, 1), least + MORE_ITEMS);
@@ -201,7 +201,7 @@ function nodesAt(nodes: readonly SchemaNode[], index: number): SchemaNode[] {
   });
 }
 
-function newItem(make: () => unknown, texts: Set<string>, making: Making): unknown {
+function newItem(make: () => unknown, texts: Set<string>, making: GeneratorContext): unknown {
   for (let tries = 0; tries < UNIQUE_TRIES; tries++) {
     const item = make();
     if (item === NO_VALUE) return NO_VALUE;

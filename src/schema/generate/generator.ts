@@ -4,8 +4,14 @@ import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
-import { type Demands, demandsOf, type Heights, heightsOf, type JsonType } from "./constraints.ts";
-import { listFor, type Making, NO_VALUE, objectFor } from "./containers.ts";
+import {
+  type Constraints,
+  constraintsOf,
+  type MinDepths,
+  minDepthsOf,
+  type JsonType,
+} from "./constraints.ts";
+import { listFor, type GeneratorContext, NO_VALUE, objectFor } from "./containers.ts";
 import { SeededRandom } from "./pattern-text.ts";
 import { numberFor, Texts } from "./scalars.ts";
 
@@ -19,7 +25,7 @@ const SAMPLE_LIMITS = {
 } as const;
 
 /** The depth from which on a try makes everything as short as it may; later tries come down to that from the root. */
-const TERSE_FROM = [6, 6, 6, 6, 4, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0, 0] as const;
+const MINIMAL_FROM = [6, 6, 6, 6, 4, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0, 0] as const;
 /** A step of a check is a small part of one here. */
 const CHECK_STEPS = 32;
 /** What compiling a schema on its own takes, for each schema in it. */
@@ -35,7 +41,7 @@ type Sample =
 /** Makes payloads that conform to a schema. Each is checked by the schema itself before it is given out. */
 export class Sampler {
   readonly #document: SchemaDocument;
-  readonly #heights: Heights;
+  readonly #heights: MinDepths;
   readonly #texts: Texts;
   readonly #validators = new Map<SchemaNode, Validator>();
   /** How the last whole payload fell short. */
@@ -45,7 +51,7 @@ export class Sampler {
   constructor(schemata: unknown) {
     this.#document = readSchema(schemata);
     this.#texts = new Texts(this.#document.patterns);
-    this.#heights = heightsOf(this.#document);
+    this.#heights = minDepthsOf(this.#document);
     this.#validators.set(this.#document.root, compileDocument(this.#document));
   }
 
@@ -57,7 +63,7 @@ export class Sampler {
     const random = new SeededRandom(seed, stream);
     let remaining: number = SAMPLE_LIMITS.steps;
     this.#failure = undefined;
-    for (const terseFrom of TERSE_FROM) {
+    for (const terseFrom of MINIMAL_FROM) {
       if (remaining === 0) break;
       const maxSteps = Math.min(remaining, SAMPLE_LIMITS.trySteps);
       const steps = new StepBudget(maxSteps);
@@ -134,19 +140,19 @@ interface Parts {
   readonly random: SeededRandom;
   readonly steps: StepBudget;
   readonly texts: Texts;
-  readonly heights: Heights;
+  readonly heights: MinDepths;
   /** From this depth on values are as short as they may be. */
   readonly terseFrom: number;
-  readonly conforms: Making["conforms"];
+  readonly conforms: GeneratorContext["conforms"];
 }
 
 /** Makes values for the schemas of one document. */
-class ValueMaker implements Making {
+class ValueMaker implements GeneratorContext {
   readonly random: SeededRandom;
   readonly steps: StepBudget;
   readonly texts: Texts;
-  readonly conforms: Making["conforms"];
-  readonly #heights: Heights;
+  readonly conforms: GeneratorContext["conforms"];
+  readonly #heights: MinDepths;
   readonly #terseFrom: number;
 
   constructor({ random, steps, texts, heights, terseFrom, conforms }: Parts) {
@@ -158,7 +164,7 @@ class ValueMaker implements Making {
     this.#terseFrom = terseFrom;
   }
 
-  isTerse(depth: number): boolean {
+  isMinimal(depth: number): boolean {
     return depth >= this.#terseFrom;
   }
 
@@ -167,7 +173,7 @@ class ValueMaker implements Making {
     const taken = new Map<SchemaNode, number>();
     for (let turn = 0; turn < TURNS; turn++) {
       this.steps.spend(TURN_STEPS);
-      const demands = demandsOf(nodes, (branches) => this.#choose(branches, depth, taken), only);
+      const demands = constraintsOf(nodes, (branches) => this.#choose(branches, depth, taken), only);
       if (demands === undefined) continue;
       this.steps.spend(demands.nodes.length);
       const named = this.#named(demands);
@@ -190,14 +196,14 @@ class ValueMaker implements Making {
     const fresh = possible.filter((node) => times(node) === fewest);
     const flattest = Math.min(...fresh.map(height));
     const node = this.random.pick(
-      this.isTerse(depth) ? fresh.filter((other) => height(other) === flattest) : fresh,
+      this.isMinimal(depth) ? fresh.filter((other) => height(other) === flattest) : fresh,
     );
     taken.set(node, times(node) + 1);
     return node;
   }
 
   /** One of the values the schemas themselves name as examples or defaults. */
-  #named({ schemas }: Demands): unknown {
+  #named({ schemas }: Constraints): unknown {
     const examples = schemas.flatMap((schema) =>
       Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]) : [],
     );
@@ -207,7 +213,7 @@ class ValueMaker implements Making {
     return NO_VALUE;
   }
 
-  #made(demands: Demands, depth: number): unknown {
+  #made(demands: Constraints, depth: number): unknown {
     if (demands.values !== undefined) return this.random.pick(demands.values);
     switch (this.#type(demands, depth)) {
       case "null":
@@ -228,12 +234,12 @@ class ValueMaker implements Making {
     }
   }
 
-  #type({ types }: Demands, depth: number): JsonType {
+  #type({ types }: Constraints, depth: number): JsonType {
     const all = [...types];
     if (all.length === 1) return all[0]!;
-    if (types.has("null") && (this.isTerse(depth) || this.random.chance(NULL_SHARE))) return "null";
+    if (types.has("null") && (this.isMinimal(depth) || this.random.chance(NULL_SHARE))) return "null";
     const others = all.filter((type) => type !== "null");
     const flat = others.filter((type) => type !== "array" && type !== "object");
-    return this.random.pick(this.isTerse(depth) && flat.length > 0 ? flat : others);
+    return this.random.pick(this.isMinimal(depth) && flat.length > 0 ? flat : others);
   }
 }

@@ -192,11 +192,11 @@ export class PatternCompiler {
   }
 
   compile(pattern: string): RegExpLike {
-    return runSync(this.compiling(pattern));
+    return runSync(this.compileSteps(pattern));
   }
 
   /** The same in steps; one that was compiled before takes none. */
-  *compiling(pattern: string): Steps<RegExpLike> {
+  *compileSteps(pattern: string): Steps<RegExpLike> {
     let compiled = this.#compiled.get(pattern);
     if (compiled === undefined) {
       yield;

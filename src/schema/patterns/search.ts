@@ -50,7 +50,7 @@ interface Node {
  * Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms, and what it
  * has found.
  */
-export class TextSearch {
+export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
   readonly #found = new Map<string, TextFound>();
 

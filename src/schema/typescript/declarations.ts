@@ -3,7 +3,7 @@ import { pointerSteps } from "../pointers.ts";
 import type { SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { commentOf, printType } from "./print.ts";
-import { bounded, typesIn, type TypeTree } from "./type-tree.ts";
+import { limitUnions, typesIn, type TypeTree } from "./type-tree.ts";
 import { aboutSchema, typeOfPayload, typeOfSchema } from "./types.ts";
 
 /** A payload's schema to declare a type for. */
@@ -51,7 +51,7 @@ export function declarationsFor(
     }
   }
   for (const [node, name] of namesFor(named, taken)) names.set(node, name);
-  const printed = bounded(types);
+  const printed = limitUnions(types);
   const nameOf = (node: SchemaNode): string => names.get(node)!;
   const declare = (node: SchemaNode, about: readonly string[]): string => {
     const comment = commentOf([...aboutSchema(node.schema), ...about], "");

@@ -33,7 +33,7 @@ export const NEVER: TypeTree = { kind: "word", text: "never" };
 /** An object of which nothing more is known. */
 export const ANY_OBJECT: TypeTree = { kind: "object", members: [], index: UNKNOWN };
 
-export function word(text: string): TypeTree {
+export function keyword(text: string): TypeTree {
   return { kind: "word", text };
 }
 
@@ -106,7 +106,7 @@ interface Measure {
 }
 
 /** Types with unions left out of intersections that multiply out to too much; leaving one out only makes a type wider. */
-export function bounded(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
+export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
   const named = new Map<SchemaNode, number>();
   // Types are nested dozens deep, so each is measured once.
   const measures = new Map<TypeTree, Measure>();

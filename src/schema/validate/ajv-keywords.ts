@@ -8,8 +8,8 @@ import {
   type ValidateFunction,
 } from "ajv";
 import { budget, spend } from "../limits.ts";
-import { boundWalks } from "./ajv-objects.ts";
-import { governingError, governingErrors } from "./errors.ts";
+import { boundIteration } from "./ajv-objects.ts";
+import { primaryError, primaryErrors } from "./errors.ts";
 import { firstEqual, firstRepeated, isMultipleOf, sameValue, ValueSet } from "./values.ts";
 
 /** Keywords that compare values, by the equality of JSON Schema and with their steps counted. */
@@ -115,7 +115,7 @@ export function addKeywords(ajv: Ajv, parts: PartTable): void {
   const replaced = [...VALUE_KEYWORDS, ...LENGTH_KEYWORDS];
   for (const { keyword } of replaced) ajv.removeKeyword(keyword as string);
   for (const definition of [steps, callInto(parts), ...replaced]) ajv.addKeyword(definition);
-  boundWalks(ajv);
+  boundIteration(ajv);
 }
 
 /** Ends a part that has found more errors than anybody reads. */
@@ -179,7 +179,7 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
       const place = str`${PLACE}${it.errorPath}`;
       if (it.opts.allErrors === true) {
         const run = gen.scopeValue("func", { ref: runPart, key: runPart });
-        const pick = gen.scopeValue("func", { ref: handAllUp, key: handAllUp });
+        const pick = gen.scopeValue("func", { ref: propagateAllErrors, key: propagateAllErrors });
         const found = gen.const("partErrors", _`${run}(${part}, ${data})`);
         cxt.result(_`${found} === undefined`, undefined, () => {
           const errors = gen.const(
@@ -191,7 +191,7 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
         });
         return;
       }
-      const pick = gen.scopeValue("func", { ref: handUp, key: handUp });
+      const pick = gen.scopeValue("func", { ref: propagateError, key: propagateError });
       cxt.result(_`${part}(${data})`, undefined, () => {
         const error = gen.const("partError", _`${pick}(${part}.errors, ${place})`);
         gen.if(_`${ALL} === null`, _`${ALL} = [${error}]`, _`${ALL}.push(${error})`);
@@ -205,17 +205,21 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
  * The error to tell of those a part found, with the part's place put before its own. Making and choosing errors is most
  * of the time of a check that fails again and again.
  */
-function handUp(errors: readonly ErrorObject[], place: string): ErrorObject {
+function propagateError(errors: readonly ErrorObject[], place: string): ErrorObject {
   for (const { instancePath } of errors) spend(8 + (instancePath.length >> 5));
   spend(16);
-  const error = governingError(errors);
+  const error = primaryError(errors);
   return { ...error, instancePath: place + error.instancePath };
 }
 
 /** All of them, each where it stands in what the part is called from. */
-function handAllUp(errors: readonly ErrorObject[], place: string, schemaPath: string): ErrorObject[] {
+function propagateAllErrors(
+  errors: readonly ErrorObject[],
+  place: string,
+  schemaPath: string,
+): ErrorObject[] {
   spend(16 * (1 + errors.length));
-  return governingErrors(errors).map((error) =>
+  return primaryErrors(errors).map((error) =>
     Object.assign({}, error, { instancePath: place + error.instancePath, schemaPath }),
   );
 }

@@ -12,7 +12,7 @@ const ANY_PATTERN = "any".padEnd(SCHEMA_LIMITS.patternLength + 1, ".");
 type Walk = (cxt: KeywordCxt) => void;
 
 /** Changes how Ajv walks through objects and lists: with every step counted, and without piling up errors. */
-export function boundWalks(ajv: Ajv): void {
+export function boundIteration(ajv: Ajv): void {
   rework(ajv, "minProperties", (cxt) => countMembers(cxt, _`<`));
   rework(ajv, "maxProperties", (cxt) => countMembers(cxt, _`>`));
   rework(ajv, "propertyNames", (cxt, walk) => {

@@ -1,15 +1,15 @@
 import { Ajv, type ErrorObject } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { StepsExceeded, FAILURES_TOLD, refillBudget, VALIDATION_STEPS } from "../limits.ts";
+import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
 import type { SchemaDocument } from "../node.ts";
-import { compilePatternsSteps, readingSchema } from "../read.ts";
+import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
 import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
 import { checkCallGraph } from "./call-graph.ts";
 import { type Failure, type Fault, faultOf, faultsOf, shortened, shortenedText } from "./errors.ts";
 import { FORMATS } from "./formats.ts";
-import { takeApart } from "./parts.ts";
-import { forget } from "./values.ts";
+import { splitSchema } from "./parts.ts";
+import { clearValidationCache } from "./values.ts";
 
 /** What a validator keeps, measured: so much by itself, for each part and schema it has, and for each character of them. */
 const OWN_BYTES = 4 * 1024;
@@ -34,7 +34,7 @@ export interface Validator {
    * Runs each of them once, a step each. V8 reads a function's code when it is first run, and again when it was not run for
    * long: some 1.5 ms for a large one, which no check should have to wait for dozens of times.
    */
-  warming(): Steps<void>;
+  warmUpSteps(): Steps<void>;
 }
 
 /** A schema compiled to tell all that a value breaks, which takes several times as long as to find the first. */
@@ -49,22 +49,22 @@ export interface Explainer {
  * @throws `invalid` with the place, for one it would not have accepted
  */
 export function compileSchema(schemata: unknown): Validator {
-  return runSync(compilingSchema(schemata));
+  return runSync(compileSchemaSteps(schemata));
 }
 
 /** The same, a part a step, and ready to be run. */
-export function* compilingSchema(schemata: unknown): Steps<Validator> {
-  const document = yield* readingSchema(schemata);
+export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
+  const document = yield* readSchemaSteps(schemata);
   yield;
-  const validator = yield* compilingDocument(document);
-  yield* validator.warming();
+  const validator = yield* compileDocumentSteps(document);
+  yield* validator.warmUpSteps();
   return validator;
 }
 
 /** As `compileSchema`. */
 export function compileExplainer(schemata: unknown): Explainer {
-  const document = runSync(readingSchema(schemata));
-  const table = runSync(compilingParts(document, true));
+  const document = runSync(readSchemaSteps(schemata));
+  const table = runSync(compilePartsSteps(document, true));
   return {
     bytes: bytesOf(document, table),
     explain: (value, maxSteps) => explain(table, value, maxSteps),
@@ -72,17 +72,17 @@ export function compileExplainer(schemata: unknown): Explainer {
 }
 
 export function compileDocument(document: SchemaDocument): Validator {
-  return runSync(compilingDocument(document));
+  return runSync(compileDocumentSteps(document));
 }
 
-export function* compilingDocument(document: SchemaDocument): Steps<Validator> {
-  const table = yield* compilingParts(document, false);
+export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator> {
+  const table = yield* compilePartsSteps(document, false);
   return {
     bytes: bytesOf(document, table),
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
     conforms: (value, maxSteps) => judge(table, value, maxSteps),
     parts: table.length,
-    warming: () => warm(table),
+    warmUpSteps: () => warmUp(table),
   };
 }
 
@@ -96,8 +96,8 @@ function bytesOf({ nodes, schemata, patterns }: SchemaDocument, table: PartTable
   );
 }
 
-function* compilingParts(document: SchemaDocument, allErrors: boolean): Steps<PartTable> {
-  const parts = takeApart(document);
+function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps<PartTable> {
+  const parts = splitSchema(document);
   yield;
   checkCallGraph(document.schemata, parts);
   yield;
@@ -124,12 +124,12 @@ function* compilingParts(document: SchemaDocument, allErrors: boolean): Steps<Pa
     yield;
     refillBudget();
     table.push(ajv.compile(schema));
-    forget();
+    clearValidationCache();
   }
   return table;
 }
 
-function* warm(table: PartTable): Steps<void> {
+function* warmUp(table: PartTable): Steps<void> {
   for (const part of table) {
     yield;
     // Ends where it counts its steps, which it does first, so it goes into no other.
@@ -150,7 +150,7 @@ function judge(table: PartTable, value: unknown, maxSteps: number): boolean | un
     if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
   } finally {
-    forget();
+    clearValidationCache();
   }
 }
 
@@ -164,7 +164,7 @@ function check(table: PartTable, value: unknown, maxSteps: number): Failure | un
     const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
     return { field: "", message, value: null };
   } finally {
-    forget();
+    clearValidationCache();
   }
   return failureOf(faultOf(validate.errors ?? [], value));
 }
@@ -178,9 +178,9 @@ function explain(table: PartTable, value: unknown, maxSteps: number): readonly F
     if (!(error instanceof StepsExceeded)) throw error;
     return [];
   } finally {
-    forget();
+    clearValidationCache();
   }
-  return faultsOf(errors, value, FAILURES_TOLD).map(failureOf);
+  return faultsOf(errors, value, MAX_FAILURES).map(failureOf);
 }
 
 function failureOf({ path, message, value }: Fault): Failure {

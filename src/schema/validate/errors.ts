@@ -10,7 +10,7 @@ export interface Failure {
   readonly message: string;
   /** The offending value, `null` when it is missing; one of more than 1 KiB is cut (see `shortened`). */
   readonly value: unknown;
-  /** What else does not conform, where it was asked for; at most `FAILURES_TOLD` with this one. */
+  /** What else does not conform, where it was asked for; at most `MAX_FAILURES` with this one. */
   readonly others?: readonly Failure[];
 }
 
@@ -49,12 +49,12 @@ export interface Fault {
 
 /** The fault Ajv found in a value, told as one place and one sentence part. */
 export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
-  return faultIn(governingError(errors), value);
+  return faultIn(primaryError(errors), value);
 }
 
 /** The first so many of the faults that Ajv found, where it was to look for all of them. */
 export function faultsOf(errors: readonly ErrorObject[], value: unknown, most: number): readonly Fault[] {
-  return governingErrors(errors)
+  return primaryErrors(errors)
     .slice(0, most)
     .map((error) => faultIn(error, value));
 }
@@ -75,7 +75,7 @@ function faultIn(error: ErrorObject, value: unknown): Fault {
  * those before it come from the branches of an `anyOf`, `oneOf` or `if`. Of several branches the one meant is most likely
  * the one that got deepest into the value, or the only one that did not fail at the type already.
  */
-export function governingError(errors: readonly ErrorObject[]): ErrorObject {
+export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   const last = errors.at(-1)!;
   if (last.keyword === "if") return errors.at(-2) ?? last;
   if (last.keyword !== "anyOf" && last.keyword !== "oneOf") return last;
@@ -90,7 +90,7 @@ export function governingError(errors: readonly ErrorObject[]): ErrorObject {
 }
 
 /** The errors to tell of those Ajv leaves when it looks for all: one for each keyword that failed and is no branch's. */
-export function governingErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+export function primaryErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const governing: ErrorObject[] = [];
   for (const error of errors) {
     const branches = BRANCHES[error.keyword];
@@ -105,7 +105,7 @@ export function governingErrors(errors: readonly ErrorObject[]): readonly ErrorO
     const failed = governing.splice(first);
     // Of an `if` all counts that the branch asks for which was taken.
     if (error.keyword === "if" && failed.length > 0) governing.push(...failed);
-    else governing.push({ ...governingError([...failed, error]), schemaPath: error.schemaPath });
+    else governing.push({ ...primaryError([...failed, error]), schemaPath: error.schemaPath });
   }
   return governing;
 }

@@ -37,7 +37,7 @@ const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
  * Ajv never sees the document itself: unknown keywords, unknown formats, `nullable` (which Ajv would honour) and what
  * stands beside a `$ref` are left out, so that they check nothing, as draft-07 says.
  */
-export function takeApart(document: SchemaDocument): readonly Part[] {
+export function splitSchema(document: SchemaDocument): readonly Part[] {
   const parts = new Parts();
   parts.numberOf(document.root);
   return parts.finish();
@@ -107,7 +107,7 @@ class Parts {
     }
     weight += ((node.schema["required"] ?? []) as unknown[]).length >> 3;
     steps += NAME_STEPS * namesListed(node.schema);
-    const held = new Holder(schema);
+    const held = new SchemaBuilder(schema);
     const dependencies = node.schema["dependencies"];
     for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
       if (Array.isArray(value)) held.put(["dependencies", name], value);
@@ -131,8 +131,8 @@ class Parts {
       }
       held.put(place === undefined ? [keyword] : [keyword, place], built.schema);
     }
-    held.rehouseProto();
-    held.rehouseContains();
+    held.rewriteProto();
+    held.rewriteContains();
     return { schema: this.#narrow(schema), weight, steps, size };
   }
 
@@ -220,7 +220,7 @@ function grouped<T>(list: readonly T[]): T[][] {
 const PROTO = "__proto__";
 
 /** Puts schemas back under their keywords. */
-class Holder {
+class SchemaBuilder {
   readonly #schema: JsonObject;
 
   constructor(schema: JsonObject) {
@@ -239,7 +239,7 @@ class Holder {
   }
 
   /** Ajv leaves out `contains` for an empty list where `items` is a list of schemas, unless it stands by itself. */
-  rehouseContains(): void {
+  rewriteContains(): void {
     const { contains } = this.#schema;
     if (contains === undefined || !Array.isArray(this.#schema["items"])) return;
     ((this.#schema["allOf"] ??= []) as unknown[]).push({ contains });
@@ -247,7 +247,7 @@ class Holder {
   }
 
   /** Ajv passes over a property named `__proto__`; the same said with other keywords it understands. */
-  rehouseProto(): void {
+  rewriteProto(): void {
     const properties = this.#schema["properties"] as JsonObject | undefined;
     if (properties !== undefined && Object.hasOwn(properties, PROTO)) {
       const patterns = (this.#schema["patternProperties"] ??= {}) as JsonObject;

@@ -57,10 +57,10 @@ const texts = new Map<object, string>();
 const MAPS: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
 
 /** What the validation now running has found out about its payload, so that each schema need not do so again. */
-const memo = { repeats, texts } as const;
+const validationCache = { repeats, texts } as const;
 
 /** To be called when a validation ends, as its payload should not be held any longer. */
-export function forget(): void {
+export function clearValidationCache(): void {
   // To clear a map that is empty makes a new table for it all the same.
   for (const map of MAPS) if (map.size > 0) map.clear();
 }
@@ -112,7 +112,7 @@ const KEPT_LENGTH = 256;
  */
 export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return scalarText(value);
-  const known = memo.texts.get(value);
+  const known = validationCache.texts.get(value);
   if (known !== undefined) {
     spend(1 + (known.length >> 8));
     return known;
@@ -125,7 +125,7 @@ export function canonicalText(value: unknown): string {
 /** The same, kept for the next schema that asks. */
 function keptCanonicalText(value: object): string {
   const text = canonicalText(value);
-  if (text.length >= KEPT_LENGTH) memo.texts.set(value, text);
+  if (text.length >= KEPT_LENGTH) validationCache.texts.set(value, text);
   return text;
 }
 
@@ -218,12 +218,12 @@ function added<T>(set: Set<T>, value: T): boolean {
 
 /** Place of the first item that equals an earlier one, or -1. */
 export function firstRepeated(items: readonly unknown[]): number {
-  let place = memo.repeats.get(items);
+  let place = validationCache.repeats.get(items);
   if (place === undefined) {
     spend(STEPS_PER_SET);
     const seen = new ValueSet();
     place = items.findIndex((item) => !seen.add(item));
-    memo.repeats.set(items, place);
+    validationCache.repeats.set(items, place);
   }
   spend(1);
   return place;

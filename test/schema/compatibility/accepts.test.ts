@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { lengthOf, someOf } from "../../faults/length.ts";
 import { EvregError } from "../../../src/domain/error.ts";
-import { accepts } from "../../../src/schema/compatibility/evaluate.ts";
+import { matches } from "../../../src/schema/compatibility/evaluate.ts";
 import { refillBudget } from "../../../src/schema/limits.ts";
 import { readSchema } from "../../../src/schema/read.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
@@ -35,8 +35,8 @@ test("a value is accepted exactly when the compiled schema accepts it", () => {
       const told = JSON.stringify(payload);
       const [plain, lenient] = [asIs.validate(payload) === undefined, reader.validate(payload) === undefined];
       refillBudget();
-      expect(accepts(read, payload), told).toBe(plain);
-      expect(accepts(read, payload, true), told).toBe(lenient);
+      expect(matches(read, payload), told).toBe(plain);
+      expect(matches(read, payload, true), told).toBe(lenient);
     }
   });
   fc.assert(property, { numRuns: lengths.schemas });
@@ -48,7 +48,7 @@ test("so it is with GitHub's schemas and recordings", () => {
     for (const payload of payloads) {
       const expected = validator.validate(payload) === undefined;
       refillBudget();
-      expect(accepts(read, payload), name).toBe(expected);
+      expect(matches(read, payload), name).toBe(expected);
     }
   }
 });

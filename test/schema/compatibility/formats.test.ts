@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { lengthOf } from "../../faults/length.ts";
 import { compare } from "../../../src/schema/compatibility/compare.ts";
-import { acceptsFormat } from "../../../src/schema/compatibility/evaluate.ts";
+import { matchesFormat } from "../../../src/schema/compatibility/evaluate.ts";
 import { WIDER_FORMATS } from "../../../src/schema/compatibility/rules.ts";
 import { refillBudget } from "../../../src/schema/limits.ts";
 import { randomFrom } from "./random-payloads.ts";
@@ -96,9 +96,9 @@ test("what a format takes, each one that is called wider takes", () => {
   for (const one of texts(lengthOf("schema/compatibility/formats").texts)) {
     refillBudget();
     for (const [format, wider] of WIDER_FORMATS) {
-      if (!acceptsFormat(one, format)) continue;
+      if (!matchesFormat(one, format)) continue;
       taken.set(format, taken.get(format)! + 1);
-      for (const other of wider) expect(acceptsFormat(one, other), `${other} ${one}`).toBe(true);
+      for (const other of wider) expect(matchesFormat(one, other), `${other} ${one}`).toBe(true);
     }
   }
   // A text that no format takes shows nothing.

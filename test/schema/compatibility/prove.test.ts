@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { StructuralProver } from "../../../src/schema/compatibility/prover.ts";
+import { InclusionProver } from "../../../src/schema/compatibility/prover.ts";
 import { runSync } from "../../../src/runtime/yielding.ts";
 import { refillBudget } from "../../../src/schema/limits.ts";
 import { SchemaNode } from "../../../src/schema/node.ts";
@@ -16,7 +16,7 @@ function node(side: "old" | "new", keyword: string): SchemaNode {
 
 function findings(left: SchemaNode, right: SchemaNode): number {
   refillBudget();
-  return runSync(new StructuralProver("producer", left).compare(left, right)).length;
+  return runSync(new InclusionProver("producer", left).compare(left, right)).length;
 }
 
 test("what comes back to itself is taken to hold only where it went deeper into the payload", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
-import { comparing } from "../../../src/schema/compatibility/compare.ts";
+import { compareSteps } from "../../../src/schema/compatibility/compare.ts";
 import type { Verdict } from "../../../src/schema/compatibility/compare.ts";
 import { lengthOf, report, rounds, someOf } from "../../faults/length.ts";
 import { cpuMs } from "../../support/cpu-time.ts";
@@ -24,7 +24,7 @@ interface Measured extends Verdict {
 }
 
 function measured(old: Json, next: Json): Measured {
-  const task = comparing(old, next);
+  const task = compareSteps(old, next);
   let [ms, heldMs] = [0, 0];
   for (;;) {
     const before = cpuMs();

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { EvregError } from "../../../src/domain/error.ts";
 import { toDraft7 } from "../../../src/import/draft7.ts";
-import { Source, Untranslatable } from "../../../src/import/source.ts";
+import { Source, UnsupportedSchema } from "../../../src/import/source.ts";
 import { checkSchema } from "../../../src/schema/check.ts";
 import { compileSchema, type Validator } from "../../../src/schema/validate/compile.ts";
 import { randomPayload, randomSource, type RandomSource } from "./random-sources.ts";
@@ -80,7 +80,7 @@ function translatedOf(source: RandomSource): Validator | undefined {
     expect(checkSchema(schema).warnings).toEqual([]);
     return compileSchema(schema);
   } catch (error) {
-    if (error instanceof Untranslatable || error instanceof EvregError) return undefined;
+    if (error instanceof UnsupportedSchema || error instanceof EvregError) return undefined;
     throw error;
   }
 }

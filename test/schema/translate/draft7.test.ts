@@ -1,7 +1,7 @@
 /* oxlint-disable unicorn/no-thenable -- "then" is a keyword of JSON Schema */
 import { describe, expect, test } from "vitest";
 import { toDraft7 } from "../../../src/import/draft7.ts";
-import { type Dialect, Source, Untranslatable } from "../../../src/import/source.ts";
+import { type Dialect, Source, UnsupportedSchema } from "../../../src/import/source.ts";
 
 interface Options {
   readonly dialect?: Dialect;
@@ -19,7 +19,7 @@ function refusal(schema: unknown, options: Options = {}): string {
   try {
     translated(schema, options);
   } catch (error) {
-    if (error instanceof Untranslatable) return `${error.pointer}: ${error.message}`;
+    if (error instanceof UnsupportedSchema) return `${error.pointer}: ${error.message}`;
     throw error;
   }
   return "";

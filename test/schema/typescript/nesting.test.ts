@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { readSchema } from "../../../src/schema/read.ts";
 import { declarationsFor } from "../../../src/schema/typescript/declarations.ts";
 import { printType } from "../../../src/schema/typescript/print.ts";
-import { bounded, typesIn, type TypeTree } from "../../../src/schema/typescript/type-tree.ts";
+import { limitUnions, typesIn, type TypeTree } from "../../../src/schema/typescript/type-tree.ts";
 import { typeOfPayload } from "../../../src/schema/typescript/types.ts";
 
 // Schemas may be nested 64 deep: work that doubles with each level would never end.
@@ -44,7 +44,7 @@ test("nested conditions are measured once each, and printed a few times each", (
   expect(depthOf(tree)).toBeGreaterThan(DEPTH);
   let looks = 0;
   const watched = counted(tree, () => looks++);
-  const narrowed = bounded(new Map([[root, watched]])).get(root)!;
+  const narrowed = limitUnions(new Map([[root, watched]])).get(root)!;
   // Two types a level, looked at to be measured and to be rebuilt.
   expect(looks).toBeLessThanOrEqual(DEPTH * 10);
   looks = 0;
