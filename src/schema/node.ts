@@ -95,6 +95,11 @@ export class SchemaNode {
     }
   }
 
+  /** The schema that references from here lead to, itself where it is none. */
+  get resolved(): SchemaNode {
+    return this.target === undefined ? this : this.target.resolved;
+  }
+
   /** The keywords that can refuse a value here. To be used only once the whole document has been read. */
   get keywords(): readonly string[] {
     return (this.#keywords ??= this.#findKeywords());

@@ -1,21 +1,22 @@
 import type { JsonObject } from "../keywords.ts";
+import { memoize } from "../memoize.ts";
+import type { SchemaNode } from "../node.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, typeOf } from "../validate/values.ts";
 import type { Conjunction } from "./conjunction.ts";
 import { matches } from "./evaluate.ts";
-import type { SchemaNode } from "../node.ts";
-import { type ValueMap, finiteValuesOf } from "./unions.ts";
+import { finiteValuesOf, smallest } from "./unions.ts";
 
 interface Bound {
   readonly value: number;
   readonly exclusive: boolean;
 }
 
-/** What the schemas of a case say together about its values. */
+/** What the schemas of a conjunction say together about its values. */
 export interface Bounds {
-  /** Types a value may have; those no value can have in plain sight are left out. */
+  /** Types a value may have, without those that plainly none can have. */
   readonly types: number;
-  /** All its values, where they are few and listed. */
+  /** All its values, where they are finite. */
   readonly values: readonly unknown[] | undefined;
   readonly lower: Bound;
   readonly upper: Bound;
@@ -32,19 +33,13 @@ export interface Bounds {
   readonly required: ReadonlySet<string>;
 }
 
-/** With at most so many whole numbers between its bounds, a case is the list of them. */
+/** Up to so many integers between two bounds are enumerated. */
 const MAX_ENUMERATED_INTEGERS = 24;
 
-const boundsCache = new WeakMap<Conjunction, Bounds>();
+export const boundsOf = memoize(gatherBounds);
 
-export function boundsOf(one: Conjunction): Bounds {
-  let bounds = boundsCache.get(one);
-  if (bounds === undefined) boundsCache.set(one, (bounds = gatherBounds(one)));
-  return bounds;
-}
-
-/** Whether a value is one of the case. */
-export function contains(one: Conjunction, value: unknown): boolean {
+/** Whether a value belongs to the conjunction. */
+export function containsValue(one: Conjunction, value: unknown): boolean {
   return (
     (typeOf(value) & one.types) !== 0 &&
     one.nodes.every((node) => matches(node, value)) &&
@@ -79,7 +74,6 @@ function gatherBounds(one: Conjunction): Bounds {
   return { ...bounds, types, values: finiteValues(one, types, bounds) };
 }
 
-/** Adds what one keyword says. */
 function addKeyword(bounds: Gathered, node: SchemaNode, keyword: string): void {
   const limit = (node.schema as JsonObject)[keyword];
   switch (keyword) {
@@ -172,7 +166,7 @@ function impossibleTypes(one: Conjunction, bounds: Limits): number {
   return none;
 }
 
-/** The first and the last whole number between the bounds. */
+/** The first and the last integer between the bounds. */
 export function integerRange({ lower, upper }: Pick<Bounds, "lower" | "upper">): [number, number] {
   const first = Math.ceil(lower.value);
   const last = Math.floor(upper.value);
@@ -183,16 +177,12 @@ export function integerRange({ lower, upper }: Pick<Bounds, "lower" | "upper">):
 }
 
 function finiteValues(one: Conjunction, types: number, bounds: Limits): unknown[] | undefined {
-  let shortest: ValueMap | undefined;
-  for (const node of one.nodes) {
-    const found = finiteValuesOf(node);
-    if (found !== undefined && (shortest === undefined || found.size < shortest.size)) shortest = found;
-  }
-  const values = shortest === undefined ? enumerated(types, bounds) : [...shortest.values()];
-  return values?.filter((value) => (typeOf(value) & types) !== 0 && contains(one, value));
+  const listed = smallest(one.nodes.map(finiteValuesOf));
+  const values = listed === undefined ? enumerated(types, bounds) : [...listed.values()];
+  return values?.filter((value) => (typeOf(value) & types) !== 0 && containsValue(one, value));
 }
 
-/** The values of types that have few. */
+/** All values of these types, where they are few. */
 function enumerated(types: number, bounds: Limits): unknown[] | undefined {
   const values: unknown[] = [];
   if ((types & TYPE.null) !== 0) values.push(null);
@@ -200,7 +190,7 @@ function enumerated(types: number, bounds: Limits): unknown[] | undefined {
   const more = types & ~(TYPE.null | TYPE.boolean);
   if (more === 0) return values;
   const { lower, upper } = bounds;
-  // Bounds that meet leave one number, whole or not.
+  // Equal bounds leave one number, integer or not.
   if ((more & ~NUMBER) === 0 && lower.value === upper.value) return [...values, lower.value];
   const [first, last] = integerRange(bounds);
   if (more !== TYPE.integer || last - first >= MAX_ENUMERATED_INTEGERS || !Number.isSafeInteger(last))

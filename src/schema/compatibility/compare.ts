@@ -14,7 +14,7 @@ import type { SchemaNode } from "../node.ts";
 export interface Verdict {
   /** Nothing here means that the change breaks nobody the mode asks about. */
   readonly breaks: readonly SchemaBreak[];
-  /** How many there are, those not told one by one included. */
+  /** How many there are, with those not listed one by one. */
   readonly total: number;
   /** What it took to find them, without reading the schemas. */
   readonly steps: number;
@@ -33,9 +33,9 @@ export interface CompareOptions {
  * where one type is changed, and AsyncAPI's of 90 KB up to 2,600,000 from one version to the next.
  */
 const COMPARISON_STEPS = 3_000_000;
-/** Steps all examples of one side may take. */
-const EXAMPLE_STEPS = 400_000;
-/** A person reads no more of them. */
+/** Steps that all counterexamples of one side may take. */
+const COUNTEREXAMPLE_STEPS = 400_000;
+/** A person does not read more of them. */
 const MAX_BREAKS = 100;
 
 /**
@@ -49,7 +49,7 @@ export function compare(old: Schemata, next: Schemata, options: CompareOptions =
   return runSync(compareSteps(old, next, options));
 }
 
-/** The same in steps: schemas are read one by one, and sides are compared and examples looked for in short stretches. */
+/** The same in steps: schemas are read, sides compared and counterexamples searched for in slices. */
 export function* compareSteps(
   old: Schemata,
   next: Schemata,
@@ -72,12 +72,12 @@ export function* compareSteps(
     const remaining = new StepBudget(steps);
     const found = yield* within(remaining, comparison.violations(side));
     yield;
-    const told = yield* comparison.breaks(side, found);
-    breaks.push(...told.breaks);
-    total += told.total;
+    const reported = yield* comparison.breaks(side, found);
+    breaks.push(...reported.breaks);
+    total += reported.total;
     taken += steps - remaining.left;
   }
-  return { breaks, total, steps: taken + comparison.exampleSteps };
+  return { breaks, total, steps: taken + comparison.counterexampleSteps };
 }
 
 /** Does the work with a budget of its own, in slices. Other work uses the shared budget and cache between two of them. */
@@ -106,8 +106,8 @@ class Comparison {
   readonly #old: SchemaNode;
   readonly #next: SchemaNode;
   readonly #texts = new TextWitness();
-  /** What looking for examples took. */
-  exampleSteps = 0;
+  /** The steps that the search for counterexamples took. */
+  counterexampleSteps = 0;
 
   constructor(old: SchemaNode, next: SchemaNode) {
     this.#old = old;
@@ -116,14 +116,14 @@ class Comparison {
 
   *breaks(side: Side, { violations, isCut }: Found): Steps<Reported> {
     const different = new Map(violations.map((violation) => [breakKey(side, violation), violation]));
-    const told = [...different.values()].slice(0, MAX_BREAKS);
-    const examples = yield* this.#examples(side, told);
+    const reported = [...different.values()].slice(0, MAX_BREAKS);
+    const examples = yield* this.#counterexamples(side, reported);
     const breaks: SchemaBreak[] = [];
-    for (const [index, violation] of told.entries()) {
+    for (const [index, violation] of reported.entries()) {
       yield;
       breaks.push(breakOf(side, violation, examples[index]));
     }
-    if (different.size > told.length) breaks.push(manyMore(side, different.size - told.length));
+    if (different.size > reported.length) breaks.push(manyMore(side, different.size - reported.length));
     if (isCut) breaks.push(tooLong(side));
     return { breaks, total: different.size + (isCut ? 1 : 0) };
   }
@@ -141,24 +141,24 @@ class Comparison {
     }
   }
 
-  /** For each violation a payload that shows it, where one is found. */
-  *#examples(side: Side, violations: readonly Violation[]): Steps<({ value: unknown } | undefined)[]> {
+  /** For each violation a payload that proves it, if one is found. */
+  *#counterexamples(side: Side, violations: readonly Violation[]): Steps<({ value: unknown } | undefined)[]> {
     const examples = new CounterexampleSearch(side, this.#texts);
     const found: ({ value: unknown } | undefined)[] = [];
-    const remaining = new StepBudget(EXAMPLE_STEPS);
+    const remaining = new StepBudget(COUNTEREXAMPLE_STEPS);
     try {
       for (const violation of violations) {
         yield;
-        found.push(yield* within(remaining, this.#example(side, examples.payloads(violation))));
+        found.push(yield* within(remaining, this.#counterexample(side, examples.payloads(violation))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
-    this.exampleSteps += EXAMPLE_STEPS - remaining.left;
+    this.counterexampleSteps += COUNTEREXAMPLE_STEPS - remaining.left;
     return found;
   }
 
-  *#example(side: Side, payloads: Iterable<unknown>): Steps<{ value: unknown } | undefined> {
+  *#counterexample(side: Side, payloads: Iterable<unknown>): Steps<{ value: unknown } | undefined> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
       if (value === undefined) {
@@ -180,9 +180,9 @@ function isTooMuch(error: unknown): boolean {
   return error instanceof StepsExceeded || error instanceof RangeError;
 }
 
-/** Stands for the breaks that are not told one by one. */
+/** Stands for the breaks that are not listed one by one. */
 function manyMore(side: Side, count: number): SchemaBreak {
-  const [noun, verb] = count === 1 ? ["location", "breaks"] : ["places", "break"];
+  const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";
   const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}, beside the ${MAX_BREAKS} told.`;
   const remedy = "Mend those and check again, or create the schema as a new version of the action.";

@@ -1,13 +1,12 @@
 import { spend } from "../limits.ts";
-import { ANY, TYPE, typesNamed } from "../validate/values.ts";
+import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
+import { ANY, TYPE, typesNamed } from "../validate/values.ts";
 import { branchesOf } from "./unions.ts";
 
 const STEPS_PER_CONJUNCTION = 6;
 
-const alternativesCache = new WeakMap<SchemaNode, readonly Alternatives[]>();
-
-/** What a case says beside its schemas. */
+/** What is known of a value. */
 export interface Literals {
   /** Schemas the value conforms to. */
   readonly nodes?: readonly SchemaNode[];
@@ -20,17 +19,16 @@ export interface Literals {
   readonly absent?: readonly string[];
 }
 
-/** A location where a value goes one of several ways. */
+/** An undecided `anyOf`, `oneOf`, `if` or dependency, of which a value takes one branch. */
 export interface Alternatives {
   readonly key: string;
   readonly count: number;
-  /** What is said by the way of that number. */
   branch(index: number): Literals;
 }
 
 /**
  * A set of values: those that conform to each of some schemas and to none of others. `allOf` and `$ref` are followed;
- * what leaves a choice (`anyOf`, `oneOf`, `if`, `dependencies`) stands among the choices until one of its ways is taken.
+ * `anyOf`, `oneOf`, `if` and `dependencies` stay among the alternatives until one of their branches is chosen.
  */
 export class Conjunction {
   readonly nodes: readonly SchemaNode[];
@@ -39,27 +37,25 @@ export class Conjunction {
   readonly present: readonly string[];
   readonly absent: readonly string[];
   readonly alternatives: readonly Alternatives[];
-  /** The same for cases that hold the same values for the same reasons. */
+  /** The same for conjunctions that have the same values for the same reasons. */
   readonly key: string;
   readonly #decided: ReadonlySet<string>;
-  readonly #ways = new Map<Alternatives, Conjunction[]>();
+  readonly #expanded = new Map<Alternatives, Conjunction[]>();
 
-  constructor(extra: Literals, decided: ReadonlySet<string> = new Set()) {
-    const gathered = new Normalizer(extra);
-    spend(
-      STEPS_PER_CONJUNCTION + gathered.nodes.length + gathered.negated.length + gathered.alternatives.length,
-    );
-    this.nodes = gathered.nodes;
-    this.negated = gathered.negated;
-    this.types = gathered.types;
-    this.present = [...gathered.present];
-    this.absent = [...gathered.absent];
+  constructor(literals: Literals, decided: ReadonlySet<string> = new Set()) {
+    const normal = new Normalizer(literals);
+    spend(STEPS_PER_CONJUNCTION + normal.nodes.length + normal.negated.length + normal.alternatives.length);
+    this.nodes = normal.nodes;
+    this.negated = normal.negated;
+    this.types = normal.types;
+    this.present = [...normal.present];
+    this.absent = [...normal.absent];
     this.#decided = decided;
-    this.alternatives = gathered.alternatives.filter(({ key }) => !decided.has(key));
+    this.alternatives = normal.alternatives.filter(({ key }) => !decided.has(key));
     this.key = `${this.types};${idsOf(this.nodes)};${idsOf(this.negated)};${namesOf(this.present)};${namesOf(this.absent)};${this.alternatives.map(({ key }) => key).join()}`;
   }
 
-  /** The same with more said about it. */
+  /** Its values of which more is known. */
   with(
     { nodes = [], negated = [], types = ANY, present = [], absent = [] }: Literals,
     decides?: Alternatives,
@@ -76,35 +72,35 @@ export class Conjunction {
     );
   }
 
-  /** The ways out of a choice, each made when it is asked for: there may be hundreds, each as much work as the case. */
+  /** One conjunction for each branch, made when it is needed: there may be hundreds, each as much work as this one. */
   *expand(choice: Alternatives): Generator<Conjunction, void, void> {
-    let made = this.#ways.get(choice);
-    if (made === undefined) this.#ways.set(choice, (made = []));
+    let made = this.#expanded.get(choice);
+    if (made === undefined) this.#expanded.set(choice, (made = []));
     for (let index = 0; index < choice.count; index++) {
       yield (made[index] ??= this.with(choice.branch(index), choice));
     }
   }
 
-  /** What a member of that name is. */
+  /** The values of a member of that name. */
   member(name: string): Conjunction {
     if (this.absent.includes(name)) return NOTHING;
     spend(this.nodes.length >> 3);
     return new Conjunction({ nodes: this.nodes.flatMap((node) => node.memberNodes(name)) });
   }
 
-  /** What an item at that location is. */
+  /** The values of the item at that index. */
   item(index: number): Conjunction {
     return new Conjunction({ nodes: this.nodes.flatMap((node) => node.itemNode(index) ?? []) });
   }
 
-  /** What a member's name is. */
+  /** The names of members. */
   name(): Conjunction {
     const nodes = this.nodes.flatMap(({ propertyNames }) => propertyNames ?? []);
-    return new Conjunction({ nodes: nodes, types: TYPE.string });
+    return new Conjunction({ nodes, types: TYPE.string });
   }
 }
 
-/** Takes schemas apart into what holds in any case, and choices. */
+/** Takes schemas apart into what always holds, and alternatives. */
 class Normalizer {
   readonly nodes: SchemaNode[] = [];
   readonly negated: SchemaNode[] = [];
@@ -142,15 +138,15 @@ class Normalizer {
 
   #refuse(node: SchemaNode): void {
     spend(1);
-    const said = node.keywords.length === 1 ? node.keywords[0] : undefined;
+    const only = node.keywords.length === 1 ? node.keywords[0] : undefined;
     if (node.allowsAll) this.types = 0;
     else if (node.allowsNone) return;
     else if (node.target !== undefined) this.#refuse(node.target);
-    else if (said === "type") this.types &= ANY & ~typesNamed(node.value("type"));
-    else if (said === "not") this.#take(node.not!);
-    else if (said === "anyOf") for (const inner of node.anyOf) this.#refuse(inner);
-    else if (said === "required" && node.required.length === 1) {
-      // Whatever is not an object conforms to `required`.
+    else if (only === "type") this.types &= ANY & ~typesNamed(node.value("type"));
+    else if (only === "not") this.#take(node.not!);
+    else if (only === "anyOf") for (const inner of node.anyOf) this.#refuse(inner);
+    else if (only === "required" && node.required.length === 1) {
+      // `required` allows everything that is no object.
       this.types &= TYPE.object;
       this.absent.add(node.required[0]!);
       this.negated.push(node);
@@ -161,11 +157,7 @@ class Normalizer {
 /** No value at all. */
 const NOTHING = new Conjunction({ types: 0 });
 
-function alternativesOf(node: SchemaNode): readonly Alternatives[] {
-  let choices = alternativesCache.get(node);
-  if (choices === undefined) alternativesCache.set(node, (choices = [...findAlternatives(node)]));
-  return choices;
-}
+const alternativesOf = memoize((node: SchemaNode): readonly Alternatives[] => [...findAlternatives(node)]);
 
 function* findAlternatives(node: SchemaNode): Generator<Alternatives> {
   const { id, anyOf, oneOf } = node;
@@ -188,7 +180,7 @@ function* findAlternatives(node: SchemaNode): Generator<Alternatives> {
     ];
     yield { key: `${id}if`, count: 2, branch: (index) => branches[index]! };
   }
-  // Values other than objects have no members, so `absent` says nothing about them.
+  // `absent` holds for every value that is no object.
   const depends = (name: string, there: Literals): Alternatives => ({
     key: `${id}dep${JSON.stringify(name)}${there.nodes?.length ?? ""}`,
     count: 2,

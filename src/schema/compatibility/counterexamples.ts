@@ -1,7 +1,7 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
-import { boundsOf, contains } from "./bounds.ts";
+import { boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction } from "./conjunction.ts";
 import { matches, matchesKeyword } from "./evaluate.ts";
 import { unlistedNames } from "./object-rules.ts";
@@ -14,25 +14,24 @@ const MAX_LOCAL = 60;
 const MAX_EMBEDDED = 4;
 const MAX_OPTIONAL = 12;
 const MAX_ITEMS = 300;
-/** Of more branches of a `oneOf` than these not all are tried together. */
+/** Branches of a `oneOf` that are tried together with each other. */
 const MAX_OVERLAPS = 8;
 const STEPS_PER_ITEM = 12;
 
-/** Looks for payloads that show a violation: at its location a value of the left side that the keyword refuses. */
+/** Looks for payloads that prove a violation: with a value of the left side at its location that the keyword refuses. */
 export class CounterexampleSearch {
   readonly #texts: TextWitness;
-  readonly #witnesses: WitnessSearch;
+  readonly #search: WitnessSearch;
   readonly #lenient: boolean;
 
   constructor(side: "producer" | "consumer", texts: TextWitness) {
     this.#lenient = side === "consumer";
     this.#texts = texts;
-    this.#witnesses = new WitnessSearch(texts);
+    this.#search = new WitnessSearch(texts);
   }
 
   /**
-   * Whole payloads, each of which may show it; whether one does is for the caller to see. `undefined`, which no payload is,
-   * where it may wait.
+   * Whole payloads that may prove it; the caller checks them. `undefined`, which is no payload, stands for a yield.
    */
   *payloads({ right, keyword, member, location }: Violation): Generator {
     let [tried, embedded] = [0, 0];
@@ -45,7 +44,7 @@ export class CounterexampleSearch {
       }
       if (++tried > MAX_LOCAL || embedded >= MAX_EMBEDDED) return;
       yield;
-      if (!contains(location.left, value)) continue;
+      if (!containsValue(location.left, value)) continue;
       if (!isRefused(value)) continue;
       const payload = yield* this.#embed(location, value);
       if (payload === NOT_FOUND) continue;
@@ -59,20 +58,20 @@ export class CounterexampleSearch {
     isRefused: (value: unknown) => boolean,
   ): Generator {
     const { left } = location;
-    yield* listedAt(location).filter(isRefused);
-    yield* this.#fitted(left, { right, keyword, member });
-    yield* this.#witnesses.witnesses(left);
+    yield* finiteValuesAt(location).filter(isRefused);
+    yield* this.#beyondLimit(left, { right, keyword, member });
+    yield* this.#search.witnesses(left);
     const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
-    for (const name of optional) yield* this.#having(left, name);
-    yield* this.#havingOthers(left, right);
+    for (const name of optional) yield* this.#withMember(left, name);
+    yield* this.#withUnlistedMember(left, right);
     for (const index of [0, 1]) {
-      const item = yield* this.#witnesses.witness(left.item(index));
-      if (item !== NOT_FOUND) yield* this.#witnesses.witnesses(left, { items: new Map([[index, item]]) });
+      const item = yield* this.#search.witness(left.item(index));
+      if (item !== NOT_FOUND) yield* this.#search.witnesses(left, { items: new Map([[index, item]]) });
     }
   }
 
-  /** Values made for the keyword: just beyond its limit. */
-  *#fitted(
+  /** Values for the keyword: just beyond its limit. */
+  *#beyondLimit(
     left: Conjunction,
     { right, keyword, member }: Pick<Violation, "right" | "keyword" | "member">,
   ): Generator {
@@ -100,59 +99,54 @@ export class CounterexampleSearch {
         yield* this.#longer(left, (limit as number) + 1);
         return;
       case "uniqueItems": {
-        const asked = left.nodes.flatMap(({ contains }) => contains ?? []);
-        const item = yield* this.#witnesses.witness(left.item(0).with({ nodes: asked }));
-        if (item !== NOT_FOUND)
-          yield* this.#witnesses.witnesses(left, {
-            items: new Map([
-              [0, item],
-              [1, item],
-            ]),
-          });
+        const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
+        const item = yield* this.#search.witness(left.item(0).with({ nodes: contained }));
+        const items = new Map([0, 1].map((index) => [index, item]));
+        if (item !== NOT_FOUND) yield* this.#search.witnesses(left, { items });
         return;
       }
       case "maxProperties":
         yield* this.#wider(left, (limit as number) + 1);
         return;
       case "dependencies":
-        yield* this.#witnesses.witnesses(left.with({ present: [String(member)] }));
+        yield* this.#search.witnesses(left.with({ present: [String(member)] }));
         return;
       case "additionalProperties":
       case "properties":
-        if (member !== undefined) yield* this.#having(left, String(member));
-        // Those with listed members only are accepted still, and may be as many as are tried.
-        else if (keyword === "additionalProperties") yield* this.#havingOthers(left, right);
+        if (member !== undefined) yield* this.#withMember(left, String(member));
+        // Those with listed members only are still accepted, and there may be more of them than are tried.
+        else if (keyword === "additionalProperties") yield* this.#withUnlistedMember(left, right);
         return;
       case "propertyNames": {
         const names =
           boundsOf(left.name()).values ?? left.nodes.flatMap(({ properties }) => [...properties.keys()]);
         for (const name of names as string[]) {
-          if (!matches(right.propertyNames!, name)) yield* this.#having(left, name);
+          if (!matches(right.propertyNames!, name)) yield* this.#withMember(left, name);
         }
         return;
       }
       case "oneOf":
-        // What more than one branch takes; then, as with `anyOf`, what none does.
+        // What more than one branch allows; then, as with `anyOf`, what none does.
         for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
           for (const other of right.oneOf.slice(index + 1, MAX_OVERLAPS)) {
             if (!areDisjoint(branch, other))
-              yield* this.#witnesses.witnesses(left.with({ nodes: [branch, other] }));
+              yield* this.#search.witnesses(left.with({ nodes: [branch, other] }));
           }
         }
-        yield* this.#witnesses.witnesses(left.with({ negated: right.oneOf }));
+        yield* this.#search.witnesses(left.with({ negated: right.oneOf }));
         return;
       case "anyOf":
-        yield* this.#witnesses.witnesses(left.with({ negated: right.anyOf }));
+        yield* this.#search.witnesses(left.with({ negated: right.anyOf }));
         return;
       case "not":
-        yield* this.#witnesses.witnesses(left.with({ nodes: [right.not!] }));
+        yield* this.#search.witnesses(left.with({ nodes: [right.not!] }));
         return;
       case "if":
         if (right.then !== undefined) {
-          yield* this.#witnesses.witnesses(left.with({ nodes: [right.if!], negated: [right.then] }));
+          yield* this.#search.witnesses(left.with({ nodes: [right.if!], negated: [right.then] }));
         }
         if (right.else !== undefined) {
-          yield* this.#witnesses.witnesses(left.with({ negated: [right.if!, right.else] }));
+          yield* this.#search.witnesses(left.with({ negated: [right.if!, right.else] }));
         }
         return;
       case "contains":
@@ -167,40 +161,39 @@ export class CounterexampleSearch {
     such: { notMatching?: string[]; minLength?: number; maxLength?: number },
   ): Generator {
     const { patterns, minLength, maxLength } = boundsOf(left);
-    const [least, most] = [
-      Math.max(minLength, such.minLength ?? 0),
-      Math.min(maxLength, such.maxLength ?? Infinity),
-    ];
+    const minimum = Math.max(minLength, such.minLength ?? 0);
+    const maximum = Math.min(maxLength, such.maxLength ?? Infinity);
     const { notMatching = [] } = such;
-    const wanted = { matching: patterns, notMatching, minLength: least, maxLength: most };
+    const wanted = { matching: patterns, notMatching, minLength: minimum, maxLength: maximum };
     const found = yield* this.#texts.find(wanted);
     if (typeof found === "object") yield found.text;
-    if (least <= 10_000 && patterns.length === 0) yield "a".repeat(least);
+    if (minimum <= 10_000 && patterns.length === 0) yield "a".repeat(minimum);
   }
 
-  *#having(left: Conjunction, name: string | undefined): Generator {
+  *#withMember(left: Conjunction, name: string | undefined): Generator {
     if (name === undefined) return;
-    for (const value of this.#witnesses.witnesses(left.member(name))) {
+    for (const value of this.#search.witnesses(left.member(name))) {
       if (value === undefined) yield;
-      else yield* this.#witnesses.witnesses(left, { members: { [name]: value } });
+      else yield* this.#search.witnesses(left, { members: { [name]: value } });
     }
   }
 
-  *#havingOthers(left: Conjunction, right: SchemaNode): Generator {
-    for (const other of yield* unlistedNames(left, right, this.#texts)) yield* this.#having(left, other.name);
+  *#withUnlistedMember(left: Conjunction, right: SchemaNode): Generator {
+    for (const other of yield* unlistedNames(left, right, this.#texts))
+      yield* this.#withMember(left, other.name);
   }
 
-  /** Lists of which no item conforms to the schema. */
+  /** Lists without an item that conforms to the schema. */
   *#without(left: Conjunction, right: SchemaNode): Generator {
     const length = Math.max(1, boundsOf(left).minItems);
     if (length > MAX_ITEMS) return;
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
-      const item = yield* this.#witnesses.witness(left.item(index).with({ negated: [right] }));
+      const item = yield* this.#search.witness(left.item(index).with({ negated: [right] }));
       if (item === NOT_FOUND) return;
       items.set(index, item);
     }
-    yield* this.#witnesses.witnesses(left, { items });
+    yield* this.#search.witnesses(left, { items });
   }
 
   *#longer(left: Conjunction, length: number): Generator {
@@ -210,11 +203,11 @@ export class CounterexampleSearch {
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
       const others = unique ? [...items.values()] : [];
-      const value = yield* this.#witnesses.another(left.item(index), others);
+      const value = yield* this.#search.another(left.item(index), others);
       if (value === NOT_FOUND) return;
       items.set(index, value);
     }
-    yield* this.#witnesses.witnesses(left, { items });
+    yield* this.#search.witnesses(left, { items });
   }
 
   *#wider(left: Conjunction, size: number): Generator {
@@ -222,33 +215,33 @@ export class CounterexampleSearch {
     for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
     const members: Record<string, unknown> = {};
     for (const name of names.slice(0, size)) {
-      const value = yield* this.#witnesses.witness(left.member(name));
+      const value = yield* this.#search.witness(left.member(name));
       if (value !== NOT_FOUND) members[name] = value;
     }
-    yield* this.#witnesses.witnesses(left, { members });
+    yield* this.#search.witnesses(left, { members });
   }
 
-  /** The smallest payload around a value at a location. */
+  /** The smallest payload with the value at the location. */
   *#embed({ parent, step }: Location, value: unknown): Steps<unknown> {
     if (parent === undefined) return value;
     const members = step === NAME ? yield* this.#named(parent, String(value)) : { [String(step)]: value };
     if (members === undefined) return NOT_FOUND;
     const fixed = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
-    const around = yield* this.#witnesses.witness(parent.left, fixed);
+    const around = yield* this.#search.witness(parent.left, fixed);
     return around === NOT_FOUND ? NOT_FOUND : yield* this.#embed(parent, around);
   }
 
   *#named({ left }: Location, name: string): Steps<Record<string, unknown> | undefined> {
-    const value = yield* this.#witnesses.witness(left.member(name));
+    const value = yield* this.#search.witness(left.member(name));
     return value === NOT_FOUND ? undefined : { [name]: value };
   }
 }
 
-/** The values there, where they are listed, or those there in what is listed around it. */
-function listedAt({ left, parent, step }: Location): readonly unknown[] {
+/** The finite values at the location, or there within finite values around it. */
+function finiteValuesAt({ left, parent, step }: Location): readonly unknown[] {
   const { values } = boundsOf(left);
   if (values !== undefined || parent === undefined) return values ?? [];
-  return listedAt(parent).flatMap((around) => {
+  return finiteValuesAt(parent).flatMap((around) => {
     if (typeof around !== "object" || around === null) return [];
     if (step === NAME) return Object.keys(around);
     return Object.hasOwn(around, step) ? [(around as Record<string | number, unknown>)[step]] : [];

@@ -1,8 +1,9 @@
 import { isObject, type JsonObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
+import { memoize } from "../memoize.ts";
+import type { SchemaNode } from "../node.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
 import { firstRepeated, isMultipleOf, sameValue, typeOf, typesNamed, ValueSet } from "../validate/values.ts";
-import type { SchemaNode } from "../node.ts";
 import { branchesOf } from "./unions.ts";
 
 /**
@@ -25,13 +26,7 @@ export function matchesKeyword(node: SchemaNode, keyword: string, value: unknown
   return check === undefined || check(value, node, lenient, (node.schema as JsonObject)[keyword]);
 }
 
-const valueSets = new WeakMap<SchemaNode, ValueSet>();
-
-function allowedBy(node: SchemaNode, values: readonly unknown[]): ValueSet {
-  let set = valueSets.get(node);
-  if (set === undefined) valueSets.set(node, (set = new ValueSet(values)));
-  return set;
-}
+const enumOf = memoize((node: SchemaNode) => new ValueSet(node.value("enum") as readonly unknown[]));
 
 type Check = (value: unknown, node: SchemaNode, lenient: boolean, limit: unknown) => boolean;
 
@@ -56,7 +51,7 @@ const object =
 
 const CHECKS: Readonly<Record<string, Check>> = {
   type: (value, _shape, _lenient, type) => (typeOf(value) & typesNamed(type)) !== 0,
-  enum: (value, node, _lenient, values) => allowedBy(node, values as unknown[]).has(value),
+  enum: (value, node) => enumOf(node).has(value),
   const: (value, _shape, _lenient, only) => sameValue(value, only),
   multipleOf: number((value, factor) => isMultipleOf(value, factor)),
   maximum: number((value, limit) => value <= limit),

@@ -2,65 +2,68 @@ import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 
-/**
- * All schemas of the old document that look at one location of a payload, whichever way its choices go. They tell which names
- * the old document mentions there, and so promises anything about.
- */
-export interface KnownNames {
-  readonly id: number;
-  readonly nodes: readonly SchemaNode[];
+/** The `KnownNames` of one document: the same schemas have the same one, and so has each step from it. */
+interface Index {
+  readonly byNodes: Map<string, KnownNames>;
+  readonly bySteps: Map<string, KnownNames>;
 }
 
-export class KnownNamesIndex {
-  readonly root: KnownNames;
-  readonly #knownNames = new Map<string, KnownNames>();
-  readonly #steps = new Map<string, KnownNames>();
+/**
+ * All schemas of the old document that apply at one location of a payload, whichever branch it takes. They tell which names
+ * the old document mentions there, and so promises anything about.
+ */
+export class KnownNames {
+  readonly id: number;
+  readonly nodes: readonly SchemaNode[];
+  readonly #index: Index;
 
-  constructor(root: SchemaNode) {
-    this.root = this.#known([root]);
+  private constructor(nodes: readonly SchemaNode[], index: Index) {
+    this.id = index.byNodes.size;
+    this.nodes = nodes;
+    this.#index = index;
   }
 
-  member(known: KnownNames, name: string): KnownNames {
-    return this.#step(`${known.id}.${name}`, () => known.nodes.flatMap((node) => node.memberNodes(name)));
+  /** Those of a whole payload. */
+  static of(root: SchemaNode): KnownNames {
+    return KnownNames.#of([root], { byNodes: new Map(), bySteps: new Map() });
   }
 
-  item(known: KnownNames, index: number): KnownNames {
-    return this.#step(`${known.id}[${index}]`, () =>
-      known.nodes.flatMap((node) => [node.itemNode(index) ?? [], node.contains ?? []].flat()),
-    );
-  }
-
-  /** Whether the old document says anything about a member of that name here. */
-  mentions({ nodes }: KnownNames, name: string): boolean {
-    return nodes.some((node) => mentions(node, name));
-  }
-
-  #step(key: string, nodes: () => SchemaNode[]): KnownNames {
-    let known = this.#steps.get(key);
-    if (known === undefined) {
-      known = this.#known(nodes());
-      this.#steps.set(key, known);
-    }
-    return known;
-  }
-
-  #known(of: readonly SchemaNode[]): KnownNames {
-    const nodes = inPlace(of);
+  static #of(found: readonly SchemaNode[], index: Index): KnownNames {
+    const nodes = withInPlace(found);
     const key = nodes
       .map(({ id }) => id)
       .toSorted((a, b) => a - b)
       .join();
-    let known = this.#knownNames.get(key);
+    let known = index.byNodes.get(key);
+    if (known === undefined) index.byNodes.set(key, (known = new KnownNames(nodes, index)));
+    return known;
+  }
+
+  member(name: string): KnownNames {
+    return this.#step(`.${name}`, (node) => node.memberNodes(name));
+  }
+
+  item(index: number): KnownNames {
+    return this.#step(`[${index}]`, (node) => [node.itemNode(index) ?? [], node.contains ?? []].flat());
+  }
+
+  /** Whether the old document says anything about a member of that name here. */
+  mention(name: string): boolean {
+    return this.nodes.some((node) => mentions(node, name));
+  }
+
+  #step(step: string, inside: (node: SchemaNode) => readonly SchemaNode[]): KnownNames {
+    const key = this.id + step;
+    let known = this.#index.bySteps.get(key);
     if (known === undefined) {
-      known = { id: this.#knownNames.size, nodes };
-      this.#knownNames.set(key, known);
+      this.#index.bySteps.set(key, (known = KnownNames.#of(this.nodes.flatMap(inside), this.#index)));
     }
     return known;
   }
 }
 
-/** The schemas and all within them that look at the same value. */
-function inPlace(of: readonly SchemaNode[]): SchemaNode[] {
+/** The schemas, and all within them that apply to the same value. */
+function withInPlace(of: readonly SchemaNode[]): SchemaNode[] {
   const seen = new Set<SchemaNode>();
   const waiting = [...of];
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
@@ -74,15 +77,14 @@ function inPlace(of: readonly SchemaNode[]): SchemaNode[] {
 }
 
 function mentions(node: SchemaNode, name: string): boolean {
-  const { properties, required, additionalProperties, propertyNames } = node;
-  const { dependentNames, dependentSchemas } = node;
+  const { additionalProperties, propertyNames } = node;
   return (
-    properties.has(name) ||
-    required.includes(name) ||
+    node.properties.has(name) ||
+    node.required.includes(name) ||
     node.hasPatternFor(name) ||
-    dependentSchemas.has(name) ||
-    [...dependentNames].some(([other, needed]) => other === name || needed.includes(name)) ||
-    // `false` says that no other name may be, a schema says what any other is.
+    node.dependentSchemas.has(name) ||
+    [...node.dependentNames].some(([other, needed]) => other === name || needed.includes(name)) ||
+    // `false` forbids every other name; a schema describes them.
     (additionalProperties !== undefined &&
       !additionalProperties.allowsAll &&
       !additionalProperties.allowsNone) ||

@@ -1,11 +1,22 @@
 import type { Steps } from "../../runtime/yielding.ts";
+import { budget } from "../limits.ts";
+import { memoize } from "../memoize.ts";
+import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { TYPE } from "../validate/values.ts";
 import { boundsOf } from "./bounds.ts";
 import { Conjunction } from "./conjunction.ts";
 import { matches } from "./evaluate.ts";
-import { type Obligation, type KeywordRule, NAME, type Prover, type Proof } from "./obligation.ts";
-import type { SchemaNode } from "../node.ts";
+import {
+  type KeywordRule,
+  memberObligation,
+  nameObligation,
+  narrowed,
+  type Obligation,
+  type Proof,
+  type Prover,
+  type Violation,
+} from "./obligation.ts";
 
 /** What a schema says about objects, name by name. */
 export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
@@ -41,14 +52,14 @@ function isRequired(name: string): Holds {
 }
 
 /**
- * A name the old schema does not mention is no promise of its: what it may newly hold breaks no producer. One that no value
- * is allowed under does: that is no new property, it closes the object to that name.
+ * The old schema promises nothing about a name it does not mention: whatever that may newly hold, no producer breaks. If no
+ * value is allowed there, it is no new property: the object is closed to that name.
  */
 function* isNew(obligation: Obligation, prover: Prover, name: string): Proof {
   const inner = obligation.right.properties.get(name);
   if (obligation.strict || prover.side !== "producer" || inner === undefined) return false;
-  if (prover.mentions(obligation.known, name)) return false;
-  const allowed = prover.member(obligation, name, inner, new Conjunction({ nodes: [inner] }));
+  if (obligation.known.mention(name)) return false;
+  const allowed = memberObligation(obligation, name, inner, new Conjunction({ nodes: [inner] }));
   return !(yield* prover.isEmpty(allowed.left, allowed));
 }
 
@@ -61,26 +72,26 @@ function memberHolds(name: string, inner: SchemaNode): Holds {
       return false;
     }
     if (inner.allowsAll) return true;
-    return yield* prover.prove(prover.member(obligation, name, inner));
+    return yield* prover.prove(memberObligation(obligation, name, inner));
   });
 }
 
 /**
- * Whether the new schema does not know a name any more. Of a property that may hold anything nothing was promised but the
- * name; its consumers read it all the same.
+ * Whether the new schema no longer knows a name. Of a property that may hold anything only the name was promised; consumers
+ * read it all the same.
  */
 function isRemoved({ left, strict }: Obligation, prover: Prover, name: string): boolean {
   if (strict || prover.side !== "consumer") return false;
   return !left.nodes.some(
     (node) =>
-      node.memberNodes(name).length > 0 || node.required.includes(name) || isNamedInChoice(node, name),
+      node.memberNodes(name).length > 0 || node.required.includes(name) || isNamedInBranch(node, name),
   );
 }
 
-function isNamedInChoice(node: SchemaNode, name: string): boolean {
+function isNamedInBranch(node: SchemaNode, name: string): boolean {
   const branches = [...node.anyOf, ...node.oneOf, node.if, node.then, node.else];
   return branches.some((inner) => {
-    const target = inner?.target ?? inner;
+    const target = inner?.resolved;
     return target !== undefined && (target.memberNodes(name).length > 0 || target.required.includes(name));
   });
 }
@@ -91,18 +102,18 @@ function mayBeNamed(left: Conjunction, name: string): boolean {
 
 function patternHolds(pattern: string, inner: SchemaNode): Holds {
   return aboutObjects(function* (obligation, prover) {
-    let fine = true;
+    let holds = true;
     for (const name of namesOnLeft(obligation.left)) {
-      const matches = obligation.right.matchesPattern(pattern, name);
-      if (!matches || !mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name)))
+      const matched = obligation.right.matchesPattern(pattern, name);
+      if (!matched || !mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name)))
         continue;
-      if (!(yield* prover.prove(prover.member(obligation, name, inner)))) fine = false;
+      if (!(yield* prover.prove(memberObligation(obligation, name, inner)))) holds = false;
     }
     for (const other of yield* unlistedNames(obligation.left, obligation.right, prover.texts)) {
-      if (!other.matches.includes(pattern)) continue;
-      if (!(yield* prover.prove(other.obligation(obligation, prover, inner)))) fine = false;
+      if (!other.matched.includes(pattern)) continue;
+      if (!(yield* prover.prove(other.obligation(obligation, inner)))) holds = false;
     }
-    return fine;
+    return holds;
   });
 }
 
@@ -110,34 +121,30 @@ function* othersHold(obligation: Obligation, prover: Prover): Proof {
   const { left, right, strict } = obligation;
   if ((boundsOf(left).types & TYPE.object) === 0) return true;
   const inner = right.additionalProperties!;
-  // A consumer passes over members it does not know.
+  // A consumer ignores members it does not know.
   if (inner.allowsNone && prover.side === "consumer" && !strict) return true;
-  let fine = true;
+  let holds = true;
+  const check = function* (one: Obligation, violation: Pick<Violation, "member" | "isRemoved">): Steps<void> {
+    if (!inner.allowsNone) holds = (yield* prover.prove(one)) && holds;
+    else if (!(yield* prover.isEmpty(one.left, one))) {
+      const { location } = obligation;
+      obligation.violations.push({ right, keyword: "additionalProperties", location, ...violation });
+      holds = false;
+    }
+  };
   for (const name of namesOnLeft(left)) {
     const isListed = right.properties.has(name) || right.hasPatternFor(name);
     if (isListed || !mayBeNamed(left, name)) continue;
-    const one = prover.member(obligation, name, inner);
-    if (!inner.allowsNone) fine = (yield* prover.prove(one)) && fine;
-    else if (!(yield* prover.isEmpty(one.left, one))) {
-      const { location, violations } = obligation;
-      violations.push({ right, keyword: "additionalProperties", member: name, location, isRemoved: true });
-      fine = false;
-    }
+    yield* check(memberObligation(obligation, name, inner), { member: name, isRemoved: true });
   }
   for (const other of yield* unlistedNames(left, right, prover.texts)) {
-    if (other.matches.some((pattern) => right.patternProperties.has(pattern))) continue;
-    const one = other.obligation(obligation, prover, inner);
-    if (!inner.allowsNone) fine = (yield* prover.prove(one)) && fine;
-    else if (!(yield* prover.isEmpty(one.left, one))) {
-      const { location, violations } = obligation;
-      violations.push({ right, keyword: "additionalProperties", member: undefined, location });
-      fine = false;
-    }
+    if (other.matched.some((pattern) => right.patternProperties.has(pattern))) continue;
+    yield* check(other.obligation(obligation, inner), { member: undefined });
   }
-  return fine;
+  return holds;
 }
 
-/** The names the schemas of a case list: in `properties`, and where names themselves are listed. */
+/** The names that the conjunction lists: in `properties`, in `required`, and as finite values of `propertyNames`. */
 function namesOnLeft(left: Conjunction): string[] {
   const listed = boundsOf(left.name()).values ?? [];
   const names = left.nodes.flatMap(({ properties }) => [...properties.keys()]);
@@ -154,28 +161,20 @@ function* namesHold(obligation: Obligation, prover: Prover): Proof {
   if (isClosed) {
     for (const name of namesOnLeft(left)) {
       if (!mayBeNamed(left, name) || matches(inner, name)) continue;
-      const one = prover.member(obligation, name, inner);
+      const one = memberObligation(obligation, name, inner);
       if (!(yield* prover.isEmpty(one.left, one))) return false;
     }
     return true;
   }
-  const names = left.name();
-  const location = { parent: obligation.location, step: NAME, left: names } as const;
-  return yield* prover.prove({
-    ...obligation,
-    left: names,
-    right: inner,
-    depth: obligation.depth + 1,
-    location,
-  });
+  return yield* prover.prove(nameObligation(obligation, inner));
 }
 
-/** What must hold of the objects that have a member of that name. */
+/** What must hold for objects that have a member of that name. */
 function dependencyHolds(name: string, follows: Holds): Holds {
   return aboutObjects(function* (obligation, prover) {
     if (!mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name))) return true;
     const left = obligation.left.with({ present: [name], types: TYPE.object });
-    const holds = follows({ ...obligation, left, location: { ...obligation.location, left } }, prover);
+    const holds = follows(narrowed(obligation, left), prover);
     return typeof holds === "boolean" ? holds : yield* holds;
   });
 }
@@ -187,74 +186,72 @@ function namesFollow(needed: readonly string[]): Holds {
   };
 }
 
-/** Members whose names no schema lists, told apart by the patterns their names match. */
+/** Members whose names no schema lists, grouped by the patterns that their names match. */
 interface UnlistedNames {
-  readonly matches: readonly string[];
-  /** One such name, where one was found. */
+  readonly matched: readonly string[];
+  /** An example of such a name, if one was found. */
   readonly name: string | undefined;
-  /** What such a member is. */
+  /** The values of such a member. */
   readonly left: Conjunction;
-  obligation(obligation: Obligation, prover: Prover, right: SchemaNode): Obligation;
+  obligation(around: Obligation, right: SchemaNode): Obligation;
 }
 
-/** Beyond this many patterns the ways to match them are too many; nothing is taken for granted then. */
+/** With more patterns there are too many combinations of them; less is then known of each name. */
 const MAX_PATTERNS = 4;
-const KINDS_PER_STEP = 50;
-/** Names of members that no schema has, for payloads that show something. */
+/** Names that hardly any schema lists, for counterexamples. */
 const UNUSUAL = ["unlisted", "unlisted1", "another-name", "zz"];
 
-const unlistedNamesCache = new WeakMap<Conjunction, Map<SchemaNode, UnlistedNames[]>>();
+const unlistedNamesCache = memoize((_left: Conjunction) => new Map<SchemaNode, UnlistedNames[]>());
 
-/** The kinds of names that neither the case nor the schema lists. */
+/** The groups of names that neither the conjunction nor the schema lists. */
 export function* unlistedNames(
   left: Conjunction,
   right: SchemaNode,
   texts: TextWitness,
 ): Steps<UnlistedNames[]> {
-  let byNode = unlistedNamesCache.get(left);
-  if (byNode === undefined) unlistedNamesCache.set(left, (byNode = new Map()));
-  const found = byNode.get(right) ?? (yield* kinds(left, right, texts));
+  const byNode = unlistedNamesCache(left);
+  const found = byNode.get(right) ?? (yield* groups(left, right, texts));
   byNode.set(right, found);
   return found;
 }
 
-function* kinds(left: Conjunction, right: SchemaNode, texts: TextWitness): Steps<UnlistedNames[]> {
+function* groups(left: Conjunction, right: SchemaNode, texts: TextWitness): Steps<UnlistedNames[]> {
   const names = boundsOf(left.name());
   if (names.types === 0 || names.values !== undefined) return [];
   const all = [...left.nodes, right];
   const patterns = [...new Set(all.flatMap((node) => [...node.patternProperties.keys()]))];
   const listed = new Set(all.flatMap(({ properties }) => [...properties.keys()]));
-  if (patterns.length > MAX_PATTERNS) return yield* coarseKinds(left, right, patterns);
+  if (patterns.length > MAX_PATTERNS) return yield* coarseGroups(left, right, patterns);
   const found: UnlistedNames[] = [];
   for (let bits = 0; bits < 1 << patterns.length; bits++) {
-    const matches = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
+    const matched = patterns.filter((_, index) => (bits & (1 << index)) !== 0);
     const text = yield* texts.find({
-      matching: [...names.patterns, ...matches],
-      notMatching: patterns.filter((pattern) => !matches.includes(pattern)),
+      matching: [...names.patterns, ...matched],
+      notMatching: patterns.filter((pattern) => !matched.includes(pattern)),
       minLength: names.minLength,
       maxLength: names.maxLength,
     });
     if (text === "none") continue;
-    const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matches) && isName(left, name));
+    const usual = UNUSUAL.find((name) => !listed.has(name) && fits(all, name, matched) && isName(left, name));
     const sample = usual ?? (text !== "unknown" && !listed.has(text.text) ? text.text : undefined);
-    const inner = new Conjunction({ nodes: left.nodes.flatMap((node) => held(node, matches)) });
-    found.push({ name: sample, matches, left: inner, obligation: obligationFor(sample, inner, left) });
+    const inner = new Conjunction({ nodes: left.nodes.flatMap((node) => held(node, matched)) });
+    found.push({ name: sample, matched, left: inner, obligation: obligationFor(sample, inner, left) });
   }
   return found;
 }
 
-/** What a member is held to whose name matches these patterns and no other. */
-function held(node: SchemaNode, matches: readonly string[]): SchemaNode[] {
-  const found = matches.flatMap((pattern) => node.patternProperties.get(pattern) ?? []);
+/** The schemas for a member whose name matched these patterns and no other. */
+function held(node: SchemaNode, matched: readonly string[]): SchemaNode[] {
+  const found = matched.flatMap((pattern) => node.patternProperties.get(pattern) ?? []);
   if (found.length === 0 && node.additionalProperties !== undefined) return [node.additionalProperties];
   return found;
 }
 
 /**
- * With too many patterns to tell all ways apart: the names that match one of them, whatever else they match, and those that
- * match none of the schema's. Only what holds for all such names is known.
+ * For too many patterns: the names that match one of them, whatever else they match, and those that match none of the
+ * schema's. Only what holds for all such names is known.
  */
-function* coarseKinds(
+function* coarseGroups(
   left: Conjunction,
   right: SchemaNode,
   patterns: readonly string[],
@@ -263,18 +260,18 @@ function* coarseKinds(
   const unmatched = left.nodes.filter((node) =>
     [...node.patternProperties.keys()].every((pattern) => right.patternProperties.has(pattern)),
   );
-  const matched = new Map<string, SchemaNode[]>();
+  const nodesByPattern = new Map<string, SchemaNode[]>();
   for (const [pattern, inner] of left.nodes.flatMap((node) => [...node.patternProperties])) {
-    matched.set(pattern, [...(matched.get(pattern) ?? []), inner]);
+    nodesByPattern.set(pattern, [...(nodesByPattern.get(pattern) ?? []), inner]);
   }
-  const coarse = (matches: readonly string[], nodes: readonly SchemaNode[]): UnlistedNames => {
-    const inner = new Conjunction({ nodes: nodes });
-    return { name: undefined, matches, left: inner, obligation: obligationFor(undefined, inner, left) };
+  const coarse = (matched: readonly string[], nodes: readonly SchemaNode[]): UnlistedNames => {
+    const inner = new Conjunction({ nodes });
+    return { name: undefined, matched, left: inner, obligation: obligationFor(undefined, inner, left) };
   };
   const found = [coarse([], additional(unmatched))];
   for (const pattern of patterns) {
-    if (found.length % KINDS_PER_STEP === 0) yield;
-    found.push(coarse([pattern], [...additional(certain), ...(matched.get(pattern) ?? [])]));
+    if (budget.shouldYield()) yield;
+    found.push(coarse([pattern], [...additional(certain), ...(nodesByPattern.get(pattern) ?? [])]));
   }
   return found;
 }
@@ -283,15 +280,15 @@ function additional(nodes: readonly SchemaNode[]): SchemaNode[] {
   return nodes.flatMap(({ additionalProperties }) => additionalProperties ?? []);
 }
 
-/** The obligation about one of several names, which stands for the others. */
+/** Makes an obligation about one name that stands for the whole group. */
 function obligationFor(
   name: string | undefined,
   inner: Conjunction,
   around: Conjunction,
 ): UnlistedNames["obligation"] {
-  return (obligation, prover, right) => {
-    const one = prover.member(obligation, name ?? "", right, inner);
-    // What the old schema mentions further inside must be the same for all of them.
+  return (obligation, right) => {
+    const one = memberObligation(obligation, name ?? "", right, inner);
+    // What the old schema mentions further inside must be the same for the whole group.
     const isTypical =
       name !== undefined && obligation.known.nodes.every((node) => isAmong(node, around.nodes));
     return isTypical ? one : { ...one, strict: true };
@@ -308,10 +305,10 @@ function isAmong({ properties, patternProperties }: SchemaNode, nodes: readonly 
   );
 }
 
-function fits(nodes: readonly SchemaNode[], name: string, matches: readonly string[]): boolean {
+function fits(nodes: readonly SchemaNode[], name: string, matched: readonly string[]): boolean {
   return nodes.every((node) =>
     [...node.patternProperties.keys()].every(
-      (pattern) => node.matchesPattern(pattern, name) === matches.includes(pattern),
+      (pattern) => node.matchesPattern(pattern, name) === matched.includes(pattern),
     ),
   );
 }

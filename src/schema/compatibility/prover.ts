@@ -6,74 +6,74 @@ import { boundsOf } from "./bounds.ts";
 import { Conjunction, type Alternatives } from "./conjunction.ts";
 import { Equivalence } from "./equivalence.ts";
 import { matchesKeyword } from "./evaluate.ts";
-import { KnownNamesIndex } from "./known-names.ts";
+import { KnownNames } from "./known-names.ts";
 import { objectRules } from "./object-rules.ts";
-import type { Scope, Violation, Obligation, KeywordRule, Prover, Proof } from "./obligation.ts";
+import {
+  type KeywordRule,
+  narrowed,
+  type Obligation,
+  type Proof,
+  type Prover,
+  type Scope,
+  type Violation,
+} from "./obligation.ts";
 import { listRules, unionRules, scalarRule } from "./rules.ts";
 import type { SchemaNode } from "../node.ts";
 import { type Branches, areDisjoint } from "./unions.ts";
 
 const STEPS_PER_OBLIGATION = 8;
-/** Of a obligation that says very much at once each schema is looked at; ordinary ones say one or two. */
+/** An obligation looks at each schema of its conjunction; ordinary ones have one or two. */
 const NODES_PER_STEP_BITS = 4;
-/** Undecided choices of one case that are gone through; each doubles the cases at least. */
+/** Alternatives of one conjunction that are expanded; each at least doubles the conjunctions. */
 const MAX_DECIDED = 6;
-/** Up to so many branches of the right side are held to the whole left side first. */
+/** Up to so many branches of the right side are tried against the whole left side first. */
 const MANY_BRANCHES = 6;
 
 interface Verdict {
   holds: boolean | "open";
-  /** How deep in the payload it was opened. */
+  /** How deep in the payload it was when the proof began. */
   readonly depth: number;
   readonly firstOnly: boolean;
   violations: readonly Violation[];
 }
 
 /**
- * Shows that one schema allows no more than another, by structure: what a obligation's right side says is shown keyword by
- * keyword from what its left side says together.
+ * Proves that one schema allows no more than another, by structure: each keyword of an obligation's right side is decided
+ * from all that its left side says.
  *
- * Recursive schemas come back to a obligation that is being shown. It is then taken to hold, as values are finite: a value that
- * fails would have a smaller one inside that fails, and so on without end. That needs each round to go deeper into the
- * value, which is checked.
+ * A recursive schema leads back to an obligation whose proof is open. That one is assumed to hold, as values are finite: a
+ * value that fails would have a smaller one inside that fails, and so on without end. This is sound only if each round goes
+ * deeper into the value, which is checked.
  *
- * It answers no wherever it does not know.
+ * The answer is no wherever the prover does not know.
  */
 export class InclusionProver implements Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextWitness;
-  readonly #knownNames: KnownNamesIndex;
+  readonly #known: KnownNames;
   readonly #equivalence = new Equivalence();
   readonly #obligations = new Map<string, Verdict>();
   readonly #empty = new Map<string, boolean | "open">();
   readonly #rules = new Map<SchemaNode, readonly KeywordRule[]>();
   readonly #refused = new WeakMap<Conjunction, ReadonlySet<number | undefined>>();
-  /** What was shown while other obligations were taken to hold, in the order it was begun: to be forgotten if one does not. */
+  /** Undoes what was proven while other obligations were assumed to hold, in order: run where one of those fails. */
   readonly #trail: (() => void)[] = [];
 
   /** @param old the root of the old document, whichever side it is on */
   constructor(side: "producer" | "consumer", old: SchemaNode, texts = new TextWitness()) {
     this.side = side;
     this.texts = texts;
-    this.#knownNames = new KnownNamesIndex(old);
+    this.#known = KnownNames.of(old);
   }
 
-  /** What keeps the right document from allowing all the left one does. A payload is an object. */
+  /** What of the left document the right one does not allow. A payload is an object. */
   *compare(left: SchemaNode, right: SchemaNode): Steps<Violation[]> {
     const violations: Violation[] = [];
     yield* this.#equivalence.readSteps(left, right);
     const start = new Conjunction({ nodes: [left], types: TYPE.object });
     const location = { parent: undefined, step: "", left: start };
-    yield* this.prove({
-      left: start,
-      right,
-      strict: false,
-      known: this.#knownNames.root,
-      depth: 0,
-      firstOnly: false,
-      location,
-      violations,
-    });
+    const at = { known: this.#known, depth: 0, location };
+    yield* this.prove({ ...at, left: start, right, strict: false, firstOnly: false, violations });
     return violations;
   }
 
@@ -81,7 +81,7 @@ export class InclusionProver implements Prover {
     const { left, right, strict, known, depth, violations } = obligation;
     spend(STEPS_PER_OBLIGATION + (left.nodes.length >> NODES_PER_STEP_BITS));
     if (budget.shouldYield()) yield;
-    if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.target });
+    if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.resolved });
     if (right.allowsAll && right.properties.size === 0) return true;
     if (left.types === 0 || left.nodes.some((node) => this.#equivalence.check(node, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? known.id : ""}`;
@@ -106,7 +106,7 @@ export class InclusionProver implements Prover {
     if (!holds) {
       entry.violations = distinct(found);
       violations.push(...entry.violations);
-      for (const forget of this.#trail.splice(opened)) forget();
+      for (const undo of this.#trail.splice(opened)) undo();
     }
     return holds;
   }
@@ -123,14 +123,14 @@ export class InclusionProver implements Prover {
       if (yield* this.#check({ ...obligation, violations: found }, rule, MAX_DECIDED)) continue;
       holds = false;
       if (found.length > 0) violations.push(...found);
-      else violations.push({ right, keyword: rule.keyword, member: rule.member, location });
-      // Of what may be anything there is nothing more to tell.
+      else violations.push(violationOf(obligation, rule));
+      // Where any value was allowed, no other keyword adds anything.
       if (obligation.firstOnly || (rule.keyword === "type" && isAnything(obligation.left))) return false;
     }
     return holds;
   }
 
-  /** One keyword, in plain sight or, failing that, for each way the left side's choices may go. */
+  /** One keyword: for the whole left side, or failing that, for each alternative of it. */
   *#check(obligation: Obligation, rule: KeywordRule, decisions: number): Proof {
     spend(STEPS_PER_OBLIGATION);
     if (budget.shouldYield()) yield;
@@ -139,7 +139,7 @@ export class InclusionProver implements Prover {
     if (values !== undefined) {
       const lenient = this.side === "consumer" && !obligation.strict;
       if (values.every((value) => matchesKeyword(right, rule.keyword, value, lenient))) return true;
-      // Only for what it finds further inside.
+      // Only for the violations it finds further inside.
       yield* this.#applies(rule, obligation);
       return false;
     }
@@ -154,22 +154,10 @@ export class InclusionProver implements Prover {
     const branchViolations: Violation[] = [];
     let holds = true;
     for (const way of left.expand(choice)) {
-      const inner = {
-        ...obligation,
-        left: way,
-        location: { ...obligation.location, left: way },
-        violations: branchViolations,
-      };
-      if ((yield* this.#check(inner, rule, decisions - 1)) || (yield* this.isEmpty(way, obligation)))
-        continue;
-      if (branchViolations.length === 0) {
-        branchViolations.push({
-          right,
-          keyword: rule.keyword,
-          member: rule.member,
-          location: inner.location,
-        });
-      }
+      const inner = { ...narrowed(obligation, way), violations: branchViolations };
+      if (yield* this.#check(inner, rule, decisions - 1)) continue;
+      if (yield* this.isEmpty(way, obligation)) continue;
+      if (branchViolations.length === 0) branchViolations.push(violationOf(inner, rule));
       holds = false;
       if (obligation.firstOnly) break;
     }
@@ -177,7 +165,7 @@ export class InclusionProver implements Prover {
     return holds;
   }
 
-  /** Whether so many branches come into question that each way of the left side is better held to them by itself. */
+  /** Whether so many branches overlap that the alternatives of the left side are better tried one by one. */
   *#isTooWide(rule: KeywordRule, { left }: Obligation): Proof {
     return (
       rule.branches !== undefined && (yield* this.overlapping(left, rule.branches)).length > MANY_BRANCHES
@@ -188,7 +176,7 @@ export class InclusionProver implements Prover {
     const near: SchemaNode[] = [];
     for (const branch of branches.related(left.nodes)) {
       if (budget.shouldYield()) yield;
-      // Where the case has choices as well, each of their branches is held against this one.
+      // Where the conjunction has alternatives as well, `areDisjoint` compares each of their branches with this one.
       if (!left.nodes.some((node) => areDisjoint(node, branch))) near.push(branch);
     }
     return near;
@@ -198,7 +186,6 @@ export class InclusionProver implements Prover {
     return this.#equivalence.classOf(node);
   }
 
-  /** Whether the case rules out in so many words what the schema says. */
   refuses(left: Conjunction, right: SchemaNode): boolean {
     const of = this.#equivalence.classOf(right);
     let refused = this.#refused.get(left);
@@ -230,7 +217,7 @@ export class InclusionProver implements Prover {
     return impossible;
   }
 
-  /** As `isImpossible`, for something inside: one schema alone hardly ever contradicts itself, so there it is a short look. */
+  /** As `isEmpty`, for a value inside: a single schema hardly ever contradicts itself, so only its bounds are looked at. */
   *#isEmptyShallow(inner: Conjunction, at: Scope): Proof {
     if (budget.shouldYield()) yield;
     const { types, values } = boundsOf(inner);
@@ -253,20 +240,12 @@ export class InclusionProver implements Prover {
       rest &= ~TYPE.array;
     }
     if (rest === 0) return true;
-    const narrowed = rest === left.types ? left : left.with({ types: rest });
-    const location = { parent: undefined, step: "", left: narrowed };
-    const obligation = {
-      left: narrowed,
-      strict: true,
-      known,
-      depth,
-      firstOnly: true,
-      location,
-      violations: [],
-    };
-    for (const right of narrowed.negated) if (yield* this.prove({ ...obligation, right })) return true;
-    for (const choice of narrowed.alternatives) {
-      if (yield* this.#areEmpty(narrowed.expand(choice), { known, depth })) return true;
+    const fewer = rest === left.types ? left : left.with({ types: rest });
+    const location = { parent: undefined, step: "", left: fewer };
+    const obligation = { left: fewer, strict: true, known, depth, firstOnly: true, location, violations: [] };
+    for (const right of fewer.negated) if (yield* this.prove({ ...obligation, right })) return true;
+    for (const choice of fewer.alternatives) {
+      if (yield* this.#areEmpty(fewer.expand(choice), { known, depth })) return true;
     }
     return false;
   }
@@ -274,44 +253,6 @@ export class InclusionProver implements Prover {
   *#areEmpty(ways: Iterable<Conjunction>, at: Scope): Proof {
     for (const way of ways) if (!(yield* this.isEmpty(way, at))) return false;
     return true;
-  }
-
-  member(
-    obligation: Obligation,
-    name: string,
-    right: SchemaNode,
-    left = obligation.left.member(name),
-  ): Obligation {
-    const location = { parent: obligation.location, step: name, left };
-    return {
-      ...obligation,
-      left,
-      right,
-      known: this.#knownNames.member(obligation.known, name),
-      depth: obligation.depth + 1,
-      location,
-    };
-  }
-
-  item(
-    obligation: Obligation,
-    index: number,
-    right: SchemaNode,
-    left = obligation.left.item(index),
-  ): Obligation {
-    const location = { parent: obligation.location, step: index, left };
-    return {
-      ...obligation,
-      left,
-      right,
-      known: this.#knownNames.item(obligation.known, index),
-      depth: obligation.depth + 1,
-      location,
-    };
-  }
-
-  mentions(known: Scope["known"], name: string): boolean {
-    return this.#knownNames.mentions(known, name);
   }
 
   #rulesOf(right: SchemaNode): readonly KeywordRule[] {
@@ -325,13 +266,17 @@ export class InclusionProver implements Prover {
   }
 }
 
-/** The choice to go through for a rule: where that has branches, the one with the most ways, which may be the same ones. */
+function violationOf({ right, location }: Obligation, { keyword, member }: KeywordRule): Violation {
+  return { right, keyword, member, location };
+}
+
+/** The alternatives to expand for a rule: those with the most branches where the rule has branches too, as they may be the same. */
 function choiceFor({ alternatives }: Conjunction, { branches }: KeywordRule): Alternatives | undefined {
   if (branches === undefined) return alternatives[0];
   return alternatives.toSorted((one, other) => other.count - one.count)[0];
 }
 
-/** One for each location of the schema: where many obligations come to the same one, its violations would double at each of them. */
+/** One for each place in the schema: where many obligations lead to the same one, its violations would double each time. */
 function distinct(found: readonly Violation[]): Violation[] {
   return [
     ...new Map(found.map((one) => [`${one.right.id} ${one.keyword} ${one.member ?? ""}`, one])).values(),

@@ -6,10 +6,10 @@ import type { SchemaNode } from "../node.ts";
 
 export type Side = SchemaBreak["side"];
 
-/** A payload longer than this as JSON shows nothing to a person. */
+/** A person does not read payloads with more characters of JSON. */
 const MAX_EXAMPLE_CHARACTERS = 4_096;
 
-/** What a violation says, put the way a person looks at it: old and new instead of left and right. */
+/** A violation in terms of the old and the new schema instead of left and right. */
 interface Change {
   readonly side: Side;
   readonly keyword: string;
@@ -40,7 +40,7 @@ export function breakOf(
   };
 }
 
-/** What two violations share that are one to a person. */
+/** The same for violations that are one break to a reader. */
 export function breakKey(side: Side, violation: Violation): string {
   const { keyword, member = "", right } = violation;
   return `${side} ${right.pointer} ${keyword} ${member}`;
@@ -84,12 +84,11 @@ function pointerFor({ side, keyword, violation, old, next, is }: Change): string
 
 /** What changed, who breaks and how. */
 function messageFor(change: Change, isProven: boolean): string {
-  const sentences = [whatChanged(change), whoBreaks(change, isProven)];
-  return sentences.join(" ");
+  return `${whatChanged(change)} ${whoBreaks(change, isProven)}`;
 }
 
 function whatChanged({ side, keyword, violation, was, is }: Change): string {
-  const about = placeName(violation.location);
+  const about = locationName(violation.location);
   const where = pathTo(violation.location)?.length ? about : capitalized(about);
   const property = `The property ${quoted(violation.member)}${within(violation.location)}`;
   if (violation.isRemoved === true) {
@@ -161,8 +160,8 @@ function remedyFor({ side, keyword, violation, old, was, is }: Change): string {
   }
 }
 
-/** As it stands inside of a sentence. */
-function placeName(location: Location): string {
+/** As written inside a sentence. */
+function locationName(location: Location): string {
   const path = pathTo(location);
   if (path === undefined) return "a property's name";
   return path.length === 0 ? "the payload" : fieldName(path);

@@ -4,13 +4,21 @@ import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/values.ts";
 import { type Bounds, boundsOf, integerRange } from "./bounds.ts";
 import { Conjunction } from "./conjunction.ts";
-import type { Violation, Obligation, KeywordRule, Prover, Proof } from "./obligation.ts";
+import {
+  itemObligation,
+  type KeywordRule,
+  narrowed,
+  type Obligation,
+  type Proof,
+  type Prover,
+  type Violation,
+} from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 import { type Branches, branchesOf, areDisjoint, typesOf } from "./unions.ts";
 
 type Rule = (limit: unknown, bounds: Bounds, texts: TextWitness) => boolean | Proof;
 
-/** A keyword that only looks at values of some types: it holds where the case has none of these. */
+/** A keyword for values of some types. It holds where the conjunction has none of these. */
 const about =
   (types: number, rule: Rule): Rule =>
   (limit, bounds, texts) =>
@@ -18,7 +26,7 @@ const about =
 
 const RULES: Readonly<Record<string, Rule>> = {
   type: (type, { types }) => (types & ~typesNamed(type)) === 0,
-  // Where the values are listed each is looked at; elsewhere there are more than any list has.
+  // Finite values are looked at one by one before any rule; here there are more than an enum lists.
   enum: () => false,
   const: () => false,
   maximum: about(
@@ -83,14 +91,14 @@ export function scalarRule(keyword: string): KeywordRule | undefined {
   };
 }
 
-/** Whole numbers do not reach a bound between two of them. */
+/** Whether all values are integers within the range: they do not reach a bound between two integers. */
 function integersWithin(bounds: Bounds, lowest: unknown, highest: unknown): boolean {
   if ((bounds.types & TYPE.fraction) !== 0) return false;
   const [first, last] = integerRange(bounds);
   return last <= (highest as number) && first >= (lowest as number);
 }
 
-/** Whether no text of the case is one such. */
+/** Whether no text of the conjunction is such. */
 function* noText(
   texts: TextWitness,
   { patterns, minLength, maxLength }: Bounds,
@@ -100,6 +108,7 @@ function* noText(
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
   return (yield* texts.find(wanted)) === "none";
 }
+
 /** Formats all of whose texts conform to others as well, as both are checked here. */
 export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
   ["time", ["iso-time"]],
@@ -115,55 +124,55 @@ export const WIDER_FORMATS: ReadonlyMap<string, readonly string[]> = new Map([
   ["date", ["uri-reference", "uri-template", "iri-reference"]],
 ]);
 
-/** What a schema says about lists: the places told apart by some schema, and all that come after them. */
+/** What a schema says about lists: the indexes that some schema distinguishes, and all that come after them. */
 export function* listRules(right: SchemaNode): Generator<KeywordRule> {
   if (right.keywords.includes("items")) {
-    if (right.tuple === undefined) yield { keyword: "items", holds: placesHold(0, Infinity) };
+    if (right.tuple === undefined) yield { keyword: "items", holds: indexesHold(0, Infinity) };
     for (const index of right.tuple?.keys() ?? []) {
-      yield { keyword: "items", member: index, holds: placesHold(index, index + 1) };
+      yield { keyword: "items", member: index, holds: indexesHold(index, index + 1) };
     }
   }
   if (right.keywords.includes("additionalItems")) {
-    yield { keyword: "additionalItems", holds: placesHold(right.tuple!.length, Infinity) };
+    yield { keyword: "additionalItems", holds: indexesHold(right.tuple!.length, Infinity) };
   }
   if (right.contains !== undefined) yield { keyword: "contains", holds: containsOne };
 }
 
-function placesHold(from: number, to: number): KeywordRule["holds"] {
+function indexesHold(from: number, to: number): KeywordRule["holds"] {
   return function* (obligation, prover) {
     const { left, right } = obligation;
     const { types, maxItems } = boundsOf(left);
     if ((types & TYPE.array) === 0) return true;
-    // One location after the last that any schema tells apart stands for all the rest.
-    const looking = [...left.nodes, ...obligation.known.nodes];
-    const told = Math.max(from, ...looking.map(({ tuple }) => tuple?.length ?? 0));
-    const end = Math.min(to, told + 1, maxItems);
+    // One index after the last that any schema distinguishes stands for all the rest.
+    const nodes = [...left.nodes, ...obligation.known.nodes];
+    const last = Math.max(from, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
+    const end = Math.min(to, last + 1, maxItems);
     for (let index = from; index < end; index++) {
-      if (!(yield* prover.prove(prover.item(obligation, index, right.itemNode(index)!)))) return false;
+      if (!(yield* prover.prove(itemObligation(obligation, index, right.itemNode(index)!)))) return false;
     }
     return true;
   };
 }
 
-const MAX_PLACES_TRIED = 8;
+const MAX_INDEXES_TRIED = 8;
 
-/** Some item must be shown to be one, whatever the list: one the left side asks for too, or the first where all are. */
+/** Some item of every list must be proven to be one: one that the left side contains too, or one of the first. */
 function* containsOne(obligation: Obligation, prover: Prover): Proof {
   const { left, right } = obligation;
   const { types, minItems } = boundsOf(left);
   if ((types & TYPE.array) === 0) return true;
   const inner = right.contains!;
   const tried = (one: Obligation): Proof => prover.prove({ ...one, violations: [] });
-  for (let index = 0; index < Math.min(minItems, MAX_PLACES_TRIED); index++) {
-    if (yield* tried(prover.item(obligation, index, inner))) return true;
+  for (let index = 0; index < Math.min(minItems, MAX_INDEXES_TRIED); index++) {
+    if (yield* tried(itemObligation(obligation, index, inner))) return true;
   }
-  // It may stand anywhere, so only what holds at every location is known of it.
+  // It may be at any index, so only what holds at every index is known of it.
   const everywhere = left.nodes.flatMap(({ items }) => items ?? []);
   const strict = obligation.strict || obligation.known.nodes.some(({ tuple }) => tuple !== undefined);
   for (const { contains } of left.nodes) {
     if (contains === undefined) continue;
     const one = new Conjunction({ nodes: [contains, ...everywhere] });
-    if (yield* tried(prover.item({ ...obligation, strict }, 0, inner, one))) return true;
+    if (yield* tried(itemObligation({ ...obligation, strict }, 0, inner, one))) return true;
   }
   return false;
 }
@@ -171,21 +180,16 @@ function* containsOne(obligation: Obligation, prover: Prover): Proof {
 /** What a schema says by combining others. */
 export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
   for (const [index, inner] of right.allOf.entries()) {
-    yield {
-      keyword: "allOf",
-      member: index,
-      holds: (obligation, prover) => prover.prove({ ...obligation, right: inner }),
-    };
+    const holds: KeywordRule["holds"] = (around, prover) => prover.prove({ ...around, right: inner });
+    yield { keyword: "allOf", member: index, holds };
   }
   for (const keyword of ["anyOf", "oneOf"] as const) {
     if (right[keyword].length === 0) continue;
     const branches = branchesOf(right, keyword);
     const additions: Additions = new Map();
     const holds: KeywordRule["holds"] = function* (obligation, prover) {
-      return (
-        (yield* areKept(obligation, prover, branches.list, keyword, additions)) ||
-        (yield* oneHolds(obligation, prover, branches, keyword === "oneOf"))
-      );
+      if (yield* areUnchanged(obligation, prover, branches.list, keyword, additions)) return true;
+      return yield* oneHolds(obligation, prover, branches, keyword === "oneOf");
     };
     yield { keyword, branches, holds };
   }
@@ -195,14 +199,11 @@ export function* unionRules(right: SchemaNode): Generator<KeywordRule> {
   if (right.keywords.includes("if")) yield { keyword: "if", holds: conditionHolds };
 }
 
-/** Whether no value of the case conforms to the schema. */
+/** Whether no value of the conjunction conforms to the schema. */
 function* isExcluded(obligation: Obligation, prover: Prover, right: SchemaNode): Proof {
-  if (
-    prover.refuses(obligation.left, right) ||
-    obligation.left.nodes.some((node) => areDisjoint(node, right))
-  )
-    return true;
-  return yield* prover.isEmpty(obligation.left.with({ nodes: [right] }), obligation);
+  const { left } = obligation;
+  if (prover.refuses(left, right) || left.nodes.some((node) => areDisjoint(node, right))) return true;
+  return yield* prover.isEmpty(left.with({ nodes: [right] }), obligation);
 }
 
 function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly SchemaNode[]): Proof {
@@ -210,14 +211,14 @@ function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly
   return true;
 }
 
-/** By branches there were before, what there is beside them: each way of a choice asks for it again. */
+/** By the branches of the left side, those of the right side that are new: each expansion needs them again. */
 type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
 
 /**
- * Whether a schema of the case has all its branches here again, word for word: then one of them holds. Of a `oneOf` no
- * other may hold then.
+ * Whether all branches of a schema of the conjunction are here again, unchanged: then one of them holds. Of a `oneOf` no
+ * new branch may hold as well.
  */
-function* areKept(
+function* areUnchanged(
   obligation: Obligation,
   prover: Prover,
   branches: readonly SchemaNode[],
@@ -236,7 +237,7 @@ function* areKept(
   return false;
 }
 
-/** What there is beside the branches that were there before; `undefined` where one of those is not. */
+/** The branches beside those there were before; `undefined` where one of those is missing. */
 function addedTo(
   kept: readonly SchemaNode[],
   branches: readonly SchemaNode[],
@@ -244,19 +245,17 @@ function addedTo(
 ): SchemaNode[] | undefined {
   spend(kept.length + branches.length);
   const before = new Map<number | undefined, number>();
-  for (const branch of kept)
-    before.set(prover.classOf(branch), (before.get(prover.classOf(branch)) ?? 0) + 1);
+  for (const of of kept.map((branch) => prover.classOf(branch))) before.set(of, (before.get(of) ?? 0) + 1);
   const added: SchemaNode[] = [];
   let found = 0;
   for (const branch of branches) {
     const of = prover.classOf(branch);
-    const left = of === undefined ? 0 : (before.get(of) ?? 0);
-    if (left === 0) {
-      added.push(branch);
-      continue;
+    const count = of === undefined ? 0 : (before.get(of) ?? 0);
+    if (count === 0) added.push(branch);
+    else {
+      before.set(of, count - 1);
+      found += 1;
     }
-    before.set(of, left - 1);
-    found += 1;
   }
   return found === kept.length ? added : undefined;
 }
@@ -267,12 +266,8 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
   const tried: Violation[][] = [];
   for (const { branch, meant } of candidates(left, branches, near, prover)) {
     const violations: Violation[] = [];
-    const holds = yield* prover.prove({
-      ...obligation,
-      right: branch,
-      firstOnly: obligation.firstOnly || !meant,
-      violations,
-    });
+    const firstOnly = obligation.firstOnly || !meant;
+    const holds = yield* prover.prove({ ...obligation, right: branch, firstOnly, violations });
     const others = only ? near.filter((other) => other !== branch) : [];
     if (holds && (yield* areExcluded(obligation, prover, others))) return true;
     if (meant) tried.push(violations);
@@ -280,10 +275,10 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
   const { types } = boundsOf(left);
   const bits = TYPE_BITS.filter((bit) => (bit & types) !== 0);
   if (bits.length > 1) {
-    // Each type may go its own way.
+    // Each type may match another branch.
     for (const bit of bits) {
-      const narrowed = within(obligation, left.with({ types: bit }));
-      if (!(yield* oneHolds(narrowed, prover, branches, only))) return false;
+      const fewer = narrowed(obligation, left.with({ types: bit }));
+      if (!(yield* oneHolds(fewer, prover, branches, only))) return false;
     }
     return true;
   }
@@ -291,17 +286,13 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
   return false;
 }
 
-function within(obligation: Obligation, left: Conjunction): Obligation {
-  return { ...obligation, left, location: { ...obligation.location, left } };
-}
-
 interface Candidate {
   readonly branch: SchemaNode;
-  /** The one to tell about when none holds: where one of the case's schemas stands in its own document, or the only one. */
+  /** Whether to report its violations if none holds: it has the pointer of a schema of the conjunction, or is the only one. */
   readonly meant: boolean;
 }
 
-/** First what the case says in the same words, then what stands in the same location, then all others. */
+/** First the equivalent branches, then those at the same pointer, then all others. */
 function candidates(
   { nodes, types }: Conjunction,
   branches: Branches,
@@ -332,7 +323,7 @@ function candidates(
   ];
 }
 
-/** Whether a schema has as many branches, one of them there: then that one was changed, and none was taken out before it. */
+/** Whether a schema has as many branches, one of them there: then that one was changed, and none before it was removed. */
 function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number): boolean {
   return [anyOf, oneOf].some(
     (list) => list.length === count && list.some((branch) => branch.pointer === pointer),
@@ -343,8 +334,8 @@ function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number
 function* conditionHolds(obligation: Obligation, prover: Prover): Proof {
   const { left, right } = obligation;
   const { if: condition, then, else: otherwise } = right;
-  const met = within(obligation, left.with({ nodes: [condition!] }));
-  const unmet = within(obligation, left.with({ negated: [condition!] }));
+  const met = narrowed(obligation, left.with({ nodes: [condition!] }));
+  const unmet = narrowed(obligation, left.with({ negated: [condition!] }));
   const first = yield* wayHolds(met, prover, then);
   const second = yield* wayHolds(unmet, prover, otherwise);
   return first && second;

@@ -1,45 +1,37 @@
 import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
-import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values.ts";
+import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
+import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values.ts";
 
-/** Values by a text that equal ones share. */
+/** Values by their canonical text. */
 export type ValueMap = ReadonlyMap<string, unknown>;
 
-const partsCache = new WeakMap<SchemaNode, readonly SchemaNode[]>();
-const typesCache = new WeakMap<SchemaNode, number>();
-const disjointCache = new WeakMap<SchemaNode, Map<SchemaNode, boolean>>();
+/** The smallest of them. */
+export function smallest(maps: Iterable<ValueMap | undefined>): ValueMap | undefined {
+  let found: ValueMap | undefined;
+  for (const map of maps) {
+    if (map !== undefined && (found === undefined || map.size < found.size)) found = map;
+  }
+  return found;
+}
 
 /** The schema and all that must hold with it, through references and `allOf`. */
-function partsOf(node: SchemaNode): readonly SchemaNode[] {
-  let parts = partsCache.get(node);
-  if (parts === undefined) {
-    const found = new Set<SchemaNode>();
-    gather(node, found);
-    partsCache.set(node, (parts = [...found]));
-  }
-  return parts;
-}
+const partsOf = memoize((node: SchemaNode): readonly SchemaNode[] => {
+  const parts = new Set<SchemaNode>();
+  const visit = (inner: SchemaNode): void => {
+    spend(1);
+    if (parts.has(inner)) return;
+    if (inner.target !== undefined) return visit(inner.target);
+    parts.add(inner);
+    inner.allOf.forEach(visit);
+  };
+  visit(node);
+  return [...parts];
+});
 
-function gather(node: SchemaNode, parts: Set<SchemaNode>): void {
-  spend(1);
-  if (parts.has(node)) return;
-  if (node.target !== undefined) {
-    gather(node.target, parts);
-    return;
-  }
-  parts.add(node);
-  for (const inner of node.allOf) gather(inner, parts);
-}
-
-/** Types beyond which no value of the schema is, in plain sight. */
-export function typesOf(node: SchemaNode): number {
-  let types = typesCache.get(node);
-  if (types === undefined) typesCache.set(node, (types = findTypes(node)));
-  return types;
-}
-
-function findTypes(node: SchemaNode): number {
+/** The only types that values of the schema can have, as far as can be seen at once. */
+export const typesOf = memoize((node: SchemaNode): number => {
   let types = ANY;
   for (const part of partsOf(node)) types &= part.allowsNone ? 0 : typesNamed(part.value("type"));
   const listed = finiteValuesOf(node);
@@ -47,25 +39,16 @@ function findTypes(node: SchemaNode): number {
   let found = 0;
   for (const value of listed.values()) found |= typeOf(value);
   return types & found;
-}
+});
 
-/** `null` where a schema lists no values, and while they are looked for. */
-const finiteValuesCache = new WeakMap<SchemaNode, ValueMap | null>();
-
-/** Values beyond which the schema has none, where it lists them: in `const`, `enum`, or in each of its branches. */
-export function finiteValuesOf(node: SchemaNode): ValueMap | undefined {
-  const known = finiteValuesCache.get(node);
-  if (known !== undefined) return known ?? undefined;
-  // Who comes back here meanwhile knows nothing of them.
-  finiteValuesCache.set(node, null);
-  let shortest: ValueMap | null = null;
-  for (const part of partsOf(node)) {
-    for (const list of finiteValuesIn(part))
-      if (shortest === null || list.size < shortest.size) shortest = list;
-  }
-  finiteValuesCache.set(node, shortest);
-  return shortest ?? undefined;
-}
+/**
+ * The only values that the schema can have, where it lists them: in `const`, `enum`, or in each of its branches. A schema
+ * that leads back to itself lists none there.
+ */
+export const finiteValuesOf: (node: SchemaNode) => ValueMap | undefined = memoize(
+  (node: SchemaNode) => smallest(partsOf(node).flatMap((part) => Array.from(finiteValuesIn(part)))),
+  { value: undefined },
+);
 
 function* finiteValuesIn(part: SchemaNode): Generator<ValueMap> {
   if (part.keywords.includes("const")) yield keyed([part.value("const")]);
@@ -99,15 +82,10 @@ function union(branches: readonly SchemaNode[]): ValueMap | undefined {
   return all;
 }
 
-/** The same of a member that it may have. */
+/** The same for a member of that name. */
 function finiteValuesAt(node: SchemaNode, name: string): ValueMap | undefined {
-  let shortest: ValueMap | undefined;
-  for (const { properties } of partsOf(node)) {
-    const inner = properties.get(name);
-    const listed = inner === undefined ? undefined : finiteValuesOf(inner);
-    if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
-  }
-  return shortest;
+  const inner = partsOf(node).flatMap(({ properties }) => properties.get(name) ?? []);
+  return smallest(inner.map(finiteValuesOf));
 }
 
 function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefined): boolean {
@@ -118,18 +96,18 @@ function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefine
   return true;
 }
 
+const disjointCache = memoize((_node: SchemaNode) => new Map<SchemaNode, boolean>());
+
 /**
- * Whether no value conforms to both, seen without looking far: by their types, their listed values, or a member that one
- * asks for and whose listed values the two do not share. That is how the branches of a choice are mostly told apart, and
- * with many of them everything else would take too long.
+ * Whether plainly no value conforms to both: by their types, their finite values, or a member that one requires and whose
+ * finite values the two do not share. This tells most branches apart, and anything more would take too long for hundreds.
  */
 export function areDisjoint(one: SchemaNode, other: SchemaNode): boolean {
-  const [left, right] = [targetOf(one), targetOf(other)];
-  let known = disjointCache.get(left);
-  if (known === undefined) disjointCache.set(left, (known = new Map()));
+  const [left, right] = [one.resolved, other.resolved];
+  const known = disjointCache(left);
   let disjoint = known.get(right);
   if (disjoint === undefined) {
-    // Who comes back here meanwhile knows nothing of it.
+    // Where the computation comes back here, nothing is known yet.
     known.set(right, false);
     disjoint = compareDisjoint(left, right);
     known.set(right, disjoint);
@@ -149,7 +127,7 @@ function compareDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   });
 }
 
-/** Whether all that a schema leaves to choose from disjoint with the other. */
+/** Whether all branches of one union in the schema are disjoint from the other schema. */
 function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   return partsOf(one).some((part) =>
     (["anyOf", "oneOf"] as const).some(
@@ -158,20 +136,13 @@ function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   );
 }
 
-function targetOf(node: SchemaNode): SchemaNode {
-  return node.target === undefined ? node : targetOf(node.target);
-}
-
-/** So few are looked at one by one. */
+/** So few branches are looked at one by one. */
 const FEW = 4;
 
-/** What tells branches apart: the listed values of a member that they ask for, or the value itself. */
+/** What tells branches apart: the finite values of a required member of that name, or of the value itself. */
 type Tag = { readonly name: string | undefined };
 
-/**
- * The branches of an `anyOf` or `oneOf`, found by what tells them apart. Of the hundreds there may be, a value or another
- * schema has something to do with one or two.
- */
+/** The branches of an `anyOf` or `oneOf`, found by tag: of hundreds, one or two overlap with a value or another schema. */
 export class Branches {
   readonly list: readonly SchemaNode[];
   readonly #tag: Tag | undefined;
@@ -220,17 +191,13 @@ export class Branches {
 
   /** Those that may share values with all of the schemas together, as far as the tag tells. */
   related(nodes: readonly SchemaNode[]): readonly SchemaNode[] {
-    let shortest: ValueMap | undefined;
-    for (const node of nodes) {
-      const listed = this.#listedIn(node);
-      if (listed !== undefined && (shortest === undefined || listed.size < shortest.size)) shortest = listed;
-    }
-    const found = shortest === undefined ? this.list : this.#having(shortest.keys());
+    const values = smallest(nodes.map((node) => this.#valuesOf(node)));
+    const found = values === undefined ? this.list : this.#having(values.keys());
     spend(found.length);
     return found;
   }
 
-  #listedIn(node: SchemaNode): ValueMap | undefined {
+  #valuesOf(node: SchemaNode): ValueMap | undefined {
     if (this.#tag === undefined) return undefined;
     return this.#tag.name === undefined ? finiteValuesOf(node) : finiteValuesAt(node, this.#tag.name);
   }
@@ -245,18 +212,16 @@ export class Branches {
   }
 }
 
-const branchesCache = {
-  anyOf: new WeakMap<SchemaNode, Branches>(),
-  oneOf: new WeakMap<SchemaNode, Branches>(),
+const branches = {
+  anyOf: memoize((node: SchemaNode) => new Branches(node.anyOf)),
+  oneOf: memoize((node: SchemaNode) => new Branches(node.oneOf)),
 };
 
 export function branchesOf(node: SchemaNode, keyword: "anyOf" | "oneOf"): Branches {
-  let branches = branchesCache[keyword].get(node);
-  if (branches === undefined) branchesCache[keyword].set(node, (branches = new Branches(node[keyword])));
-  return branches;
+  return branches[keyword](node);
 }
 
-/** The tag that most of the branches have. */
+/** The tag that most branches have. */
 function tagOf(list: readonly SchemaNode[]): Tag | undefined {
   const counts = new Map<string | undefined, number>();
   for (const branch of list) {
@@ -269,14 +234,14 @@ function tagOf(list: readonly SchemaNode[]): Tag | undefined {
 function tagsOf(branch: SchemaNode): readonly (string | undefined)[] {
   if (finiteValuesOf(branch) !== undefined) return [undefined];
   if (typesOf(branch) !== TYPE.object) return [];
-  const asked = partsOf(branch).flatMap(({ required }) => required);
-  spend(asked.length);
-  return [...new Set(asked)].filter((name) => finiteValuesAt(branch, name) !== undefined);
+  const required = partsOf(branch).flatMap((part) => part.required);
+  spend(required.length);
+  return [...new Set(required)].filter((name) => finiteValuesAt(branch, name) !== undefined);
 }
 
-/** What a branch lists for a tag that each of its values has. */
+/** The values of the tag in a branch, if each value of the branch has the tag. */
 function tagValues(branch: SchemaNode, { name }: Tag): ValueMap | undefined {
   if (name === undefined) return finiteValuesOf(branch);
-  const isAsked = partsOf(branch).some(({ required }) => required.includes(name));
-  return isAsked && typesOf(branch) === TYPE.object ? finiteValuesAt(branch, name) : undefined;
+  const isRequired = partsOf(branch).some(({ required }) => required.includes(name));
+  return isRequired && typesOf(branch) === TYPE.object ? finiteValuesAt(branch, name) : undefined;
 }

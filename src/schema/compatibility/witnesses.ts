@@ -3,29 +3,29 @@ import { budget, spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
-import { type Bounds, boundsOf, contains } from "./bounds.ts";
+import { type Bounds, boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction } from "./conjunction.ts";
 import { matches, matchesFormat, lengthOf } from "./evaluate.ts";
 
-/** Stands for a value that was not found; every JSON value is one that may be. */
+/** Stands for a value that was not found. */
 export const NOT_FOUND = Symbol("none");
 type Found = unknown;
 
-/** What a sample must hold. */
+/** What a witness must hold. */
 interface Fixed {
   readonly members?: Readonly<Record<string, unknown>>;
   readonly items?: ReadonlyMap<number, unknown>;
 }
 
-/** The simplest first: a sample is read by a person. */
+/** The simplest type first: a person reads the counterexample. */
 const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
-const MAX_WAYS = 24;
+const MAX_EXPANSIONS = 24;
 const MAX_DEPTH = 48;
 const MAX_FILLED = 300;
 /** Schemas that must not hold, and members of each, of which another value is tried. */
-const MAX_SPOILED = 4;
+const MAX_VARIED = 4;
 
-/** Makes small values of a case. Tries the plain ways only, and checks what it made, so that `NOT_FOUND` means nothing. */
+/** Makes small values of a conjunction and checks them. It tries simple ones only, so `NOT_FOUND` proves nothing. */
 export class WitnessSearch {
   readonly #texts: TextWitness;
   readonly #found = new Map<string, Found>();
@@ -45,26 +45,25 @@ export class WitnessSearch {
   }
 
   /**
-   * One value for each way the case's choices may go and each type; `undefined`, which no JSON value is, where it may
-   * wait.
+   * Values for each expansion of the alternatives and each type. `undefined`, which is no JSON value, stands for a yield.
    */
   *witnesses(one: Conjunction, fixed: Fixed = {}): Generator {
     const { values } = boundsOf(one);
     if (values !== undefined) {
-      yield* values.filter((value) => grants(value, fixed));
+      yield* values.filter((value) => holdsFixed(value, fixed));
       return;
     }
     for (const way of expansions(one)) {
       if (budget.shouldYield()) yield undefined;
       const bounds = boundsOf(way);
       if (bounds.values !== undefined) {
-        yield* bounds.values.filter((value) => grants(value, fixed));
+        yield* bounds.values.filter((value) => holdsFixed(value, fixed));
         continue;
       }
       for (const type of ORDER) {
-        if ((bounds.types & type) === 0 || !suits(type, fixed)) continue;
+        if ((bounds.types & type) === 0 || !allowsType(type, fixed)) continue;
         for (const value of yield* this.#valuesOfType(way, bounds, type, fixed))
-          if (contains(one, value)) yield value;
+          if (containsValue(one, value)) yield value;
       }
     }
   }
@@ -102,14 +101,14 @@ export class WitnessSearch {
     }
   }
 
-  /** An object, and where that conforms to what it must not conform to, others that do not in one member. */
+  /** An object, and if it matches a negated schema, others with one member that does not. */
   *#objects(one: Conjunction, bounds: Bounds, fixed: Fixed): Steps<unknown[]> {
     const plain = yield* this.#object(one, bounds, fixed);
     if (plain === undefined) return [];
     const made: unknown[] = [plain];
-    for (const refused of one.negated.slice(0, MAX_SPOILED)) {
-      if (!matches(refused, plain)) continue;
-      for (const [name, inner] of [...(refused.target ?? refused).properties].slice(0, MAX_SPOILED)) {
+    for (const negated of one.negated.slice(0, MAX_VARIED)) {
+      if (!matches(negated, plain)) continue;
+      for (const [name, inner] of [...negated.resolved.properties].slice(0, MAX_VARIED)) {
         if (Object.hasOwn(fixed.members ?? {}, name)) continue;
         const value = yield* this.witness(one.member(name).with({ negated: [inner] }));
         if (value !== NOT_FOUND) made.push({ ...plain, [name]: value });
@@ -127,11 +126,11 @@ export class WitnessSearch {
       made.set(name, value);
     }
     const known = one.nodes.flatMap(({ properties }) => [...properties.keys()]);
-    const made_up = Array.from(
+    const invented = Array.from(
       { length: Math.min(bounds.minProperties, MAX_FILLED) },
       (_, at) => `member${at}`,
     );
-    for (const name of [...known, ...made_up]) {
+    for (const name of [...known, ...invented]) {
       if (made.size >= bounds.minProperties) break;
       if (made.has(name)) continue;
       const value = yield* this.witness(one.member(name));
@@ -147,17 +146,17 @@ export class WitnessSearch {
     const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
     for (let index = 0; index < length; index++) {
       const plain = one.item(index);
-      const asked = contained[index];
-      const item = asked === undefined ? plain : plain.with({ nodes: [asked] });
+      const wanted = contained[index];
+      const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
       const value = items.has(index)
         ? items.get(index)
         : yield* this.another(item, bounds.unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
-    for (const asked of contained) {
-      if (made.some((item) => matches(asked, item))) continue;
-      const item = one.item(made.length).with({ nodes: [asked] });
+    for (const wanted of contained) {
+      if (made.some((item) => matches(wanted, item))) continue;
+      const item = one.item(made.length).with({ nodes: [wanted] });
       const value = yield* this.another(item, bounds.unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
@@ -165,7 +164,7 @@ export class WitnessSearch {
     return made;
   }
 
-  /** A value that is not among those there already. */
+  /** A value that is not among the others. */
   *another(one: Conjunction, others: readonly unknown[]): Steps<Found> {
     if (others.length === 0) return yield* this.witness(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
@@ -177,34 +176,34 @@ export class WitnessSearch {
   }
 }
 
-/** The case with its choices made, one way after the other. */
+/** The conjunction with all alternatives decided, in every way. */
 function* expansions(one: Conjunction): Generator<Conjunction> {
-  let left = MAX_WAYS;
+  let remaining = MAX_EXPANSIONS;
   function* decide(open: Conjunction): Generator<Conjunction> {
     const [choice] = open.alternatives;
     if (choice === undefined) {
-      if (left-- > 0) yield open;
+      if (remaining-- > 0) yield open;
       return;
     }
     for (const way of open.expand(choice)) {
-      if (left <= 0) return;
+      if (remaining <= 0) return;
       if (boundsOf(way).types !== 0) yield* decide(way);
     }
   }
   yield* decide(one);
 }
 
-function suits(type: number, { members, items }: Fixed): boolean {
+function allowsType(type: number, { members, items }: Fixed): boolean {
   if (members !== undefined) return type === TYPE.object;
   return items === undefined || type === TYPE.array;
 }
 
-function grants(value: unknown, { members = {}, items = new Map() }: Fixed): boolean {
-  const wanted = [
+function holdsFixed(value: unknown, { members = {}, items = new Map() }: Fixed): boolean {
+  const entries = [
     ...Object.entries(members),
     ...[...items].map(([index, item]) => [String(index), item] as const),
   ];
-  return wanted.every(
+  return entries.every(
     ([name, member]) =>
       typeof value === "object" &&
       value !== null &&
@@ -212,7 +211,7 @@ function grants(value: unknown, { members = {}, items = new Map() }: Fixed): boo
   );
 }
 
-/** Texts of each format that is checked, to make others from. */
+/** Texts of each checked format. */
 const OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
   email: ["ada@example.com", "a@b.co"],
   "idn-email": ["ä@example.com"],
@@ -251,13 +250,13 @@ const PLAIN = [
   "a text of some length, made to be longer than most",
 ];
 const MAX_LENGTH = 5_000;
-/** The first that each format of whole numbers does not take. */
+/** The first integers that each integer format refuses. */
 const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, most]) => [
   nextAfter(most),
   -nextAfter(-least),
 ]);
 
-/** Some texts that keep to what is known; others may keep to it as well. */
+/** Some texts within the bounds. */
 function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
   const { patterns, formats, minLength, maxLength } = bounds;
   const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
@@ -280,12 +279,8 @@ function numbersFor({ lower, upper, factors }: Bounds, type: number): number[] {
   const step = type === TYPE.integer ? 1 : 0.5;
   const near = [lower.value, upper.value].filter(Number.isFinite);
   const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);
-  const around = [...near, ...whole].flatMap((bound) => [
-    bound,
-    bound + step,
-    bound - step,
-    bound + step / 50,
-  ]);
+  const offsets = [0, step, -step, step / 50];
+  const around = [...near, ...whole].flatMap((bound) => offsets.map((offset) => bound + offset));
   const between = Number.isFinite(lower.value + upper.value) ? [(lower.value + upper.value) / 2] : [];
   const plain =
     type === TYPE.integer ? [1, 0, -1, 2, 3, 7, 1_000_003, -1_000_003] : [0.5, 1.5, -0.5, 0.1, 1_000_000.5];
@@ -304,7 +299,7 @@ function numbersFor({ lower, upper, factors }: Bounds, type: number): number[] {
   );
 }
 
-/** The next larger whole number that a double can hold. */
+/** The next larger integer that a double can hold. */
 function nextAfter(value: number): number {
   return value + Math.max(1, value * Number.EPSILON);
 }

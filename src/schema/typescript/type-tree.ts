@@ -33,7 +33,7 @@ export const NEVER: TypeTree = { kind: "word", text: "never" };
 /** An object of which nothing more is known. */
 export const ANY_OBJECT: TypeTree = { kind: "object", members: [], index: UNKNOWN };
 
-export function keyword(text: string): TypeTree {
+export function keywordType(text: string): TypeTree {
   return { kind: "word", text };
 }
 

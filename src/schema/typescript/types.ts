@@ -10,7 +10,7 @@ import {
   type TypeTree,
   unionOf,
   UNKNOWN,
-  keyword,
+  keywordType,
 } from "./type-tree.ts";
 
 /** What a schema without a type is about, told by the keywords that shape the type of TypeScript. */
@@ -88,11 +88,11 @@ function shapeOf(type: string, node: SchemaNode): TypeTree {
     case "number":
       return NUMBER;
     default:
-      return keyword(type);
+      return keywordType(type);
   }
 }
 
-const NUMBER = keyword("number");
+const NUMBER = keywordType("number");
 
 function allows(types: readonly string[], type: string): boolean {
   if (types.includes(type)) return true;
@@ -104,7 +104,7 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? "array" : typeof value;
 }
 
-const UNDEFINED = keyword("undefined");
+const UNDEFINED = keywordType("undefined");
 /** Types within the type of an index signature. */
 const LARGEST_INDEX = 256;
 
@@ -199,7 +199,7 @@ function literalOf(value: unknown): TypeTree {
       optional: false,
       comment: [],
     }));
-    return { kind: "object", members, index: members.length === 0 ? keyword("never") : undefined };
+    return { kind: "object", members, index: members.length === 0 ? keywordType("never") : undefined };
   }
-  return keyword(scalarLiteral(value as string | number | boolean | null) ?? "number");
+  return keywordType(scalarLiteral(value as string | number | boolean | null) ?? "number");
 }

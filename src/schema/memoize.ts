@@ -1,0 +1,17 @@
+/**
+ * The function, computed once for each object and forgotten with it.
+ * @param meanwhile the answer where a computation comes back to its own object
+ */
+export function memoize<K extends object, V>(
+  compute: (key: K) => V,
+  meanwhile?: { readonly value: V },
+): (key: K) => V {
+  const cache = new WeakMap<K, V>();
+  return (key) => {
+    if (cache.has(key)) return cache.get(key) as V;
+    if (meanwhile !== undefined) cache.set(key, meanwhile.value);
+    const value = compute(key);
+    cache.set(key, value);
+    return value;
+  };
+}
