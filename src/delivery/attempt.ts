@@ -4,9 +4,9 @@ import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription } from "../store/queue.ts";
 import { destinationOf } from "./connection-pools.ts";
-import type { SendResult } from "./exchange.ts";
-import type { Interruptible } from "./in-flight.ts";
+import type { Abortable, SendResult } from "./exchange.ts";
 import { censor, secretsOf } from "./response-text.ts";
+import type { Throttle } from "./scheduler.ts";
 import type { Sender } from "./sender.ts";
 import { deliveryBody, deliveryHeaders } from "./signed-request.ts";
 
@@ -20,18 +20,24 @@ interface AttemptParts {
   readonly version: string;
 }
 
-const NOTHING_SENT: Interruptible = { interrupt: () => {} };
-
-/** An answer that says "too much" or "not now". */
-export interface Refusal {
-  readonly handler: string;
-  /** How long it says to wait. */
-  readonly askedMs: number;
+/** An attempt in flight. */
+interface Running {
+  /** There once the request is made. */
+  request: Abortable | undefined;
+  /** Where it is in the list; `undefined` once it has ended. */
+  place: number | undefined;
 }
 
-/** Carries claims through: build, sign, send, judge. */
+type Done = (result: AttemptResult, throttle: Throttle | undefined) => void;
+
+/** Carries attempts through: build, sign, send, judge. */
 export class Attempts {
   readonly #parts: AttemptParts;
+  /**
+   * In flight. Not in a Set: each table that it empties leads to the next one, so once V8 has taken a table for long-lived,
+   * it keeps all that came after.
+   */
+  readonly #running: Running[] = [];
   /** Of an event that goes to many, the body is made once. */
   #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
 
@@ -39,15 +45,41 @@ export class Attempts {
     this.#parts = parts;
   }
 
-  /**
-   * @param ended called once, maybe before this returns
-   * @returns cuts it short; the delivery is then handed back
-   */
-  begin(claim: Claim, ended: (result: AttemptResult, refusal: Refusal | undefined) => void): Interruptible {
+  /** @param done called once, maybe before this returns. A callback, as a promise for each attempt can be measured. */
+  start(claim: Claim, done: Done): void {
+    const running: Running = { request: undefined, place: this.#running.length };
+    this.#running.push(running);
+    try {
+      running.request = this.#send(claim, (result, throttle) => {
+        this.#remove(running);
+        done(result, throttle);
+      });
+    } catch (error) {
+      this.#remove(running);
+      throw error;
+    }
+  }
+
+  /** Ends all soon. Their deliveries are returned. */
+  abortAll(): void {
+    for (const { request } of this.#running.slice()) request?.abort();
+  }
+
+  #remove(running: Running): void {
+    const { place } = running;
+    const last = this.#running.at(-1);
+    if (place === undefined || last === undefined) return;
+    this.#running[place] = last;
+    last.place = place;
+    this.#running.pop();
+    running.place = undefined;
+  }
+
+  #send(claim: Claim, done: Done): Abortable | undefined {
     const { clock, random, sender, logger, counts, version } = this.#parts;
     const { event, subscription, attempt } = claim;
     // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
-    const begun: BegunAttempt = {
+    const context: AttemptContext = {
       deliveryId: claim.deliveryId,
       claimId: claim.claimId,
       eventId: event.eventId,
@@ -61,19 +93,19 @@ export class Attempts {
     const isSentAgain = claim.isLate === true || attempt > claim.failures + 1;
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
-      const result = attemptResult(begun, withoutSecrets(sent, subscription), nowMs, random.fraction());
-      counts.attempted(result, isSentAgain ? undefined : begun.publishedAtMs);
-      logAttempt(logger, begun, result);
-      ended(result, refusalIn(sent, begun.subscription.handler, nowMs));
+      const result = attemptResult(context, withoutSecrets(sent, subscription), nowMs, random.fraction());
+      counts.attempted(result, isSentAgain ? undefined : context.publishedAtMs);
+      logAttempt(logger, context, result);
+      done(result, throttleIn(sent, context.subscription.handler, nowMs));
     };
     const { secret, previous, bearer, settings } = subscription;
     if (secret === undefined) {
       finish({ kind: "error", errorCode: "secret_unreadable" });
-      return NOTHING_SENT;
+      return undefined;
     }
     if (event.payload === undefined) {
       finish({ kind: "error", errorCode: "event_damaged" });
-      return NOTHING_SENT;
+      return undefined;
     }
     const body = this.#body(event, event.payload, attempt);
     const headers = deliveryHeaders({
@@ -83,12 +115,12 @@ export class Attempts {
       attempt,
       body,
       secret,
-      // Claimed ahead, it may be sent after the overlap's end.
+      // Prefetched, it may be sent after the overlap's end.
       previousSecret:
-        previous !== undefined && begun.startedAtMs < previous.untilMs ? previous.secret : undefined,
+        previous !== undefined && context.startedAtMs < previous.untilMs ? previous.secret : undefined,
       bearer,
       extra: settings.headers,
-      nowMs: begun.startedAtMs,
+      nowMs: context.startedAtMs,
       version,
     });
     const { timeout_ms: timeoutMs } = settings;
@@ -113,21 +145,21 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
   return response === undefined ? sent : { ...sent, response: censor(response, secretsOf(subscription)) };
 }
 
-/** What the store is told of an attempt. */
+/** The result of an attempt, as it is stored. */
 function attemptResult(
-  { deliveryId, claimId, failures, subscription, startedAtMs }: BegunAttempt,
+  { deliveryId, claimId, failures, subscription, startedAtMs }: AttemptContext,
   sent: SendResult,
   finishedAtMs: number,
   fraction: number,
 ): AttemptResult {
   const { handler, settings } = subscription;
-  // What blocks is tried on for as long as it does.
+  // What blocks its subscription is tried again for as long as it does.
   const maxRetries = settings.on_exhausted === "block" ? Infinity : subscription.maxRetries;
   const ownWaitsMs = settings.retry_schedule;
   const attempted = { outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction };
   const verdict = judge(attempted);
   // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
-  const triedOn = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
+  const whileBlocking = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
   return {
     deliveryId,
     claimId,
@@ -142,19 +174,19 @@ function attemptResult(
         }),
     next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
-    ...(triedOn.kind === "retry" && triedOn.atMs > finishedAtMs
-      ? { wait: { untilMs: triedOn.atMs, handler } }
+    ...(whileBlocking.kind === "retry" && whileBlocking.atMs > finishedAtMs
+      ? { wait: { untilMs: whileBlocking.atMs, handler } }
       : {}),
   };
 }
 
-function refusalIn(sent: SendResult, handler: string, nowMs: number): Refusal | undefined {
+function throttleIn(sent: SendResult, handler: string, nowMs: number): Throttle | undefined {
   if (sent.kind === "error" || !isThrottle(sent.statusCode)) return undefined;
-  const askedMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
-  return { handler, askedMs: askedMs ?? 0 };
+  const waitMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
+  return { handler, retryAfterMs: waitMs ?? 0 };
 }
 
-/** What the store is told of a claim of which no attempt was begun. */
+/** The result of a claim of which no attempt was started. */
 export function withoutAttempt(
   { deliveryId, claimId }: Claim,
   kind: "unsent" | "filtered",
@@ -163,7 +195,7 @@ export function withoutAttempt(
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
 }
 
-interface BegunAttempt {
+interface AttemptContext {
   readonly deliveryId: number;
   readonly claimId: number;
   readonly eventId: number;
@@ -175,14 +207,15 @@ interface BegunAttempt {
 }
 
 /**
- * One line for each attempt. Of the handler's URL only the origin is told: paths and queries of webhook addresses are
- * often as good as a password. A refusal names the address its host has. What goes well does so thousands of times a second and is for debugging.
+ * One line for each attempt. Of the handler's URL only the origin is logged: paths and queries of webhook addresses are
+ * often as good as a password. A refusal names the address of its host. Successes come by the thousand each second, and
+ * are for debugging.
  */
-function logAttempt(logger: Logger, begun: BegunAttempt, result: AttemptResult): void {
-  const { deliveryId, eventId, subscription, attempt } = begun;
+function logAttempt(logger: Logger, context: AttemptContext, result: AttemptResult): void {
+  const { deliveryId, eventId, subscription, attempt } = context;
   const { statusCode, errorCode, refusal, durationMs, next } = result;
-  // Whose failures are in the log is not to be left there as failing.
-  const isNews = next.kind !== "delivered" || begun.failures > 0;
+  // After a failure that was logged, the success is logged as well.
+  const isNews = next.kind !== "delivered" || context.failures > 0;
   if (!isNews && !logger.isDebugEnabled) return;
   const fields = {
     delivery: deliveryId,

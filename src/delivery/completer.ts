@@ -1,170 +1,122 @@
 import { EvregError } from "../domain/error.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
-import { Backoff, type Clock } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, DeliveryQueue, FinishOutcome } from "../store/queue.ts";
+import { messageOf, StoreRetry } from "./store-calls.ts";
+import { Fifo } from "./subscription-state.ts";
 
 /** Far less than what a lease has beyond the deadline of its attempt. */
 const BEHIND_MS = 1_000;
 
-export interface FinisherParts {
+interface CompleterParts {
   readonly store: Pick<DeliveryQueue, "finish">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
   readonly disableAfterMs: number | undefined;
-  /** Called for each result once it is stored, or counts for nothing (`isFenced`): its delivery is leased anew. */
-  readonly onStored: (result: AttemptResult, isFenced: boolean) => void;
-  /** Called for a subscription that was deactivated by that, before `onStored`. */
-  readonly onDeactivated: (subscriptionId: number) => void;
 }
 
 /** A result that is not stored yet. */
 interface Unstored {
-  readonly result: AttemptResult;
   readonly sinceMs: number;
   isDone: boolean;
 }
 
 /**
- * Stores finished attempts: each at once, as the store gathers them, and again after a failure, so that what a handler has
- * taken is not sent to it once more because the store was away for a while.
+ * Stores results: each at once, as the store collects them, and again after a failure, so that what a handler has taken is
+ * not sent to it once more because the store was away for a while.
  */
-export class Finisher {
-  readonly #parts: FinisherParts;
-  readonly #backoff: Backoff;
+export class Completer {
+  readonly #parts: CompleterParts;
+  readonly #retry: StoreRetry;
   /** The oldest first; some may be done behind it. */
-  readonly #unstored: Unstored[] = [];
-  #count = 0;
-  /** Those that the store could not take, until it is tried again. */
-  #failed: Unstored[] = [];
-  #retry: Promise<void> | undefined;
+  readonly #unstored = new Fifo<Unstored>();
   #givenUp = 0;
-  #idle: PromiseWithResolvers<void> | undefined;
   readonly #closing = new AbortController();
 
-  constructor(parts: FinisherParts) {
+  constructor(parts: CompleterParts) {
+    const { clock, logger } = parts;
     this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock);
-  }
-
-  /** Results not stored yet. */
-  get backlog(): number {
-    return this.#count;
+    this.#retry = new StoreRetry({
+      clock,
+      logger,
+      failing: "Finished attempts cannot be recorded; trying on.",
+    });
   }
 
   /** Whether the store takes so long, or fails, that leases may end whose results are here. */
   get isBehind(): boolean {
-    const [oldest] = this.#unstored;
-    return oldest !== undefined && this.#parts.clock.now() - oldest.sinceMs > BEHIND_MS;
+    const { head } = this.#unstored;
+    return head !== undefined && this.#parts.clock.now() - head.sinceMs > BEHIND_MS;
   }
 
-  add(result: AttemptResult): void {
-    const unstored = { result, sinceMs: this.#parts.clock.now(), isDone: false };
-    this.#unstored.push(unstored);
-    this.#count += 1;
-    if (this.#retry === undefined) void this.#store(unstored);
-    else this.#failed.push(unstored);
-  }
-
-  /** Resolves when all there is has been stored or, once closing, given up. */
-  async idle(): Promise<void> {
-    if (this.#count === 0) return;
-    this.#idle ??= Promise.withResolvers<void>();
-    await this.#idle.promise;
-  }
-
-  /** Tries once more to store what is left, without waiting for a store that fails. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await this.idle();
-  }
-
-  async #store(unstored: Unstored): Promise<void> {
+  /** @returns what the store made of it; `undefined` when it was given up after `close` */
+  async store(result: AttemptResult): Promise<FinishOutcome | undefined> {
     const { store, clock, logger, disableAfterMs } = this.#parts;
-    const { result } = unstored;
-    let outcome: FinishOutcome;
-    try {
-      const options = disableAfterMs === undefined ? {} : { disableAfterMs };
-      outcome = (await store.finish([result], clock.now(), options))[0]!;
-      this.#backoff.reset();
-    } catch (error) {
-      if (error instanceof EvregError && error.code === "unavailable") {
-        this.#unavailable(unstored, error);
-        return;
-      }
-      // Something about this one. Its lease will end, and it is sent again.
-      logger.error(
-        { delivery: result.deliveryId, error: messageOf(error) },
-        "An attempt cannot be recorded.",
-      );
-      outcome = { kind: "fenced" };
-      this.#done(unstored, () => this.#parts.onStored(result, true));
-      return;
-    }
-    this.#done(unstored, () => this.#report(result, outcome));
-  }
-
-  #report(result: AttemptResult, outcome: FinishOutcome): void {
-    const { logger, counts, onStored, onDeactivated } = this.#parts;
-    if (outcome.kind === "fenced") {
-      // One that was never begun has nothing to be stored.
-      if (result.next.kind !== "unsent") {
-        const delivery = result.deliveryId;
-        logger.warn({ delivery }, "An attempt ended after its lease; its delivery had moved on.");
-      }
-    } else {
-      if (outcome.state !== "pending") counts.finished[outcome.state] += 1;
-      if (outcome.deactivated !== undefined) {
-        const { subscriptionId, reason } = outcome.deactivated;
-        logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
-        onDeactivated(subscriptionId);
+    const options = disableAfterMs === undefined ? {} : { disableAfterMs };
+    const { signal } = this.#closing;
+    const unstored: Unstored = { sinceMs: clock.now(), isDone: false };
+    this.#unstored.push(unstored);
+    for (;;) {
+      if (this.#retry.waiting !== undefined) await this.#retry.waiting;
+      try {
+        const [outcome] = await store.finish([result], clock.now(), options);
+        this.#retry.succeeded();
+        this.#done(unstored);
+        this.#report(result, outcome!);
+        return outcome;
+      } catch (error) {
+        if (!(error instanceof EvregError) || error.code !== "unavailable") {
+          // Something about this one. Its lease will end, and it is sent again.
+          logger.error(
+            { delivery: result.deliveryId, error: messageOf(error) },
+            "An attempt cannot be recorded.",
+          );
+          this.#done(unstored);
+          return { kind: "fenced" };
+        }
+        if (signal.aborted) {
+          this.#done(unstored);
+          this.#giveUp(error);
+          return undefined;
+        }
+        await this.#retry.failed(error, signal);
       }
     }
-    onStored(result, outcome.kind === "fenced");
   }
 
-  #unavailable(unstored: Unstored, error: EvregError): void {
-    const { logger } = this.#parts;
-    if (this.#closing.signal.aborted) {
-      this.#givenUp += 1;
-      this.#done(unstored, () => {
-        if (this.#count > 0) return;
-        logger.error(
-          { attempts: this.#givenUp, error: error.message },
-          "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
-        );
-      });
-      return;
+  /** What is not stored is tried once more, without waiting for a store that fails. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #report({ deliveryId, next }: AttemptResult, outcome: FinishOutcome): void {
+    const { logger, counts } = this.#parts;
+    if (outcome.kind === "stored") {
+      const { state, deactivated } = outcome;
+      if (state !== "pending") counts.finished[state] += 1;
+      if (deactivated === undefined) return;
+      const { subscriptionId, reason } = deactivated;
+      logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
+    } else if (next.kind !== "unsent") {
+      // One that was never started has nothing to be stored.
+      logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
     }
-    this.#failed.push(unstored);
-    if (this.#retry !== undefined) return;
-    if (!this.#backoff.isFailing) {
-      logger.warn({ error: error.message }, "Finished attempts cannot be recorded; trying on.");
-    }
-    this.#retry = this.#storeAgain();
   }
 
-  async #storeAgain(): Promise<void> {
-    await this.#backoff.wait(this.#closing.signal);
-    this.#retry = undefined;
-    const again = this.#failed;
-    this.#failed = [];
-    for (const one of again) void this.#store(one);
-  }
-
-  /** @param report called before anybody who waits goes on */
-  #done(unstored: Unstored, report: () => void): void {
+  #done(unstored: Unstored): void {
     unstored.isDone = true;
-    this.#count -= 1;
-    while (this.#unstored[0]?.isDone === true) this.#unstored.shift();
-    report();
-    if (this.#count > 0) return;
-    this.#idle?.resolve();
-    this.#idle = undefined;
+    while (this.#unstored.head?.isDone === true) this.#unstored.shift();
   }
-}
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  #giveUp(error: unknown): void {
+    this.#givenUp += 1;
+    if (this.#unstored.size > 0) return;
+    this.#parts.logger.error(
+      { attempts: this.#givenUp, error: messageOf(error) },
+      "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
+    );
+    this.#givenUp = 0;
+  }
 }

@@ -239,7 +239,7 @@ export function createConnections(options: ConnectionOptions): Connections {
       origins.clear();
       for (const { all, waiting } of dropped) {
         for (const connection of all) connection.destroy();
-        for (const [, exchange] of waiting) exchange.interrupt();
+        for (const [, exchange] of waiting) exchange.abort();
       }
     },
   };

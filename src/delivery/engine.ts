@@ -3,352 +3,355 @@ import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { DeliveryCounts } from "../metrics/counters.ts";
-import { Deadline, type Random } from "../runtime/clock.ts";
+import { Alarm, Deadline, type Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
-import type { AttemptResult, Claim, DeliveryQueue } from "../store/queue.ts";
-import { Attempts, type Refusal, withoutAttempt } from "./attempt.ts";
-import { Claimer, LeaseWatch } from "./claimer.ts";
-import { Finisher } from "./completer.ts";
+import type { AttemptResult, DeliveryQueue } from "../store/queue.ts";
+import { Attempts, withoutAttempt } from "./attempt.ts";
+import { Claimer, LeaseRescuer } from "./claimer.ts";
+import { Completer } from "./completer.ts";
 import { Filters } from "./filters.ts";
-import { InFlight, type Interruptible, type UnderWay } from "./in-flight.ts";
-import { capacityOf, ownMeans } from "./limits.ts";
-import { LocalQueue } from "./scheduler.ts";
+import { capacityOf, processLimits } from "./limits.ts";
+import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
 import { createGuardedSender, type GuardedSenderParts, type Sender } from "./sender.ts";
-import { type Flow, Flows, Slowing, TurnTaking } from "./subscription-state.ts";
+import { messageOf } from "./store-calls.ts";
+import type { SubscriptionState } from "./subscription-state.ts";
 
 /** Delivers what is due for as long as it runs. */
 export interface Engine {
   /** Resolves when it runs; a second start changes nothing. */
   start(): Promise<void>;
   /**
-   * Takes on nothing new, waits up to `graceMs` for attempts under way, then cuts them short and hands their deliveries
-   * back. Resolves when nothing is under way any more and what ended is stored. Calling again is safe and can only
-   * shorten the grace.
+   * Takes on nothing new, waits up to `graceMs` for attempts in flight, then aborts them and returns their deliveries.
+   * Resolves when nothing is in flight any more and all results are stored. Calling again is safe and can only shorten the
+   * wait.
    */
   stop(graceMs: number): Promise<void>;
   /**
    * Claims once, and resolves when those attempts have ended and are stored; for tests and for commands that act on a
-   * data folder by themselves. Rejects with the store's error. While the engine runs this is left to it.
+   * data folder by themselves. Rejects with the store's error. Does nothing while the engine runs.
    */
   runOnce(): Promise<void>;
   /**
-   * Tells that something may be due now. Cheap; does nothing unless it runs.
-   * @param changed a subscription as it is after a change: no attempt begins any more by what it was before
+   * Signals that something may be due now. Cheap; does nothing unless it runs.
+   * @param changed a subscription as it is after a change: no attempt starts any more by what it was before
    */
   wake(changed?: Subscription): void;
   state(): Health["engine"];
 }
 
-export type EngineParts = RunParts;
-
 export function createEngine(parts: EngineParts): Engine {
-  let current: Run | undefined;
-  // Starting and stopping happen one after the other, in the order they were asked for.
+  let current: DeliveryEngine | undefined;
+  // Starting and stopping happen one after the other, in the order of the calls.
   let last: Promise<void> = Promise.resolve();
-  const inTurn = (step: () => Promise<void>): Promise<void> => {
-    const turn = last.then(step);
-    last = turn.catch(() => {});
-    return turn;
+  const inOrder = (step: () => Promise<void>): Promise<void> => {
+    const done = last.then(step);
+    last = done.catch(() => {});
+    return done;
   };
 
   return {
     start: () =>
-      inTurn(async () => {
+      inOrder(async () => {
         if (current !== undefined) return;
-        current = new Run(parts);
-        current.begin();
+        current = new DeliveryEngine(parts);
+        current.start();
       }),
     stop(graceMs) {
-      // What runs begins to stop now, or hears of a shorter grace now; only the waiting is in turn.
+      // What runs begins to stop now, or has its wait shortened now; only the end is awaited in order.
       void current?.stop(graceMs);
-      return inTurn(async () => {
+      return inOrder(async () => {
         await current?.stop(graceMs);
         current = undefined;
       });
     },
     runOnce: () =>
-      inTurn(async () => {
+      inOrder(async () => {
         if (current !== undefined) return;
-        const run = new Run(parts);
+        const engine = new DeliveryEngine(parts);
         try {
-          await run.once();
+          await engine.once();
         } finally {
-          await run.stop(0);
+          await engine.stop(0);
         }
       }),
-    wake: (changed) => current?.look(changed),
-    state: () =>
-      current === undefined || current.isStopping ? "stopped" : current.isFailing ? "failing" : "running",
+    wake: (changed) => current?.wake(changed),
+    state: () => current?.state ?? "stopped",
   };
 }
 
-export interface RunParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
+export interface EngineParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
   readonly store: DeliveryQueue;
   readonly random: Random;
   readonly logger: Logger;
   readonly config: DeliveryConfig;
   readonly version: string;
   readonly longChecks: OffThreadValidator;
-  /** Goes on over all runs. */
+  /** Goes on over all starts and stops. */
   readonly counts?: DeliveryCounts;
 }
 
-/** What a lease has beyond the deadline of an attempt, for waiting to be begun and for storing its result. */
+/** How much longer a lease is than the longest attempt: for the wait before it starts and for storing its result. */
 const LEASE_MARGIN_MS = 30_000;
-/** So many results for each attempt that may be under way, and in all: with more that wait to be stored, nothing is claimed. */
-const UNSTORED_PER_PLACE = 4;
-const MOST_UNSTORED = 4_096;
-
-interface Ended {
-  readonly result: AttemptResult;
-  readonly refusal: Refusal | undefined;
-}
 
 /**
- * The engine from one start to its stop.
+ * The engine from one start to its stop: claim → schedule → attempt → complete.
  *
- * The claimer leases deliveries from the store, the local queue begins their attempts as there is room, and the finisher
- * stores what came of them. Only ended leases are asked for at a steady, slow pace: whoever held them may have died.
+ * The claimer leases deliveries from the store, the scheduler decides which is started next, an attempt sends it, and the
+ * completer stores the result. Whatever happens, `#advance` then does what can be done.
  */
-export class Run {
-  readonly #parts: RunParts;
+class DeliveryEngine {
+  readonly #parts: EngineParts;
+  readonly #leaseMs: number;
+  readonly #scheduler: Scheduler;
+  readonly #claimer: Claimer;
+  readonly #rescuer: LeaseRescuer;
+  readonly #filters: Filters;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
-  readonly #flows: Flows;
-  readonly #filters: Filters;
-  readonly #inFlight = new InFlight();
-  readonly #queue: LocalQueue;
-  readonly #claimer: Claimer;
-  readonly #finisher: Finisher;
-  readonly #leaseWatch: LeaseWatch;
+  readonly #completer: Completer;
+  /** For what the scheduler waits for though nothing happens. */
+  readonly #alarm: Alarm;
   readonly #deadline: Deadline;
-  readonly #slowing = new Slowing();
-  readonly #turnTaking = new TurnTaking();
-  #wasHeldBack = false;
-  #stopped: Promise<void> | undefined;
+  /** From its start to the begin of its stop. */
+  #isRunning = false;
+  #isAdvancing = false;
+  #claiming: Promise<void> | undefined;
+  /** Resolves when nothing is in flight and all results are stored. */
+  #idle: PromiseWithResolvers<void> | undefined;
+  /** Resolves when starting goes on, which leaves the thread to others now. */
+  #yielding: Promise<void> | undefined;
+  /** Resolve when a filter is ready. */
+  readonly #preparing = new Set<Promise<void>>();
+  #drained: Promise<void> | undefined;
 
-  constructor(parts: RunParts) {
+  constructor(parts: EngineParts) {
     const { store, clock, random, logger, config, version, longChecks } = parts;
     const { counts = new DeliveryCounts() } = parts;
-    const { timeoutMs, disableAfter: disableAfterMs } = config;
-    const capacity = capacityOf(config, ownMeans());
-    const { inFlight: most, perSubscription: mostWindow, boundBy } = capacity;
+    const { timeoutMs, disableAfter } = config;
+    const capacity = capacityOf(config, processLimits());
+    const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
     if (boundBy !== undefined) {
       logger.warn(
         {
-          maxInFlight: most,
-          maxInFlightPerSubscription: mostWindow,
+          maxInFlight,
+          maxInFlightPerSubscription: perSubscription,
           configured: config.maxInFlight,
           boundBy,
         },
         "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
-    const leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#parts = parts;
-    this.#sender = createGuardedSender({ ...parts, maxPerOrigin: most });
-    this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
+    this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
+    this.#scheduler = new Scheduler(maxInFlight, perSubscription);
+    this.#claimer = new Claimer({ store, clock, logger });
     this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
-    const flows = (this.#flows = new Flows(mostWindow));
-    const inFlight = this.#inFlight;
-    counts.inFlight = () => inFlight.size;
-    counts.capacity = capacity;
-    this.#queue = new LocalQueue({
-      clock,
-      flows,
-      most,
-      inFlight,
-      prepare: (claim) => this.#filters.prepare(claim),
-      keepsBack: (flow, claim) => this.#keepsBack(flow, claim),
-      begin: (flow, claim) => this.#begin(flow, claim),
-      handBack: (claims) => this.#handBack(claims),
-      yielder: eventLoop,
-    });
-    this.#claimer = new Claimer({
-      store,
-      clock,
-      logger,
-      leaseMs,
-      most,
-      flows,
-      inFlight,
-      queue: this.#queue,
-      isHeldBack: () =>
-        (this.#wasHeldBack = this.#finisher.backlog >= Math.min(MOST_UNSTORED, most * UNSTORED_PER_PLACE)),
-    });
-    this.#finisher = new Finisher({
+    this.#sender = createGuardedSender({ ...parts, maxPerOrigin: maxInFlight });
+    this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
+    this.#completer = new Completer({
       store,
       clock,
       logger,
       counts,
-      disableAfterMs: disableAfterMs === 0 ? undefined : disableAfterMs,
-      onStored: (result, isFenced) => this.#onStored(result, isFenced),
-      onDeactivated: (subscriptionId) => this.#queue.drop(flows.of(subscriptionId)),
+      disableAfterMs: disableAfter === 0 ? undefined : disableAfter,
     });
-    this.#deadline = new Deadline(clock);
-    this.#leaseWatch = new LeaseWatch({
+    this.#rescuer = new LeaseRescuer({
       store,
       clock,
       logger,
-      everyMs: leaseMs / 4,
-      isHolding: () => this.#finisher.isBehind,
+      intervalMs: this.#leaseMs / 4,
+      isSuspended: () => this.#completer.isBehind,
       onRound: (released) => {
         // A clock that was set forward makes deliveries due before their timer ends.
-        if (released > 0) this.look();
-        else this.#claimer.lookIfLate();
+        if (released > 0) this.wake();
+        else if (this.#alarm.isLate) this.#advance();
       },
     });
+    this.#alarm = new Alarm(clock, () => this.#advance());
+    this.#deadline = new Deadline(clock);
+    counts.inFlight = () => this.#scheduler.inFlight;
+    counts.capacity = capacity;
   }
 
-  get isStopping(): boolean {
-    return this.#stopped !== undefined;
+  get state(): Health["engine"] {
+    if (!this.#isRunning) return "stopped";
+    return this.#claimer.isFailing ? "failing" : "running";
   }
 
-  /** Whether what is due could not be read for some time. */
-  get isFailing(): boolean {
-    return this.#claimer.isFailing;
+  start(): void {
+    this.#isRunning = true;
+    this.#rescuer.start();
+    this.wake();
   }
 
-  begin(): void {
-    this.#leaseWatch.start();
-    this.#claimer.start();
+  /** See `Engine.wake`. */
+  wake(changed?: Subscription): void {
+    if (changed !== undefined) this.#scheduler.changed(changed);
+    this.#scheduler.dueAt();
+    this.#advance();
   }
 
-  /** Looks for due deliveries now or, while a look is under way, right after it. See `Engine.wake`. */
-  look(changed?: Subscription): void {
-    if (changed !== undefined) {
-      const flow = this.#flows.of(changed.rowid);
-      // What is leased ahead would go by what it was.
-      this.#queue.drop(flow);
-      flow.changed(changed);
-    }
-    this.#claimer.look();
-  }
-
-  /** One claim, carried through until its attempts are stored. Not for a run that has begun. */
+  /** One claim, carried through until its results are stored. Not for one that was started. */
   async once(): Promise<void> {
     const { store, clock } = this.#parts;
     await store.releaseExpired(clock.now());
-    await this.#claimer.claim();
+    const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
+    if (request === undefined) return;
+    this.#scheduler.leased(await store.claim(request), clock.now());
+    this.#advance();
     await this.#settled();
   }
 
   /**
-   * Takes on nothing new, gives what is under way `graceMs` to end, then cuts it short and hands it back. Called again
-   * it can only shorten the grace.
+   * Takes on nothing new, waits up to `graceMs` for what is in flight, then aborts it. Called again it can only shorten the
+   * wait.
    */
   stop(graceMs: number): Promise<void> {
-    this.#stopped ??= this.#drain();
+    this.#drained ??= this.#drain();
     this.#deadline.shortenTo(graceMs);
-    return this.#stopped;
+    return this.#drained;
   }
 
   async #drain(): Promise<void> {
-    this.#leaseWatch.stop();
+    this.#isRunning = false;
+    this.#alarm.clear();
+    this.#rescuer.stop();
     this.#claimer.stop();
-    this.#queue.close();
+    this.#scheduler.close();
+    this.#advance();
     await Promise.race([this.#settled(), this.#deadline.expired]);
     this.#deadline.clear();
-    this.#inFlight.interruptAll();
-    await this.#inFlight.settled();
-    await this.#finisher.close();
+    this.#attempts.abortAll();
+    this.#completer.close();
+    await this.#whenIdle();
     this.#sender.close();
   }
 
   /**
-   * A look may still bring claims, claims bring results, and results have to be stored: hence in this order. With an ordered
-   * subscription that lets the next one begin.
+   * A claim may still bring deliveries, these have results, and results have to be stored: hence in this order. With an
+   * ordered subscription that lets the next one start.
    */
   async #settled(): Promise<void> {
-    await this.#claimer.idle();
+    await this.#claiming;
     do {
-      await this.#queue.pause;
-      await this.#inFlight.settled();
-      await this.#finisher.idle();
-    } while (this.#queue.pause !== undefined || this.#inFlight.size > 0);
+      await this.#pending;
+      await this.#whenIdle();
+    } while (this.#pending !== undefined || !this.#scheduler.isIdle);
   }
 
-  #keepsBack(flow: Flow, claim: Claim): boolean {
-    if (!this.#filters.keepsBack(claim)) return false;
-    const { clock, logger } = this.#parts;
-    const { deliveryId: delivery, event, subscription } = claim;
+  async #whenIdle(): Promise<void> {
+    if (this.#scheduler.isIdle) return;
+    this.#idle ??= Promise.withResolvers<void>();
+    await this.#idle.promise;
+  }
+
+  /** What keeps claims from being started that may be. */
+  get #pending(): Promise<void> | undefined {
+    return this.#yielding ?? this.#preparing.values().next().value;
+  }
+
+  /** The one mover: starts what may be started, passes results on, claims, and sets the alarm for what comes by itself. */
+  #advance(): void {
+    // An attempt may end as it starts; the round under way goes on with it.
+    if (this.#isAdvancing) return;
+    this.#isAdvancing = true;
+    const nowMs = this.#parts.clock.now();
+    if (this.#yielding === undefined) this.#startReady(nowMs);
+    for (const claim of this.#scheduler.takeReleased()) {
+      void this.#complete(withoutAttempt(claim, "unsent", nowMs));
+    }
+    const wantsClaim = this.#scheduler.wantsClaim(nowMs);
+    if (wantsClaim && this.#isRunning) this.#claiming ??= this.#claim();
+    const nextChangeAtMs = this.#scheduler.nextChangeAtMs(nowMs);
+    this.#isAdvancing = false;
+    if (this.#scheduler.isIdle) {
+      this.#idle?.resolve();
+      this.#idle = undefined;
+    }
+    // Once it goes on by itself, the times are looked at again. The alarm may ring at once, if time has passed meanwhile.
+    if (this.#yielding === undefined && nextChangeAtMs !== Infinity) this.#alarm.at(nextChangeAtMs);
+  }
+
+  #startReady(nowMs: number): void {
+    for (;;) {
+      const next = this.#scheduler.next(nowMs);
+      if (next === undefined) return;
+      // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
+      if (eventLoop.shouldYield()) {
+        this.#yielding = this.#yield();
+        return;
+      }
+      const verdict = this.#filters.verdict(next.claim);
+      if (verdict === "send") this.#start(next, nowMs);
+      else if (verdict === "exclude") this.#exclude(next, nowMs);
+      else void this.#awaitFilter(next, verdict);
+    }
+  }
+
+  async #yield(): Promise<void> {
+    await eventLoop.yield();
+    this.#yielding = undefined;
+    this.#advance();
+  }
+
+  async #awaitFilter(next: NextClaim, ready: Promise<void>): Promise<void> {
+    const { sub } = next;
+    this.#scheduler.awaitFilter(next);
+    this.#preparing.add(ready);
+    await ready;
+    this.#preparing.delete(ready);
+    this.#scheduler.filterReady(sub);
+    this.#advance();
+  }
+
+  #exclude(next: NextClaim, nowMs: number): void {
+    const { logger } = this.#parts;
+    const { deliveryId: delivery, event, subscription } = next.claim;
     if (logger.isDebugEnabled) {
       logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
     }
-    flow.keptBack();
-    this.#finisher.add(withoutAttempt(claim, "filtered", clock.now()));
-    this.#claimer.ended(flow);
-    return true;
+    this.#scheduler.exclude(next);
+    void this.#complete(withoutAttempt(next.claim, "filtered", nowMs));
   }
 
-  #begin(flow: Flow, claim: Claim): void {
-    const { clock, logger } = this.#parts;
-    let sending: Interruptible | undefined;
-    const bytes = claim.event.payload?.byteLength ?? 0;
-    const attempt: UnderWay = { interrupt: () => sending?.interrupt(), bytes };
-    this.#inFlight.add(attempt);
-    flow.began(clock.now(), bytes);
+  #start(next: NextClaim, nowMs: number): void {
+    const { claim, sub } = next;
+    const bytes = this.#scheduler.start(next, nowMs);
     try {
-      sending = this.#attempts.begin(claim, (result, refusal) => {
-        this.#inFlight.delete(attempt);
-        flow.bytesUnderWay -= bytes;
-        this.#ended(flow, { result, refusal });
-      });
+      this.#attempts.start(claim, (result, throttle) => this.#ended(sub, bytes, result, throttle));
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
-      logger.error({ delivery: claim.deliveryId, error: String(error) }, "An attempt broke off.");
-      this.#inFlight.delete(attempt);
-      flow.bytesUnderWay -= bytes;
-      flow.interrupted();
-      if (flow.isOrdered) this.#queue.drop(flow);
+      const { logger } = this.#parts;
+      logger.error({ delivery: claim.deliveryId, error: messageOf(error) }, "An attempt broke off.");
+      this.#scheduler.broken(sub, bytes);
     }
   }
 
-  #ended(flow: Flow, { result: sent, refusal }: Ended): void {
-    const nowMs = this.#parts.clock.now();
-    // By now, whatever it was when that began: the next one goes by it.
-    const { isOrdered } = flow;
-    let result = sent;
-    if (refusal !== undefined) result = this.#slowing.refused(flow, result, refusal, nowMs);
-    else if (result.statusCode !== undefined) {
-      flow.answered(nowMs, result.durationMs, result.statusCode >= 500);
-    } else if (result.errorCode === "interrupted") flow.interrupted();
-    else flow.failed(nowMs, result.startedAtMs);
-    if (isOrdered) this.#turnTaking.ended(flow, result);
-    this.#finisher.add(result);
-    // Its subscription is deactivated by that, or what was leased ahead would wait for long, or has to come after it.
-    const isOver = isOrdered && result.next.kind !== "delivered";
-    if (result.next.kind === "gone" || flow.isHeld || isOver) this.#queue.drop(flow);
-    this.#queue.ended(flow);
-    this.#claimer.ended(flow);
+  #ended(sub: SubscriptionState, bytes: number, result: AttemptResult, throttle: Throttle | undefined): void {
+    void this.#complete(this.#scheduler.ended(sub, bytes, result, throttle, this.#parts.clock.now()));
+    this.#advance();
   }
 
-  #handBack(claims: readonly Claim[]): void {
-    const nowMs = this.#parts.clock.now();
-    for (const claim of claims) this.#finisher.add(withoutAttempt(claim, "unsent", nowMs));
+  async #complete(result: AttemptResult): Promise<void> {
+    this.#scheduler.stored(result, await this.#completer.store(result));
+    this.#advance();
   }
 
-  #onStored(result: AttemptResult, isFenced: boolean): void {
-    const { next, slow } = result;
-    let isDue = this.#wasHeldBack;
-    const flow = this.#turnTaking.stored(result);
-    if (flow !== undefined) {
-      if (isFenced) this.#queue.drop(flow);
-      this.#queue.ended(flow);
-      this.#claimer.ended(flow);
-      // It may be tried on, if it blocks by now.
-      isDue ||= next.kind === "failed";
+  /** Claims while something may be due and there is capacity. */
+  async #claim(): Promise<void> {
+    const { clock } = this.#parts;
+    while (this.#isRunning && this.#scheduler.wantsClaim(clock.now())) {
+      // Whatever makes something due at this moment is in it.
+      await Promise.resolve();
+      const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
+      if (request === undefined) continue;
+      const answer = await this.#claimer.claim(request);
+      if (answer === undefined) this.#scheduler.claimFailed();
+      else this.#scheduler.leased(answer, clock.now());
+      this.#advance();
     }
-    if (slow !== undefined) {
-      this.#slowing.stored(result);
-      this.#claimer.lookAt(slow.untilMs);
-    }
-    if (next.kind === "retry") this.#claimer.lookAt(next.atMs);
-    // One whose handler is gone is due at once where the subscription has another handler by now.
-    else if (next.kind === "unsent" || next.kind === "gone") isDue = true;
-    this.#wasHeldBack = false;
-    if (isDue) this.look();
+    this.#claiming = undefined;
   }
 }

@@ -4,8 +4,12 @@ import { type buildConnector, Client, type Dispatcher } from "undici";
 import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/queue.ts";
-import type { Interruptible } from "./in-flight.ts";
 import { responseText } from "./response-text.ts";
+
+/** Something in flight that can be ended early; it then ends soon. */
+export interface Abortable {
+  abort(): void;
+}
 
 /** How one request ended. */
 export type SendResult =
@@ -36,7 +40,7 @@ const MAX_INFORMATIONAL = 16;
  * It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when the connection is free
  * again or gone. Aborting works at any time, also while the connection is made.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
+export class Exchange implements Dispatcher.DispatchHandler, Abortable {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
   readonly #kept: Buffer[] = [];
@@ -74,12 +78,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Interruptible {
     this.#connection = connection;
   }
 
-  interrupt(): void {
-    this.abort("interrupted");
-  }
-
   /** Ends it, as `errorCode` unless it is settled already. */
-  abort(errorCode: AttemptErrorCode): void {
+  abort(errorCode: AttemptErrorCode = "interrupted"): void {
     this.#result({ kind: "error", errorCode });
     this.#drop();
   }

@@ -30,9 +30,9 @@ interface FiltersParts {
 
 /**
  * The filters of subscriptions. They decide before the first attempt of a delivery, and before the next one after it was
- * cut short or asked for anew; between a failed attempt and its retry they are not asked.
+ * cut short or requested by a person; not between a failed attempt and its retry.
  *
- * A filter that cannot tell lets pass: an event too many is what handlers can do with, one too few is not.
+ * Where a filter cannot decide, the event is sent: handlers can do with one too many, and not with one too few.
  */
 export class Filters {
   readonly #logger: Logger;
@@ -41,7 +41,7 @@ export class Filters {
   readonly #maxCompiledBytes: number;
   /** By subscription. */
   readonly #compiled: LRUCache<number, CompiledFilter>;
-  readonly #large: LargeVerdicts;
+  readonly #large: LargePayloadFilter;
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
@@ -49,64 +49,50 @@ export class Filters {
     this.#logger = logger;
     this.#random = random;
     this.#yielder = yielder;
-    this.#large = new LargeVerdicts(longChecks, logger);
+    this.#large = new LargePayloadFilter(longChecks, logger);
     this.#maxCompiledBytes = maxCompiledBytes;
     this.#compiled = new LRUCache({ maxSize: maxCompiledBytes });
   }
 
   /**
-   * Gets ready to decide about a delivery: compiles its filter, which takes up to a hundred milliseconds, in steps; has a
-   * large payload, which would take long to be read alone, checked on another thread.
-   * @returns `undefined` where `keepsBack` can be asked at once; else it resolves when that may be so, and is to be asked again
+   * What happens to a delivery. Takes the thread some microseconds; of a payload made for it, some 10 ms.
+   * @returns a promise where the filter is not ready; `verdict` is to be asked again when it resolves. Compiling takes up
+   * to a hundred milliseconds, in steps; a large payload, which would take long to be read alone, goes to another thread.
    */
-  prepare(claim: Claim): Promise<void> | undefined {
-    const { failures, event, subscription } = claim;
-    const { filter } = subscription.settings;
-    if (filter === null || failures > 0 || event.payload === undefined) return undefined;
-    const { subscriptionId } = subscription;
-    if (isLarge(event.payload)) return this.#large.prepare(claim, event.payload, filter);
-    return this.#compiledOf(subscriptionId, filter) === undefined
-      ? this.#compile(subscriptionId, filter)
-      : undefined;
-  }
-
-  /**
-   * Whether this delivery ends here. Takes the thread some microseconds, of a payload made for it some 10 ms. To be asked
-   * right after `prepare` had nothing to do.
-   */
-  keepsBack(claim: Claim): boolean {
+  verdict(claim: Claim): "send" | "exclude" | Promise<void> {
     const { deliveryId, failures, event, subscription } = claim;
     const { filter } = subscription.settings;
     const { payload } = event;
     // One that is damaged fails as an attempt, where it can be seen.
-    if (filter === null || failures > 0 || payload === undefined) return false;
+    if (filter === null || failures > 0 || payload === undefined) return "send";
     const { subscriptionId } = subscription;
-    const conforms = isLarge(payload)
-      ? this.#large.take(claim)
-      : this.#verdict(subscriptionId, filter, event, payload);
+    let conforms: Verdict;
+    if (isLarge(payload)) {
+      const pending = this.#large.prepare(claim, payload, filter);
+      if (pending !== undefined) return pending;
+      conforms = this.#large.take(claim);
+    } else {
+      const compiled = this.#compiledOf(subscriptionId, filter);
+      if (compiled === undefined) return this.#compile(subscriptionId, filter);
+      const { validator } = compiled;
+      conforms = validator === undefined || validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
+    }
     if (conforms === undefined) {
       this.#logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
         "The payload takes too long to check against the subscription's filter; it is sent.",
       );
     }
-    return conforms === false;
-  }
-
-  #verdict(subscriptionId: number, filter: Schemata, event: ClaimedEvent, payload: Uint8Array): Verdict {
-    const kept = this.#compiledOf(subscriptionId, filter);
-    if (kept === undefined) throw new Error(`The filter of subscription ${subscriptionId} is not ready.`);
-    if (kept.validator === undefined) return true;
-    return kept.validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
+    return conforms === false ? "exclude" : "send";
   }
 
   #compiledOf(subscriptionId: number, filter: Schemata): CompiledFilter | undefined {
-    const kept = this.#compiled.get(subscriptionId);
-    if (kept === undefined) return undefined;
+    const compiled = this.#compiled.get(subscriptionId);
+    if (compiled === undefined) return undefined;
     // The same filter is nearly always the same object; to compare it takes far less than to compile it.
-    if (kept.filter !== filter && !isDeepStrictEqual(kept.filter, filter)) return undefined;
-    kept.filter = filter;
-    return kept;
+    if (compiled.filter !== filter && !isDeepStrictEqual(compiled.filter, filter)) return undefined;
+    compiled.filter = filter;
+    return compiled;
   }
 
   /**
@@ -156,70 +142,70 @@ function isLarge(payload: Uint8Array): boolean {
   return payload.byteLength > SHORT_CHECK_BYTES;
 }
 
-/** Verdicts that wait to be asked for; each is, unless its delivery is handed back. */
+/** Verdicts that were not taken yet; each is, unless its delivery is released. */
 const MAX_VERDICTS = 1_000;
 
 /** What a filter says of a payload: `undefined` where it cannot tell. */
 type Verdict = boolean | undefined;
 
-interface Asked {
+interface LargeCheck {
   readonly filter: Schemata;
   /** Until there is a verdict. */
-  asking: Promise<void> | undefined;
+  pending: Promise<void> | undefined;
   conforms: Verdict;
 }
 
 /** What filters say of payloads that would take this thread long to read: another one does. */
-class LargeVerdicts {
+class LargePayloadFilter {
   readonly #longChecks: OffThreadValidator;
   readonly #logger: Logger;
   /** By delivery. */
-  readonly #asked = new LRUCache<number, Asked>({ max: MAX_VERDICTS });
+  readonly #checks = new LRUCache<number, LargeCheck>({ max: MAX_VERDICTS });
 
   constructor(longChecks: OffThreadValidator, logger: Logger) {
     this.#longChecks = longChecks;
     this.#logger = logger;
   }
 
-  /** @returns `undefined` once there is a verdict; else it resolves when that may be so, and is to be asked again */
+  /** @returns `undefined` once there is a verdict; else it resolves when there may be one */
   prepare(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<void> | undefined {
-    const known = this.#asked.get(claim.deliveryId);
-    if (known !== undefined && isDeepStrictEqual(known.filter, filter)) return known.asking;
-    const asked: Asked = { filter, asking: undefined, conforms: undefined };
-    // The one evicted was handed back, and is asked about anew when it comes again.
-    this.#asked.set(claim.deliveryId, asked);
-    return (asked.asking = this.#ask(claim, payload, asked));
+    const known = this.#checks.get(claim.deliveryId);
+    if (known !== undefined && isDeepStrictEqual(known.filter, filter)) return known.pending;
+    const check: LargeCheck = { filter, pending: undefined, conforms: undefined };
+    // The one evicted was released, and is checked anew when it comes again.
+    this.#checks.set(claim.deliveryId, check);
+    return (check.pending = this.#check(claim, payload, check));
   }
 
-  /** The verdict, which is not kept any longer. */
+  /** The verdict, which is not cached any longer. */
   take({ deliveryId }: Claim): Verdict {
-    const asked = this.#asked.get(deliveryId);
-    this.#asked.delete(deliveryId);
-    return asked?.conforms;
+    const check = this.#checks.get(deliveryId);
+    this.#checks.delete(deliveryId);
+    return check?.conforms;
   }
 
-  async #ask(
+  async #check(
     { deliveryId, subscription }: Claim,
     { buffer, byteOffset, byteLength }: Uint8Array,
-    asked: Asked,
+    large: LargeCheck,
   ): Promise<void> {
     const payload = new Uint8Array(buffer, byteOffset, byteLength);
-    const check = { schemata: asked.filter, payload, maxSteps: FILTER_STEPS };
+    const check = { schemata: large.filter, payload, maxSteps: FILTER_STEPS };
     try {
       // What waits here are claims, of which the engine holds only so many and so many bytes.
       const { failure, isDecided } = await this.#longChecks.check(check, {
         caller: this,
         boundsItself: true,
       });
-      asked.conforms = isDecided ? failure === undefined : undefined;
+      large.conforms = isDecided ? failure === undefined : undefined;
     } catch (error) {
-      asked.conforms = true;
+      large.conforms = true;
       const reason = error instanceof Error ? error.message : String(error);
       this.#logger.error(
         { delivery: deliveryId, subscription: subscription.subscriptionId, error: reason },
         "A large payload could not be held to the subscription's filter; it is sent.",
       );
     }
-    asked.asking = undefined;
+    large.pending = undefined;
   }
 }

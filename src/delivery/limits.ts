@@ -3,136 +3,132 @@ import { totalmem } from "node:os";
 import type { DeliveryConfig } from "../config/schema.ts";
 
 /**
- * What the last attempts of a subscription tell: that its handler answers soon, nothing yet, or that it is slow, hangs or
- * cannot be reached. The quick ones may have all the room there is, and always have some.
+ * How the last attempts of a subscription went: its handler answers soon, nothing is known yet, or it is slow, hangs or
+ * cannot be reached. Fast ones may use all the capacity there is, and always have some.
  */
-export const QUICK = 0;
+export const FAST = 0;
 export const UNKNOWN = 1;
 export const SLOW = 2;
-export type Tier = typeof QUICK | typeof UNKNOWN | typeof SLOW;
+export type Tier = typeof FAST | typeof UNKNOWN | typeof SLOW;
 
-/** Most of all attempts that may be those of subscriptions not known to be quick, and of slow ones among them. */
+/** The part of all attempts that subscriptions not known to be fast may have together, and the part that slow ones may. */
 const UNPROVEN_PART = 3 / 4;
 const SLOW_PART = 1 / 2;
 /**
- * How much of what the slow ones leave of that those may have together of which nothing is known. They are known after a
- * second, one way or the other, so however many of them hang, there is soon some room for the next.
+ * How much of what slow ones leave of that the unknown ones may have together. They are known after a second, one way or
+ * the other, so however many of them hang, there is soon some capacity for the next.
  */
 const UNKNOWN_SHARE = 1 / 2;
-/** How much of the room for slow ones one of them may have. */
+/** How much of the capacity for slow ones a single one may have. */
 const SLOW_SHARE = 1 / 8;
 
+/** What all subscriptions together use. */
 export interface Load {
-  /** Most attempts under way. */
-  readonly most: number;
-  readonly underWay: number;
-  /** Deliveries leased to subscriptions of which nothing is known, and to slow ones. */
+  readonly maxInFlight: number;
+  readonly inFlight: number;
+  /** Deliveries leased to unknown subscriptions, and to slow ones. */
   readonly unknown: number;
   readonly slow: number;
 }
 
-export function freeOf({ most, underWay }: Pick<Load, "most" | "underWay">): number {
-  return Math.max(0, most - underWay);
-}
-
-/** How many deliveries more those of a tier may have leased. */
-export function roomOfTier(tier: typeof UNKNOWN | typeof SLOW, load: Load): number {
-  const { most, unknown, slow } = load;
-  const unproven = Math.ceil(most * UNPROVEN_PART) - slow;
-  const room =
-    tier === SLOW
-      ? Math.min(unproven - unknown, Math.ceil(most * SLOW_PART) - slow)
-      : Math.max(1, Math.ceil(unproven * UNKNOWN_SHARE)) - unknown;
-  return Math.max(0, Math.min(freeOf(load), room));
+/** How many more deliveries the unknown and the slow subscriptions may lease; under `FAST`: all together. */
+export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Readonly<Record<Tier, number>> {
+  const free = Math.max(0, maxInFlight - inFlight);
+  const unproven = Math.ceil(maxInFlight * UNPROVEN_PART) - slow;
+  const forUnknown = Math.max(1, Math.ceil(unproven * UNKNOWN_SHARE)) - unknown;
+  const forSlow = Math.min(unproven - unknown, Math.ceil(maxInFlight * SLOW_PART) - slow);
+  return {
+    [FAST]: free,
+    [UNKNOWN]: Math.max(0, Math.min(free, forUnknown)),
+    [SLOW]: Math.max(0, Math.min(free, forSlow)),
+  };
 }
 
 /**
- * Most attempts that one quick subscription may have under way: never more than are still free, so that however many are
+ * How many attempts one fast subscription may have in flight: never more than are still free, so that however many are
  * busy, all have about the same and some are left for the next (the dynamic thresholds of shared-memory switches).
  */
-export function mostOfQuick(window: number, free: number): number {
-  return Math.max(1, Math.min(window, free));
+export function dynamicThreshold(limit: number, free: number): number {
+  return Math.max(1, Math.min(limit, free));
 }
 
 /**
- * Most deliveries that one slow subscription may have leased. Each so takes a smaller part than the one before, until they
- * have one each.
- * @param room of all that are slow
+ * How many deliveries one slow subscription may lease. Each so takes a smaller part than the one before, until they have
+ * one each.
+ * @param free of all that are slow
  */
-export function mostOfSlow(window: number, room: number): number {
-  return Math.max(1, Math.min(window, Math.floor(room * SLOW_SHARE)));
+export function slowThreshold(limit: number, free: number): number {
+  return Math.max(1, Math.min(limit, Math.floor(free * SLOW_SHARE)));
 }
 
 /**
- * How many attempts a subscription may have under way of which nothing is known. One tells as much as many, and when many
- * handlers hang at a start, each takes one place.
+ * How many attempts a subscription may have in flight of which nothing is known. One shows as much as many, and when many
+ * handlers hang at a start, each takes the capacity of one attempt.
  */
-export const FIRST_WINDOW = 1;
-/** Up to here it grows with each answer, whatever that says and however long it takes: the handler is there. */
+export const FIRST_LIMIT = 1;
+/** Up to here the limit grows with each answer, whatever that says and however long it takes: the handler is there. */
 const UNCONDITIONAL = 32;
 /**
  * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may be this
  * process's own, where it has too little of a processor: more at a time then only cost more, by a fifth of the rate.
  */
-const LEAST_MS = 25;
+const MIN_MS = 25;
 /** How much longer than usual answers may take before that counts as too much for the handler. */
 const TOLERANCE = 1.5;
-/** How much of the window must be in use for it to grow: what is not used tells nothing. */
+/** How much of the limit must be in use for it to grow: what is not used shows nothing. */
 const USED_PART = 3 / 4;
-/** Beyond `UNCONDITIONAL`, by how much of an answer: by half in the time of one answer. */
-const STEP = 1 / 2;
+/** Beyond `UNCONDITIONAL`, how much it grows with an answer: by half in the time of one answer. */
+const INCREASE = 1 / 2;
 /** How much less than usual answers must take for the usual time to follow them, and how fast it does. */
 const LESS = 4 / 5;
 const FOLLOW = 1 / 8;
-/** The median of so many answers tells what they take now; of fewer where fewer are under way. */
+/** The median of so many answers is what they take now; of fewer where fewer are in flight. */
 const SAMPLE = 64;
 
 /**
- * How many attempts a subscription may have under way at a time: a limit that adapts to what its handler takes.
+ * How many attempts a subscription may have in flight: a limit that adapts to what its handler can take.
  *
  * It grows while answers take as long as ever, and comes down where they take longer the more of them there are (a
- * gradient limiter). What they usually take is learnt with few under way, so a handler that is slow, and steadily so, is
- * not taken for one that has too much. One that has become slower is learnt anew, as the limit comes down to few by that.
+ * gradient limiter). What they usually take is learnt with few in flight, so a handler that is slow, and steadily so, is
+ * not taken for one that is overloaded. One that has become slower is learnt anew, as the limit comes down to few by that.
  * Attempts without an answer, and answers that say "too much", halve it.
  */
-export class Window {
-  #most: number;
+export class AdaptiveLimit {
+  #max: number;
   /** With a fraction. */
-  #size = FIRST_WINDOW;
-  /** What answers took with few under way, or less since; unknown before the first sample. */
+  #size = FIRST_LIMIT;
+  /** What answers took with few in flight, or less since; unknown before the first sample. */
   #usualMs: number | undefined;
   #sample: number[] = [];
   #isSteady = true;
-  /** Answers to come that began before it was lowered last. */
-  #stale = 0;
+  /** Answers to come of attempts that started before it was lowered last. */
+  #outdated = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(max: number) {
+    this.#max = max;
   }
 
   get size(): number {
     return Math.floor(this.#size);
   }
 
-  limitTo(most: number): void {
-    this.#most = most;
-    this.#size = Math.min(this.#size, most);
+  set max(max: number) {
+    this.#max = max;
+    this.#size = Math.min(this.#size, max);
   }
 
-  /** @param underWay how many there were, this one included */
-  answered(durationMs: number, underWay: number): void {
-    this.#stale -= 1;
+  /** @param inFlight how many there were, this one included */
+  answered(durationMs: number, inFlight: number): void {
+    this.#outdated -= 1;
     this.#sample.push(durationMs);
-    if (this.#sample.length >= Math.min(this.#size, SAMPLE)) this.#judge(underWay);
-    if (this.#size < UNCONDITIONAL) this.#size = Math.min(this.#most, this.#size + 1);
-    else if (this.#isSteady && underWay >= this.#size * USED_PART) {
-      this.#size = Math.min(this.#most, this.#size + STEP);
-    }
+    if (this.#sample.length >= Math.min(this.#size, SAMPLE)) this.#judge(inFlight);
+    if (this.#size < UNCONDITIONAL) this.#increase(1);
+    else if (this.#isSteady && inFlight >= this.#size * USED_PART) this.#increase(INCREASE);
   }
 
   /** The handler is there, and something is wrong with it: no reason for more than a few. */
   faulted(): void {
-    if (this.#size < UNCONDITIONAL) this.#size = Math.min(this.#most, this.#size + 1);
+    if (this.#size < UNCONDITIONAL) this.#increase(1);
     else this.#size = Math.max(UNCONDITIONAL, this.#size - 1);
   }
 
@@ -141,17 +137,21 @@ export class Window {
     this.#sample = [];
   }
 
-  #judge(underWay: number): void {
+  #increase(by: number): void {
+    this.#size = Math.min(this.#max, this.#size + by);
+  }
+
+  #judge(inFlight: number): void {
     const tookMs = median(this.#sample);
     this.#sample = [];
     if (this.#usualMs === undefined || this.#size <= UNCONDITIONAL) this.#usualMs = tookMs;
     else if (tookMs < this.#usualMs * LESS) this.#usualMs += (tookMs - this.#usualMs) * FOLLOW;
     const boundMs = this.#usualMs * TOLERANCE;
     const isTooMuch = tookMs > boundMs;
-    this.#isSteady = !isTooMuch && tookMs >= LEAST_MS;
-    if (!isTooMuch || this.#stale > 0 || this.#size <= UNCONDITIONAL) return;
+    this.#isSteady = !isTooMuch && tookMs >= MIN_MS;
+    if (!isTooMuch || this.#outdated > 0 || this.#size <= UNCONDITIONAL) return;
     this.#size = Math.max(UNCONDITIONAL, this.#size * Math.max(1 / 2, boundMs / tookMs));
-    this.#stale = underWay;
+    this.#outdated = inFlight;
   }
 }
 
@@ -159,14 +159,14 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)]!;
 }
 
-/** What was missed within this, as a timer came late, is made up for; it is all the burst there is. */
+/** A late timer may catch up on this much; it is all the burst there is. */
 const BURST_MS = 50;
 
 /**
- * Keeps attempts to so many a second (the generic cell rate algorithm): each has its slot, and none begins earlier than
+ * Keeps attempts to so many a second (the generic cell rate algorithm): each has its slot, and none starts earlier than
  * a little before it. So no second sees more than the rate, a twentieth of it, and one.
  */
-export class Pacer {
+export class RateLimiter {
   readonly perSecond: number;
   readonly #gapMs: number;
   /** The slot of the next. */
@@ -174,35 +174,35 @@ export class Pacer {
 
   /**
    * @param perSecond above 0
-   * @param before the one it takes the place of: it goes on from its slot, so that a change of the rate is no free turn
+   * @param before the one it replaces: it goes on from that one's slot, so that nobody gains by changing the rate
    */
-  constructor(perSecond: number, before?: Pacer) {
+  constructor(perSecond: number, before?: RateLimiter) {
     this.perSecond = perSecond;
     this.#gapMs = 1_000 / perSecond;
     if (before !== undefined) this.#slotMs = before.#slotMs;
   }
 
-  began(nowMs: number): void {
+  started(nowMs: number): void {
     this.#slotMs = this.#nextSlotMs(nowMs) + this.#gapMs;
   }
 
-  mayBegin(nowMs: number): boolean {
-    return this.beginsAtMs(0, nowMs) <= nowMs;
+  allows(nowMs: number): boolean {
+    return this.allowedAtMs(0, nowMs) <= nowMs;
   }
 
-  /** When one may begin that has so many before it. */
-  beginsAtMs(before: number, nowMs: number): number {
+  /** When an attempt may start that has so many before it. */
+  allowedAtMs(before: number, nowMs: number): number {
     return Math.max(nowMs, this.#nextSlotMs(nowMs) + before * this.#gapMs - BURST_MS);
   }
 
-  /** How many may have begun by then. */
-  countBy(untilMs: number, nowMs: number): number {
-    const leftMs = untilMs + BURST_MS - this.#nextSlotMs(nowMs);
-    return leftMs < 0 ? 0 : 1 + Math.floor(leftMs / this.#gapMs);
+  /** How many may have started by then. */
+  allowance(untilMs: number, nowMs: number): number {
+    const remainingMs = untilMs + BURST_MS - this.#nextSlotMs(nowMs);
+    return remainingMs < 0 ? 0 : 1 + Math.floor(remainingMs / this.#gapMs);
   }
 
   /** Whether a new one would be no different. */
-  isRested(nowMs: number): boolean {
+  isIdle(nowMs: number): boolean {
     return this.#slotMs <= nowMs;
   }
 
@@ -212,7 +212,7 @@ export class Pacer {
   }
 }
 
-/** What an attempt under way takes over TLS, mostly for its connection; without TLS it is a tenth. */
+/** What an attempt in flight takes over TLS, mostly for its connection; without TLS it is a tenth. */
 const ATTEMPT_BYTES = 128 * 1_024;
 /** Of the memory and the descriptors there are, as much may be for attempts. */
 const MEMORY_PART = 1 / 4;
@@ -220,18 +220,18 @@ const DESCRIPTOR_PART = 1 / 2;
 /** Files, the threads' own, and what else is open at all times. */
 const OTHER_DESCRIPTORS = 64;
 
-/** What this process may have. */
-interface Means {
+/** What this process may use. */
+interface ProcessLimits {
   readonly memoryBytes: number;
-  /** `undefined` where the system does not tell. */
+  /** `undefined` where the system does not report it. */
   readonly descriptors: number | undefined;
 }
 
-/** Most attempts under way. */
-export interface Capacity {
+/** How many attempts may be in flight. */
+interface Capacity {
   readonly inFlight: number;
   readonly perSubscription: number;
-  /** What keeps it below what is configured. */
+  /** Why it is below what is configured. */
   readonly boundBy: "memory" | "descriptors" | undefined;
 }
 
@@ -241,7 +241,7 @@ export function capacityOf(
     maxInFlight,
     maxInFlightPerSubscription,
   }: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
-  { memoryBytes, descriptors }: Means,
+  { memoryBytes, descriptors }: ProcessLimits,
 ): Capacity {
   const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
   const byDescriptors =
@@ -261,7 +261,7 @@ export function capacityOf(
 }
 
 /** Of a container, where its limits are below the machine's. Node has raised the number of descriptors as far as it may. */
-export function ownMeans(): Means {
+export function processLimits(): ProcessLimits {
   const constrained = process.constrainedMemory();
   return {
     memoryBytes: Math.min(totalmem(), constrained > 0 ? constrained : Infinity),

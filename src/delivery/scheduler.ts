@@ -1,270 +1,368 @@
-import type { Clock } from "../runtime/clock.ts";
-import type { Yielder } from "../runtime/yielding.ts";
-import type { Claim } from "../store/queue.ts";
-import type { InFlight } from "./in-flight.ts";
-import { freeOf, mostOfQuick, QUICK } from "./limits.ts";
-import { type Flow, type Flows, QUICK_MS } from "./subscription-state.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { AttemptResult, Claim, ClaimAnswer, ClaimRequest, FinishOutcome } from "../store/queue.ts";
+import { ClaimPlanner, MAX_CLAIM_BYTES, type Usage } from "./claim-planner.ts";
+import {
+  BLOCKERS,
+  type Blocker,
+  FAST_MS,
+  Fifo,
+  type SubscriptionState,
+  SubscriptionTable,
+} from "./subscription-state.ts";
 
-/** Of a subscription that has a filter, deliveries that its turn may take, however little each takes. */
-const MOST_LOOKED_AT = 64;
-const CUT_AT = 256;
-/**
- * Most bytes of payload under way: as of places, each may have as many as are still free. Each may have one attempt,
- * whatever its size.
- */
-const BYTES_UNDER_WAY = 64 * 1_024 * 1_024;
+/** How many claims of one subscription its filter may exclude before it is the turn of the next subscription. */
+const MAX_EXCLUDED_IN_TURN = 64;
+/** Bytes of payload in flight. As with attempts, a subscription may have as many as are still free. */
+const MAX_IN_FLIGHT_BYTES = 64 * 1_024 * 1_024;
+/** With so many results for each possible attempt, or in all, that are not stored, nothing is claimed. */
+const UNSTORED_PER_ATTEMPT = 4;
+const MAX_UNSTORED = 4_096;
 
-export interface LocalQueueParts {
-  readonly clock: Clock;
-  readonly flows: Flows;
-  /** Most attempts under way. */
-  readonly most: number;
-  readonly inFlight: Pick<InFlight, "size" | "bytes">;
-  /**
-   * Gets ready to tell whether a delivery's filter keeps it back. `undefined` where that can be told at once; else it
-   * resolves, never rejects, when it is to be asked again.
-   */
-  readonly prepare: (claim: Claim) => Promise<void> | undefined;
-  /** Ends a delivery that its subscription's filter keeps back; answers whether it did. */
-  readonly keepsBack: (flow: Flow, claim: Claim) => boolean;
-  readonly begin: (flow: Flow, claim: Claim) => void;
-  /** Told of claims that are given up without having been begun. */
-  readonly handBack: (claims: readonly Claim[]) => void;
-  /** Shares the thread with what else runs long on it. */
-  readonly yielder: Pick<Yielder, "shouldYield" | "yield">;
+/** A handler's answer that says "too much" or "not now". */
+export interface Throttle {
+  readonly handler: string;
+  /** How long it asks to wait. */
+  readonly retryAfterMs: number;
+}
+
+/** The next claim to start, and its subscription. */
+export interface NextClaim {
+  readonly claim: Claim;
+  readonly sub: SubscriptionState;
 }
 
 /**
- * Deliveries that are leased and not begun, so that there is always a next one while the store looks for more. Those whose
- * window is open take turns. Whatever has not been begun after a second is handed back: its handler has become slow.
+ * Decides which claim is started next, and when and what to claim. Pure: what has happened and the time go in, and what is
+ * to be done comes out; it has no timer, promise or callback.
+ *
+ * It buffers claims, so that there is always a next one while the store is asked for more. Subscriptions that are ready
+ * take turns. A claim that was not started within a second is released: its handler has become slow.
  */
-export class LocalQueue {
-  readonly #parts: LocalQueueParts;
-  /** Those that have some waiting and had room when they were looked at last. */
-  readonly #turns = new Turns();
-  #waiting = 0;
-  #payloadBytes = 0;
-  #isServing = false;
-  #pause: Promise<void> | undefined;
-  /** Those whose next cannot be begun before its filter is ready; the others go on meanwhile. */
-  readonly #preparing = new Map<Flow, Promise<void>>();
+export class Scheduler implements Usage {
+  readonly maxInFlight: number;
+  readonly #maxUnstored: number;
+  readonly #table: SubscriptionTable;
+  readonly #planner: ClaimPlanner;
+  /** Those that have some buffered and were ready when they were looked at last. */
+  readonly #ring = new Fifo<SubscriptionState>();
+  /** How many the filter of the first in the ring has excluded in its turn. */
+  #excludedInTurn = 0;
+  /** Nothing has happened since there was nothing to start. */
+  #isSettled = true;
+  readonly #released: Claim[] = [];
+  #buffered = 0;
+  #bufferedBytes = 0;
+  #inFlight = 0;
+  #inFlightBytes = 0;
+  #unstored = 0;
+  /** Results that end a blocker when they are stored. */
+  readonly #blocking = new WeakMap<
+    AttemptResult,
+    { readonly sub: SubscriptionState; readonly by: Blocker[] }
+  >();
+  /** When what is buffered is looked through for claims that have waited too long. */
+  #expiryAtMs = Infinity;
+  /** When the first of those that are limited by their rates may start one. */
+  #slotAtMs = Infinity;
   #isClosed = false;
-  #cancelCheck: (() => void) | undefined;
-  #yielderTimer: { readonly atMs: number; readonly cancel: () => void } | undefined;
 
-  constructor(parts: LocalQueueParts) {
-    this.#parts = parts;
+  /** @param maxPerSubscription attempts that each subscription may have in flight */
+  constructor(maxInFlight: number, maxPerSubscription: number) {
+    this.maxInFlight = maxInFlight;
+    this.#maxUnstored = Math.min(MAX_UNSTORED, maxInFlight * UNSTORED_PER_ATTEMPT);
+    this.#table = new SubscriptionTable(maxPerSubscription);
+    this.#planner = new ClaimPlanner(this.#table, this);
   }
 
-  /** Deliveries in it. */
-  get size(): number {
-    return this.#waiting;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  /** What their payloads come to, those of an event for several subscriptions counted several times. */
-  get payloadBytes(): number {
-    return this.#payloadBytes;
+  get buffered(): number {
+    return this.#buffered;
   }
 
-  /** Resolves when it goes on, while it leaves the thread to others or waits for a filter. */
-  get pause(): Promise<void> | undefined {
-    return this.#pause ?? this.#preparing.values().next().value;
+  /** Payloads of an event for several subscriptions are counted several times. */
+  get bufferedBytes(): number {
+    return this.#bufferedBytes;
   }
 
-  add(claims: readonly Claim[]): void {
-    const { clock, flows, handBack } = this.#parts;
-    if (this.#isClosed) return handBack(claims);
-    const sinceMs = clock.now();
-    const refused: Claim[] = [];
-    for (const claim of claims) {
-      const flow = flows.of(claim.subscription.subscriptionId);
-      if (flow.takesNone) {
-        refused.push(claim);
+  /** Whether nothing is in flight, and all results are stored. */
+  get isIdle(): boolean {
+    return this.#inFlight + this.#unstored === 0;
+  }
+
+  get isBehind(): boolean {
+    return this.#unstored >= this.#maxUnstored;
+  }
+
+  /** Something may be due now, or at that time. */
+  dueAt(atMs?: number): void {
+    this.#planner.dueAt(atMs);
+  }
+
+  /** A subscription was changed: no attempt starts any more by what it was. */
+  changed(subscription: Subscription): void {
+    const sub = this.#table.of(subscription.rowid);
+    sub.applySettings(subscription);
+    if (!sub.isBlockedBy("stale")) this.#block(sub, "stale");
+  }
+
+  /** Whether a claim is wanted, and none is under way. */
+  wantsClaim(nowMs: number): boolean {
+    return this.#planner.isWanted(nowMs);
+  }
+
+  /** What to claim; `undefined` where there is no capacity for anything. To be followed by `leased` or `claimFailed`. */
+  claimRequest(nowMs: number, leaseMs: number): ClaimRequest | undefined {
+    const plan = this.#planner.request(nowMs);
+    return plan && { ...plan, nowMs, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
+  }
+
+  claimFailed(): void {
+    this.#planner.failed();
+  }
+
+  leased(answer: ClaimAnswer, nowMs: number): void {
+    this.#planner.answered(answer);
+    for (const claim of answer.claims) {
+      const { subscriptionId, settings } = claim.subscription;
+      const sub = this.#table.of(subscriptionId);
+      if (this.#isClosed || sub.rejectsClaims) {
+        this.#released.push(claim);
+        this.#unstored += 1;
         continue;
       }
-      flow.settle(claim.subscription.settings);
-      flow.lease({ claim, sinceMs });
-      this.#waiting += 1;
-      this.#payloadBytes += claim.event.payload?.byteLength ?? 0;
-      this.#turns.add(flow);
+      sub.applySettings(settings);
+      sub.buffer({ claim, leasedAtMs: nowMs });
+      this.#buffered += 1;
+      this.#bufferedBytes += bytesOf(claim);
+      this.#offer(sub);
     }
-    if (refused.length > 0) handBack(refused);
-    this.#serve();
   }
 
-  /** An attempt of this one has ended, which may have opened its window. */
-  ended(flow: Flow): void {
-    if (flow.waiting > 0) this.#turns.add(flow);
-    this.#serve();
-  }
-
-  /** Hands back all that a subscription has in it. */
-  drop(flow: Flow): void {
-    if (flow.waiting > 0) this.#parts.handBack(this.#takeAll(flow));
-  }
-
-  /** Hands back everything, also what is still to come. */
-  close(): void {
-    this.#isClosed = true;
-    this.#cancelCheck?.();
-    this.#cancelCheck = undefined;
-    this.#yielderTimer?.cancel();
-    for (const flow of this.#parts.flows) this.drop(flow);
-  }
-
-  #serve(): void {
-    // An attempt may end as it begins; the round under way goes on with it.
-    if (this.#isServing || this.#pause !== undefined) return;
-    this.#isServing = true;
-    const nowMs = this.#parts.clock.now();
-    let passed = 0;
-    // What is added while this goes round is visited as well.
-    while (this.#turns.size > 0) {
-      const free = this.#free;
-      if (free === 0) break;
-      // Signing takes its time: 250 bodies of 64 KiB would hold up every request for 30 ms.
-      if (this.#parts.yielder.shouldYield()) {
-        this.#pause = this.#yield();
-        break;
-      }
-      const flow = this.#turns.next()!;
-      // Comes back when one of its attempts ends.
-      if (flow.waiting === 0 || flow.isFull || this.#preparing.has(flow)) continue;
-      if (flow.pacer?.mayBegin(nowMs) === false) {
-        this.#serveAt(flow.pacer.beginsAtMs(0, nowMs));
-        continue;
-      }
-      if (!this.#isInBounds(flow, nowMs, free)) {
-        this.#turns.add(flow);
+  /** The next claim that may be started. It stays the next one until `start`, `exclude` or `awaitFilter`. */
+  next(nowMs: number): NextClaim | undefined {
+    this.#lookAtTimes(nowMs);
+    if (this.#isSettled || this.#inFlight >= this.maxInFlight) return undefined;
+    for (let passed = 0; passed < this.#ring.size;) {
+      const sub = this.#ring.head!;
+      const { head } = sub;
+      const readiness = sub.readiness(nowMs);
+      if (readiness === "limited") this.#slotAtMs = Math.min(this.#slotAtMs, sub.nextSlotMs(nowMs));
+      if (head === undefined || readiness !== "ready") this.#endTurn(false);
+      else if (nowMs - head.leasedAtMs > FAST_MS) this.#release(sub);
+      else if (sub.allowance("start", this.#available, nowMs) > 0) return { claim: head.claim, sub };
+      else {
+        // It leaves attempts or memory to others, and is looked at again with the next one that ends.
+        this.#endTurn(true);
         passed += 1;
-        if (passed >= this.#turns.size) break;
-        continue;
       }
-      passed = 0;
-      const claim = this.#takeWanted(flow, nowMs);
-      if (claim !== undefined) this.#parts.begin(flow, claim);
-      // What was leased to be filtered would wait for an answer of which nothing is known.
-      if (flow.isOverfull(nowMs)) this.drop(flow);
-      if (flow.waiting > 0) this.#turns.add(flow);
     }
-    this.#isServing = false;
-    if (this.#waiting > 0) this.#cancelCheck ??= this.#parts.clock.setTimer(() => this.#check(), QUICK_MS);
-  }
-
-  /** Whether it leaves enough of the places and of the memory to others. */
-  #isInBounds(flow: Flow, nowMs: number, free: number): boolean {
-    if (flow.underWay === 0) return true;
-    if (flow.tier(nowMs) === QUICK && flow.underWay >= mostOfQuick(flow.window, free)) return false;
-    return flow.bytesUnderWay < BYTES_UNDER_WAY - this.#parts.inFlight.bytes;
-  }
-
-  /** Serves those that are kept to a rate when the first of them may begin one. */
-  #serveAt(atMs: number): void {
-    if (this.#yielderTimer !== undefined && this.#yielderTimer.atMs <= atMs) return;
-    this.#yielderTimer?.cancel();
-    const { clock, flows } = this.#parts;
-    const cancel = clock.setTimer(() => {
-      this.#yielderTimer = undefined;
-      // Also one whose rate was taken away meanwhile.
-      for (const flow of flows) if (flow.waiting > 0) this.#turns.add(flow);
-      this.#serve();
-    }, atMs - clock.now());
-    this.#yielderTimer = { atMs, cancel };
-  }
-
-  async #yield(): Promise<void> {
-    await this.#parts.yielder.yield();
-    this.#pause = undefined;
-    this.#serve();
-  }
-
-  get #free(): number {
-    const { most, inFlight } = this.#parts;
-    return freeOf({ most, underWay: inFlight.size });
-  }
-
-  /** The next that its filter does not keep back, unless that takes longer than its turn. */
-  #takeWanted(flow: Flow, nowMs: number): Claim | undefined {
-    for (let looked = 0; looked < MOST_LOOKED_AT; looked += 1) {
-      if (looked > 0 && this.#parts.yielder.shouldYield()) return undefined;
-      const { head } = flow;
-      if (head === undefined) return undefined;
-      if (nowMs - head.sinceMs > QUICK_MS) {
-        this.drop(flow);
-        return undefined;
-      }
-      const { claim } = head;
-      const preparing = this.#parts.prepare(claim);
-      if (preparing !== undefined) {
-        this.#preparing.set(flow, this.#prepared(flow, preparing));
-        return undefined;
-      }
-      flow.shift();
-      this.#gone(claim);
-      if (!this.#parts.keepsBack(flow, claim)) return claim;
-    }
+    this.#isSettled = true;
     return undefined;
   }
 
-  async #prepared(flow: Flow, preparing: Promise<void>): Promise<void> {
-    await preparing;
-    this.#preparing.delete(flow);
-    this.ended(flow);
+  /** The next claim is being started. Answers the bytes of its payload, for `ended`. */
+  start({ claim, sub }: NextClaim, nowMs: number): number {
+    const bytes = bytesOf(claim);
+    this.#take(sub);
+    sub.started(nowMs, bytes);
+    this.#inFlight += 1;
+    this.#inFlightBytes += bytes;
+    // What was leased for the filter would wait for an answer of which nothing is known.
+    if (sub.filterStalled(nowMs)) this.#release(sub);
+    this.#endTurn(true);
+    return bytes;
   }
 
-  #takeAll(flow: Flow): Claim[] {
-    const claims: Claim[] = [];
-    for (let next = flow.shift(); next !== undefined; next = flow.shift()) {
-      this.#gone(next.claim);
-      claims.push(next.claim);
+  /** The filter of the next claim has excluded it. It has a result without an attempt. */
+  exclude({ sub }: NextClaim): void {
+    this.#take(sub);
+    sub.excluded();
+    this.#unstored += 1;
+    this.#planner.freed(sub);
+    this.#excludedInTurn += 1;
+    if (this.#excludedInTurn >= MAX_EXCLUDED_IN_TURN) this.#endTurn(true);
+  }
+
+  /** The next claim waits for its filter; the other subscriptions go on. To be followed by `filterReady`. */
+  awaitFilter({ sub }: NextClaim): void {
+    this.#block(sub, "filter");
+    this.#endTurn(false);
+  }
+
+  filterReady(sub: SubscriptionState): void {
+    sub.unblock("filter");
+    this.#freed(sub);
+  }
+
+  /**
+   * An attempt has ended.
+   * @param bytes as `start` answered them
+   * @returns the result as it is to be stored
+   */
+  ended(
+    sub: SubscriptionState,
+    bytes: number,
+    result: AttemptResult,
+    throttle: Throttle | undefined,
+    nowMs: number,
+  ): AttemptResult {
+    const { durationMs, startedAtMs, statusCode, errorCode, next } = result;
+    const by: Blocker[] = [];
+    let stored = result;
+    this.#leave(bytes);
+    if (throttle !== undefined) {
+      const gapMs = sub.throttled(nowMs, durationMs, startedAtMs, bytes);
+      const waitMs = Math.max(throttle.retryAfterMs, gapMs);
+      if (waitMs > 0) {
+        stored = { ...result, slow: { untilMs: nowMs + waitMs, handler: throttle.handler } };
+        by.push("throttle");
+      }
+    } else if (statusCode !== undefined) sub.answered(nowMs, durationMs, statusCode >= 500, bytes);
+    else if (errorCode === "interrupted") sub.aborted(bytes);
+    else sub.unanswered(nowMs, startedAtMs, bytes);
+    // By what it is now, whatever it was when that started: the next one goes by it.
+    if (sub.isOrdered) by.push("order");
+    for (const blocker of by) this.#block(sub, blocker, next.kind === "delivered");
+    if (by.length > 0) this.#blocking.set(stored, { sub, by });
+    // Its subscription is deactivated by that.
+    if (next.kind === "gone") this.#release(sub);
+    this.#unstored += 1;
+    this.#freed(sub);
+    return stored;
+  }
+
+  /** An attempt broke off without a result: its lease will end. */
+  broken(sub: SubscriptionState, bytes: number): void {
+    this.#leave(bytes);
+    sub.aborted(bytes);
+    if (sub.isOrdered) this.#release(sub);
+    this.#freed(sub);
+  }
+
+  /** @param outcome what the store made of the result; `undefined` when it was given up */
+  stored(result: AttemptResult, outcome: FinishOutcome | undefined): void {
+    const { next, slow } = result;
+    this.#unstored -= 1;
+    if (outcome?.kind === "stored" && outcome.deactivated !== undefined) {
+      this.#release(this.#table.of(outcome.deactivated.subscriptionId));
     }
-    flow.hasMore = true;
-    return claims;
-  }
-
-  #gone({ event }: Claim): void {
-    this.#waiting -= 1;
-    this.#payloadBytes -= event.payload?.byteLength ?? 0;
-  }
-
-  #check(): void {
-    this.#cancelCheck = undefined;
-    const nowMs = this.#parts.clock.now();
-    for (const flow of this.#parts.flows) {
-      const { head } = flow;
-      if (head !== undefined && nowMs - head.sinceMs > QUICK_MS) this.drop(flow);
+    const blocking = this.#blocking.get(result);
+    if (blocking !== undefined) {
+      const { sub, by } = blocking;
+      this.#blocking.delete(result);
+      for (const blocker of by) sub.unblock(blocker);
+      if (by.includes("order")) {
+        // Its delivery is leased anew, and comes before the others.
+        if (outcome?.kind === "fenced") this.#release(sub);
+        // It may be tried again, if it blocks its subscription by now.
+        if (next.kind === "failed") this.dueAt();
+      }
+      this.#freed(sub);
     }
-    this.#serve();
+    if (slow !== undefined) this.dueAt(slow.untilMs);
+    if (next.kind === "retry") this.dueAt(next.atMs);
+    // One whose handler is gone is due at once where the subscription has another handler by now.
+    else if (next.kind === "unsent" || next.kind === "gone") this.dueAt();
+    this.#planner.stored();
+  }
+
+  /** Claims that go back to the store as if they had never been leased. Each has a result without an attempt. */
+  takeReleased(): readonly Claim[] {
+    return this.#released.splice(0);
+  }
+
+  /** When there may be something to do though nothing happens; `Infinity` for never. */
+  nextChangeAtMs(nowMs: number): number {
+    if (this.#isClosed) return Infinity;
+    if (this.#buffered === 0) this.#expiryAtMs = Infinity;
+    else if (this.#expiryAtMs === Infinity) this.#expiryAtMs = nowMs + FAST_MS;
+    return Math.min(this.#expiryAtMs, this.#slotAtMs, this.#planner.nextAtMs);
+  }
+
+  /** Releases everything, also what is still to come. */
+  close(): void {
+    this.#isClosed = true;
+    for (const sub of this.#table) this.#release(sub);
+  }
+
+  get #available(): { attempts: number; payloadBytes: number; slowLeases: number } {
+    return {
+      attempts: this.maxInFlight - this.#inFlight,
+      payloadBytes: MAX_IN_FLIGHT_BYTES - this.#inFlightBytes,
+      slowLeases: 0,
+    };
+  }
+
+  #lookAtTimes(nowMs: number): void {
+    if (nowMs >= this.#expiryAtMs) {
+      this.#expiryAtMs = Infinity;
+      for (const sub of this.#table) {
+        if (sub.head !== undefined && nowMs - sub.head.leasedAtMs > FAST_MS) this.#release(sub);
+      }
+      this.#isSettled = false;
+    }
+    if (nowMs >= this.#slotAtMs) {
+      this.#slotAtMs = Infinity;
+      // Also one whose rate limit was removed meanwhile.
+      for (const sub of this.#table) this.#offer(sub);
+    }
+  }
+
+  /** It may be able to start one. */
+  #offer(sub: SubscriptionState): void {
+    if (sub.buffered === 0) return;
+    this.#isSettled = false;
+    if (sub.isInRing) return;
+    sub.isInRing = true;
+    this.#ring.push(sub);
+  }
+
+  /** Something has changed for it: it may start one, or lease more. */
+  #freed(sub: SubscriptionState): void {
+    this.#offer(sub);
+    this.#isSettled = false;
+    this.#planner.freed(sub);
+  }
+
+  /** The first in the ring goes to the end of it, or leaves it until something changes. */
+  #endTurn(staysInRing: boolean): void {
+    this.#excludedInTurn = 0;
+    const sub = this.#ring.shift();
+    if (sub === undefined) return;
+    sub.isInRing = staysInRing && sub.buffered > 0;
+    if (sub.isInRing) this.#ring.push(sub);
+  }
+
+  #block(sub: SubscriptionState, blocker: Blocker, isDelivered = false): void {
+    sub.block(blocker);
+    const { releases } = BLOCKERS[blocker];
+    if (releases === "all" || (releases === "unless delivered" && !isDelivered)) this.#release(sub);
+  }
+
+  #release(sub: SubscriptionState): void {
+    if (sub.buffered > 0) sub.hasBacklog = true;
+    while (sub.buffered > 0) {
+      this.#released.push(this.#take(sub));
+      this.#unstored += 1;
+    }
+  }
+
+  #take(sub: SubscriptionState): Claim {
+    const { claim } = sub.shift()!;
+    this.#buffered -= 1;
+    this.#bufferedBytes -= bytesOf(claim);
+    return claim;
+  }
+
+  #leave(bytes: number): void {
+    this.#inFlight -= 1;
+    this.#inFlightBytes -= bytes;
   }
 }
 
-/**
- * Subscriptions in the order of their turns, each once. Not a Set: each table that it empties leads to the next one, so
- * once V8 has taken a table for long-lived, it keeps all that came after.
- */
-class Turns {
-  readonly #flows: Flow[] = [];
-  #taken = 0;
-
-  get size(): number {
-    return this.#flows.length - this.#taken;
-  }
-
-  add(flow: Flow): void {
-    if (flow.hasTurn) return;
-    flow.hasTurn = true;
-    this.#flows.push(flow);
-  }
-
-  next(): Flow | undefined {
-    const flow = this.#flows[this.#taken];
-    if (flow === undefined) return undefined;
-    flow.hasTurn = false;
-    this.#taken += 1;
-    if (this.#taken === this.#flows.length || this.#taken >= CUT_AT) {
-      this.#flows.splice(0, this.#taken);
-      this.#taken = 0;
-    }
-    return flow;
-  }
+function bytesOf({ event }: Claim): number {
+  return event.payload?.byteLength ?? 0;
 }

@@ -4,8 +4,7 @@ import { type Clock, Timeouts } from "../runtime/clock.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { type ConnectionOptions, createConnections, destinationOf } from "./connection-pools.ts";
 import { createHostNames } from "./dns/resolver.ts";
-import { attemptErrorCode, Exchange, type SendResult } from "./exchange.ts";
-import type { Interruptible } from "./in-flight.ts";
+import { type Abortable, attemptErrorCode, Exchange, type SendResult } from "./exchange.ts";
 
 interface SendRequest {
   /** Absolute, `https:` or `http:`. */
@@ -21,7 +20,7 @@ export interface Sender {
    * Posts once. Every way it can end is a value, which is told once, and before this returns when nothing can be sent.
    * @returns ends the request as `interrupted`
    */
-  send(request: SendRequest, done: (result: SendResult) => void): Interruptible;
+  send(request: SendRequest, done: (result: SendResult) => void): Abortable;
   /** Origins to which there are connections. */
   origins(): number;
   /** Drops all connections; what is under way ends with an error. */
@@ -34,7 +33,7 @@ export interface SenderOptions extends ConnectionOptions {
   readonly timeoutMs: number;
 }
 
-const ENDED: Interruptible = { interrupt: () => {} };
+const ENDED: Abortable = { abort: () => {} };
 
 /**
  * Posts over HTTP/1.1. It follows no redirect, knows no proxy, always verifies certificates, decompresses nothing, and

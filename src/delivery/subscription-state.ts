@@ -1,368 +1,420 @@
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { AttemptResult, Claim } from "../store/queue.ts";
-import type { Refusal } from "./attempt.ts";
-import { Pacer, QUICK, SLOW, type Tier, UNKNOWN, Window } from "./limits.ts";
+import type { Claim } from "../store/queue.ts";
+import {
+  AdaptiveLimit,
+  dynamicThreshold,
+  FAST,
+  RateLimiter,
+  SLOW,
+  slowThreshold,
+  type Tier,
+  UNKNOWN,
+} from "./limits.ts";
 
-/** An answer within this is a quick one; and so long nothing that is leased waits to be begun. */
-export const QUICK_MS = 1_000;
-/** A quick subscription is leased ahead what it gets through in about this time. */
-const AHEAD_MS = 100;
-const MOST_AHEAD = 512;
-/** Most that are leased for a filter to look at: as many as one claim brings. */
-const MOST_FILTERED = 256;
+/** An answer within this is a fast one; and so long no claim waits to be started. */
+export const FAST_MS = 1_000;
+/** A fast subscription prefetches what it gets through in about this time. */
+const PREFETCH_MS = 100;
+const MAX_PREFETCH = 512;
+/** How many claims wait for a filter at most: as many as one request brings. */
+const MAX_FOR_FILTER = 256;
 /** How much the last answer counts in the time that answers take. */
 const LAST_SHARE = 1 / 8;
+/** How many taken places a `Fifo` collects before it cuts them off. */
+const CUT_AT = 256;
 
-/** A delivery that is leased and not begun. */
-interface Waiting {
+/**
+ * Whether a subscription can start an attempt: it has nothing buffered, a blocker holds, it has as many in flight as its
+ * limit allows, its rate allows none yet, or it can. It follows from what is known and is never stored.
+ */
+export type Readiness = "idle" | "blocked" | "full" | "limited" | "ready";
+
+/** How it changes, and by what. CONTRIBUTING.md draws it, and a test holds the scheduler to it. */
+export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readiness, string>>>> = {
+  idle: { ready: "claimed", full: "claimed", limited: "claimed", blocked: "claimed" },
+  ready: {
+    full: "started",
+    limited: "started",
+    blocked: "filter not ready",
+    idle: "last started, excluded or released",
+  },
+  full: { ready: "ended", limited: "ended", blocked: "ended in order", idle: "released" },
+  limited: { ready: "slot reached", full: "limit halved", idle: "released" },
+  blocked: { ready: "cleared", full: "cleared", limited: "cleared", idle: "released" },
+};
+
+/**
+ * What keeps a subscription from starting an attempt until something has happened. Several may hold at a time.
+ *
+ * `releases`: the claims that are buffered when it begins go back to the store. `rejectsClaims`: so do those that come
+ * while it lasts.
+ */
+export const BLOCKERS = {
+  /** The filter of the next claim is being compiled, or judges its payload on another thread. */
+  filter: { releases: "none", rejectsClaims: false },
+  /** An attempt in order has ended, and its result is not stored: after a crash the next one would come before it. */
+  order: { releases: "unless delivered", rejectsClaims: false },
+  /** The handler asked for a pause, and that is not stored: once it is, the store leaves the subscription out of claims. */
+  throttle: { releases: "all", rejectsClaims: true },
+  /** The subscription was changed, and no claim was requested since: what comes may be as it was before. */
+  stale: { releases: "all", rejectsClaims: true },
+} as const;
+export type Blocker = keyof typeof BLOCKERS;
+
+/** A delivery that is leased and not started. */
+export interface BufferedClaim {
   readonly claim: Claim;
-  readonly sinceMs: number;
+  readonly leasedAtMs: number;
 }
 
-/** The deliveries of one subscription, and what its attempts so far tell of its handler. */
-export class Flow {
+/** What all subscriptions together leave to the next one. */
+export interface Available {
+  /** Attempts that may be started. */
+  readonly attempts: number;
+  /** Bytes of payload that may be in flight beside those that are. */
+  readonly payloadBytes: number;
+  /** How many more deliveries slow subscriptions may lease; only for claims. */
+  readonly slowLeases: number;
+}
+
+/** What the engine knows of one subscription. Pure: it has no clock and does nothing by itself. */
+export class SubscriptionState {
   readonly subscriptionId: number;
-  /** What the last claim was planned with. */
-  planned: { readonly tier: Tier; readonly mostLeased: number } = { tier: UNKNOWN, mostLeased: 0 };
-  /** There was no room for all that may be due. */
-  hasMore = false;
-  /** It is among the turns of the local queue. */
-  hasTurn = false;
-  /** What the payloads of its attempts under way come to. */
-  bytesUnderWay = 0;
-  readonly #window: Window;
-  /** The service's limit to it; its own is among its settings. */
-  readonly #mostWindow: number;
+  /** What the last claim request allowed it. */
+  requested: { readonly tier: Tier; readonly maxLeased: number } = { tier: UNKNOWN, maxLeased: 0 };
+  /** More may be due than it was allowed to lease. */
+  hasBacklog = false;
+  /** It is in the scheduler's ring. */
+  isInRing = false;
+  readonly #adaptiveLimit: AdaptiveLimit;
+  /** The service's limit for each subscription; its own is among its settings. */
+  readonly #maxInFlight: number;
   #settings: SubscriptionSettings = NO_SETTINGS;
-  #isOutdated = false;
-  #pacer: Pacer | undefined;
-  /** From `#begun` on; before it there is nothing. */
-  readonly #waiting: (Waiting | undefined)[] = [];
-  #begun = 0;
-  #underWay = 0;
-  /** Ended ones of an ordered subscription, until that is stored. */
-  #unstored = 0;
-  #outlook: Tier = UNKNOWN;
+  #rateLimiter: RateLimiter | undefined;
+  readonly #buffer = new Fifo<BufferedClaim>();
+  readonly #blockers: Record<Blocker, number> = { filter: 0, order: 0, throttle: 0, stale: 0 };
+  #inFlight = 0;
+  #inFlightBytes = 0;
+  #lastTier: Tier = UNKNOWN;
   /** How long answers take, lately. */
   #answerMs: number | undefined;
   #answeredAtMs = -Infinity;
-  /** When the oldest of a row of attempts began, one or more of which were under way all the time since. */
+  /** Since when at least one attempt has been in flight all the time. */
   #busySinceMs = 0;
-  /** Refusals one after the other while it had one attempt at a time. */
-  #refusals = 0;
-  #isRefusing = false;
-  /** Of what began before it, another refusal tells nothing new. */
-  #refusedAtMs = -Infinity;
-  #failedAtMs = -Infinity;
-  #holds = 0;
-  /** How many its filter keeps back one after the other, lately. */
-  #keptBack = 0;
+  /** Throttling answers one after the other while it had one attempt at a time. */
+  #throttles = 0;
+  #isThrottling = false;
+  /** Of attempts that started before it, another throttling answer shows nothing new. */
+  #throttledAtMs = -Infinity;
+  #unansweredAtMs = -Infinity;
+  /** How many its filter excludes one after the other, lately. */
+  #excluded = 0;
 
-  constructor(subscriptionId: number, mostWindow: number) {
+  constructor(subscriptionId: number, maxInFlight: number) {
     this.subscriptionId = subscriptionId;
-    this.#mostWindow = mostWindow;
-    this.#window = new Window(mostWindow);
+    this.#maxInFlight = maxInFlight;
+    this.#adaptiveLimit = new AdaptiveLimit(maxInFlight);
   }
 
-  /** As a claim or a change told them. */
-  settle(settings: SubscriptionSettings): void {
+  /** As a claim or a change brought them. */
+  applySettings(settings: SubscriptionSettings): void {
     if (settings === this.#settings) return;
     this.#settings = settings;
-    this.#window.limitTo(Math.min(this.#mostWindow, settings.max_in_flight ?? Infinity));
+    this.#adaptiveLimit.max = Math.min(this.#maxInFlight, settings.max_in_flight ?? Infinity);
     const { rate_limit: perSecond } = settings;
-    if (perSecond === null) this.#pacer = undefined;
-    else if (this.#pacer?.perSecond !== perSecond) this.#pacer = new Pacer(perSecond, this.#pacer);
+    if (perSecond === null) this.#rateLimiter = undefined;
+    else if (this.#rateLimiter?.perSecond !== perSecond) {
+      this.#rateLimiter = new RateLimiter(perSecond, this.#rateLimiter);
+    }
   }
 
-  /** Its subscription was changed. What a claim still brings that was asked for before may be as it was. */
-  changed(settings: SubscriptionSettings): void {
-    this.settle(settings);
-    this.#isOutdated = true;
-  }
-
-  /** A claim is asked for, which brings it as it is. */
-  asked(): void {
-    this.#isOutdated = false;
-  }
-
-  /** Nothing of what a claim brings now may be begun: it is held, or that claim may not know of a change. */
-  get takesNone(): boolean {
-    return this.isHeld || this.#isOutdated;
-  }
-
-  /** Keeps its attempts to its rate, if it has one. */
-  get pacer(): Pacer | undefined {
-    return this.#pacer;
-  }
-
-  /** It takes one delivery after the other, each when the end of the one before is stored. */
+  /** It gets one delivery after the other, each when the result of the one before is stored. */
   get isOrdered(): boolean {
     return this.#settings.ordered;
   }
 
-  /** What it may have under way. */
-  get window(): number {
-    return this.isOrdered ? 1 : this.#window.size;
+  /** How many attempts it may have in flight. */
+  get limit(): number {
+    return this.isOrdered ? 1 : this.#adaptiveLimit.size;
   }
 
-  get isFull(): boolean {
-    return this.#underWay + this.#unstored >= this.window;
+  get inFlight(): number {
+    return this.#inFlight;
   }
 
-  get underWay(): number {
-    return this.#underWay;
+  /** Leased and not started. */
+  get buffered(): number {
+    return this.#buffer.size;
   }
 
-  /** Leased and not begun. */
-  get waiting(): number {
-    return this.#waiting.length - this.#begun;
-  }
-
+  /** All its leases: buffered, in flight, and in order with a result that is not stored. */
   get leased(): number {
-    return this.waiting + this.#underWay + this.#unstored;
+    return this.buffered + this.#inFlight + this.#blockers.order;
   }
 
-  /** Nothing may be begun until what its handler asked for is stored, from where claims mind it. */
-  get isHeld(): boolean {
-    return this.#holds > 0;
+  get head(): BufferedClaim | undefined {
+    return this.#buffer.head;
   }
 
-  /** Nothing more may be leased. The store has nothing for an ordered one before all that it has is done. */
-  get isBusy(): boolean {
-    return this.isHeld || (this.isOrdered && this.leased > 0);
+  buffer(claim: BufferedClaim): void {
+    this.#buffer.push(claim);
+  }
+
+  /** Takes the claim that has waited longest. */
+  shift(): BufferedClaim | undefined {
+    return this.#buffer.shift();
+  }
+
+  block(blocker: Blocker): void {
+    this.#blockers[blocker] += 1;
+  }
+
+  unblock(blocker: Blocker): void {
+    this.#blockers[blocker] -= 1;
+  }
+
+  isBlockedBy(blocker: Blocker): boolean {
+    return this.#blockers[blocker] > 0;
+  }
+
+  get isBlocked(): boolean {
+    const { filter, order, throttle, stale } = this.#blockers;
+    return filter + order + throttle + stale > 0;
+  }
+
+  /** Whether what a claim brings now must go back to the store. */
+  get rejectsClaims(): boolean {
+    return this.#blockers.throttle + this.#blockers.stale > 0;
+  }
+
+  readiness(nowMs: number): Readiness {
+    if (this.buffered === 0) return "idle";
+    if (this.isBlocked) return "blocked";
+    if (this.#inFlight >= this.limit) return "full";
+    return this.#rateLimiter?.allows(nowMs) === false ? "limited" : "ready";
+  }
+
+  /** When the rate allows the next attempt. */
+  nextSlotMs(nowMs: number): number {
+    return this.#rateLimiter?.allowedAtMs(0, nowMs) ?? nowMs;
+  }
+
+  /**
+   * How many more attempts it may start now, or how many more deliveries it may lease: as its own limit, its rate and what
+   * the others leave allow. A claim goes beyond what can be started, by what the handler gets through in a moment, and by
+   * what the filter is going to exclude, which takes no capacity.
+   */
+  allowance(stage: "start" | "claim", available: Available, nowMs: number): number {
+    if (stage === "start") {
+      if (this.readiness(nowMs) !== "ready") return 0;
+      const { attempts, payloadBytes } = available;
+      // One attempt is allowed whatever its size.
+      if (this.#inFlight > 0 && this.#inFlightBytes >= payloadBytes) return 0;
+      const limit = this.tier(nowMs) === FAST ? dynamicThreshold(this.limit, attempts) : this.limit;
+      const byRate = this.#rateLimiter?.allowance(nowMs, nowMs) ?? Infinity;
+      return Math.max(0, Math.min(attempts, limit - this.#inFlight, byRate));
+    }
+    // The store has nothing for an ordered one before all that it has leased is done.
+    if (this.isBlockedBy("throttle") || (this.isOrdered && this.leased > 0)) return 0;
+    const toStart = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
+    const unleased = this.maxLeased(available, nowMs) - this.leased;
+    return Math.max(0, Math.min(unleased, toStart + this.filterAllowance));
+  }
+
+  /** How many deliveries it may have leased, if its rate allows that. */
+  maxLeased({ slowLeases }: Available, nowMs: number): number {
+    const toSend =
+      this.tier(nowMs) === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
+    return toSend + this.filterAllowance;
+  }
+
+  /** How many its rate lets it start soon. */
+  #startableSoon(nowMs: number): number {
+    return this.#rateLimiter?.allowance(nowMs + PREFETCH_MS, nowMs) ?? Infinity;
+  }
+
+  /** How many may be leased beyond the limit, so that the next is there when an attempt ends. */
+  prefetch(nowMs: number): number {
+    if (this.#isThrottling || this.tier(nowMs) !== FAST) return 0;
+    return Math.min(MAX_PREFETCH, Math.floor((this.limit * PREFETCH_MS) / Math.max(1, this.#answerMs ?? 0)));
+  }
+
+  /** How many more may be leased because the filter is going to exclude them. */
+  get filterAllowance(): number {
+    return this.#isAtLimit ? 0 : Math.min(MAX_FOR_FILTER, this.#excluded);
+  }
+
+  /** Whether claims wait for the filter behind an attempt that may take long. */
+  filterStalled(nowMs: number): boolean {
+    return this.#excluded > 0 && this.#isAtLimit && this.tier(nowMs) !== FAST;
+  }
+
+  get #isAtLimit(): boolean {
+    return this.#inFlight + this.#blockers.order >= this.limit;
+  }
+
+  /** Whether it was not allowed all that may be due, and is by now, and not only one or two more. */
+  wantsClaim(nowMs: number): boolean {
+    if (!this.hasBacklog || this.isBlockedBy("throttle")) return false;
+    const startable = this.#startableSoon(nowMs);
+    if (startable === 0 || this.buffered * 2 > startable) return false;
+    if (this.isOrdered) return this.leased === 0;
+    const soonDone = this.prefetch(nowMs) + this.filterAllowance;
+    return this.leased < this.requested.maxLeased && this.buffered * 2 <= soonDone;
+  }
+
+  /** If only its rate keeps it from another claim: when half of what is buffered will have started. */
+  nextClaimAtMs(nowMs: number): number | undefined {
+    if (this.#rateLimiter === undefined || !this.hasBacklog || this.isBlockedBy("throttle")) return undefined;
+    if (this.leased >= this.requested.maxLeased || (this.isOrdered && this.leased > 0)) return undefined;
+    return this.#rateLimiter.allowedAtMs(Math.ceil(this.buffered / 2), nowMs);
+  }
+
+  tier(nowMs: number): Tier {
+    const isStalled = this.#inFlight > 0 && nowMs - Math.max(this.#busySinceMs, this.#answeredAtMs) > FAST_MS;
+    return isStalled ? SLOW : this.#lastTier;
   }
 
   /** Whether nothing would be lost with it but what is known of its handler. */
   isIdle(nowMs: number): boolean {
-    return this.leased === 0 && this.#holds === 0 && this.#pacer?.isRested(nowMs) !== false;
+    return this.leased === 0 && !this.isBlockedBy("throttle") && this.#rateLimiter?.isIdle(nowMs) !== false;
   }
 
-  get head(): Waiting | undefined {
-    return this.#waiting[this.#begun];
+  /** Its filter has excluded one. */
+  excluded(): void {
+    this.#excluded = Math.min(2 * MAX_FOR_FILTER, this.#excluded + 1);
   }
 
-  tier(nowMs: number): Tier {
-    const isSilent = this.#underWay > 0 && nowMs - Math.max(this.#busySinceMs, this.#answeredAtMs) > QUICK_MS;
-    return isSilent ? SLOW : this.#outlook;
+  started(nowMs: number, bytes = 0): void {
+    this.#excluded >>= 1;
+    if (this.#inFlight === 0) this.#busySinceMs = nowMs;
+    this.#inFlight += 1;
+    this.#inFlightBytes += bytes;
+    this.#rateLimiter?.started(nowMs);
   }
 
-  /** How many may be leased beyond the window, so that the next is there when one ends. */
-  ahead(nowMs: number): number {
-    if (this.#isRefusing || this.tier(nowMs) !== QUICK) return 0;
-    return Math.min(MOST_AHEAD, Math.floor((this.window * AHEAD_MS) / Math.max(1, this.#answerMs ?? 0)));
-  }
-
-  /** How many more may be leased to be sent: at its rate, what is leased ahead must be begun soon. */
-  roomAtRate(nowMs: number): number {
-    return Math.max(0, this.#atRate(nowMs) - this.waiting);
-  }
-
-  #atRate(nowMs: number): number {
-    return this.#pacer?.countBy(nowMs + AHEAD_MS, nowMs) ?? Infinity;
-  }
-
-  /** Where its rate is all that keeps it from more: when half of what waits will have begun. */
-  nextRoomAtMs(nowMs: number): number | undefined {
-    if (!this.hasMore || this.isBusy || this.leased >= this.planned.mostLeased) return undefined;
-    return this.#pacer?.beginsAtMs(Math.ceil(this.waiting / 2), nowMs);
-  }
-
-  /** How many more may be leased as its filter will keep them back, which takes no place. */
-  get toFilter(): number {
-    return !this.isFull ? Math.min(MOST_FILTERED, this.#keptBack) : 0;
-  }
-
-  /** Whether it has some leased for its filter to look at, and an attempt is in their way that may take long. */
-  isOverfull(nowMs: number): boolean {
-    return this.#keptBack > 0 && this.isFull && this.tier(nowMs) !== QUICK;
-  }
-
-  /** Whether it had no room for all that may be due, and has by now, and not only for one or two. */
-  isHungry(nowMs: number): boolean {
-    if (!this.hasMore) return false;
-    const atRate = this.#atRate(nowMs);
-    if (atRate === 0 || this.waiting * 2 > atRate) return false;
-    if (this.isOrdered) return this.leased === 0;
-    return this.leased < this.planned.mostLeased && this.waiting * 2 <= this.ahead(nowMs) + this.toFilter;
-  }
-
-  lease(waiting: Waiting): void {
-    this.#waiting.push(waiting);
-  }
-
-  /** Takes the one that has waited longest. */
-  shift(): Waiting | undefined {
-    const first = this.#waiting[this.#begun];
-    if (first === undefined) return undefined;
-    this.#waiting[this.#begun] = undefined;
-    this.#begun += 1;
-    // Cut off by the hundred, as cutting off one by one would move the whole list each time.
-    if (this.#begun === this.#waiting.length || this.#begun >= MOST_AHEAD) {
-      this.#waiting.splice(0, this.#begun);
-      this.#begun = 0;
-    }
-    return first;
-  }
-
-  /** Its filter has kept one back. */
-  keptBack(): void {
-    this.#keptBack = Math.min(2 * MOST_FILTERED, this.#keptBack + 1);
-  }
-
-  began(nowMs: number, bytes = 0): void {
-    this.bytesUnderWay += bytes;
-    this.#keptBack >>= 1;
-    if (this.#underWay === 0) this.#busySinceMs = nowMs;
-    this.#underWay += 1;
-    this.#pacer?.began(nowMs);
-  }
-
-  /** @param isFault whether it says that something is wrong with the handler */
-  answered(nowMs: number, durationMs: number, isFault: boolean): void {
-    if (isFault) this.#window.faulted();
-    else this.#window.answered(durationMs, this.#underWay);
-    this.#noteAnswer(nowMs, durationMs);
-    this.#isRefusing = false;
-    this.#refusals = 0;
+  /** @param isFault whether the answer shows that something is wrong with the handler */
+  answered(nowMs: number, durationMs: number, isFault: boolean, bytes = 0): void {
+    if (isFault) this.#adaptiveLimit.faulted();
+    else this.#adaptiveLimit.answered(durationMs, this.#inFlight);
+    this.#noteAnswer(nowMs, durationMs, bytes);
+    this.#isThrottling = false;
+    this.#throttles = 0;
   }
 
   /**
    * The answer was one of those that say "too much" or "not now": fewer at once from now on and, where there is one at a
    * time already, growing gaps between them.
-   * @returns how long nothing is to be begun
+   * @returns how long no attempt may start
    */
-  refused(nowMs: number, durationMs: number, startedAtMs: number): number {
-    this.#noteAnswer(nowMs, durationMs);
-    this.#isRefusing = true;
-    if (startedAtMs < this.#refusedAtMs) return 0;
-    this.#refusedAtMs = nowMs;
-    if (this.window > 1) {
-      this.#window.halve();
+  throttled(nowMs: number, durationMs: number, startedAtMs: number, bytes = 0): number {
+    this.#noteAnswer(nowMs, durationMs, bytes);
+    this.#isThrottling = true;
+    if (startedAtMs < this.#throttledAtMs) return 0;
+    this.#throttledAtMs = nowMs;
+    if (this.limit > 1) {
+      this.#adaptiveLimit.halve();
       return 0;
     }
-    this.#refusals += 1;
-    return throttleBackoffMs(this.#refusals);
-  }
-
-  hold(): void {
-    this.#holds += 1;
-  }
-
-  release(): void {
-    this.#holds -= 1;
-  }
-
-  storing(): void {
-    this.#unstored += 1;
-  }
-
-  stored(): void {
-    this.#unstored -= 1;
-  }
-
-  #noteAnswer(nowMs: number, durationMs: number): void {
-    this.#underWay -= 1;
-    const before = this.#answerMs ?? durationMs;
-    this.#answerMs = before + (durationMs - before) * LAST_SHARE;
-    this.#answeredAtMs = nowMs;
-    this.#outlook = durationMs <= QUICK_MS ? QUICK : SLOW;
+    this.#throttles += 1;
+    return throttleBackoffMs(this.#throttles);
   }
 
   /** An attempt got no answer. */
-  failed(nowMs: number, startedAtMs: number): void {
-    this.#underWay -= 1;
-    // Of what began before it and is answered all the same, another failure tells nothing new.
-    if (startedAtMs >= this.#failedAtMs || this.#answeredAtMs < this.#failedAtMs) {
-      this.#window.halve();
-      this.#failedAtMs = nowMs;
+  unanswered(nowMs: number, startedAtMs: number, bytes = 0): void {
+    this.aborted(bytes);
+    // Of attempts that started before it and are answered all the same, another failure shows nothing new.
+    if (startedAtMs >= this.#unansweredAtMs || this.#answeredAtMs < this.#unansweredAtMs) {
+      this.#adaptiveLimit.halve();
+      this.#unansweredAtMs = nowMs;
     }
-    // One of many may be lost while the others are answered.
-    if (this.#outlook !== QUICK || nowMs - this.#answeredAtMs > QUICK_MS) this.#outlook = SLOW;
+    // One of many may fail while the others are answered.
+    if (this.#lastTier !== FAST || nowMs - this.#answeredAtMs > FAST_MS) this.#lastTier = SLOW;
   }
 
-  /** An attempt was cut short, which tells nothing. */
-  interrupted(): void {
-    this.#underWay -= 1;
+  /** An attempt was aborted, which shows nothing. */
+  aborted(bytes = 0): void {
+    this.#inFlight -= 1;
+    this.#inFlightBytes -= bytes;
+  }
+
+  #noteAnswer(nowMs: number, durationMs: number, bytes: number): void {
+    this.aborted(bytes);
+    const before = this.#answerMs ?? durationMs;
+    this.#answerMs = before + (durationMs - before) * LAST_SHARE;
+    this.#answeredAtMs = nowMs;
+    this.#lastTier = durationMs <= FAST_MS ? FAST : SLOW;
   }
 }
 
 /** What is known of subscriptions that have nothing to do is kept for so many. */
-const MOST_IDLE = 1_000;
+const MAX_IDLE = 1_000;
 
-/** The subscriptions that the engine has to do with. */
-export class Flows implements Iterable<Flow> {
-  readonly #mostWindow: number;
-  readonly #flows = new Map<number, Flow>();
+/** The subscriptions that the engine works for. */
+export class SubscriptionTable implements Iterable<SubscriptionState> {
+  readonly #maxInFlight: number;
+  readonly #states = new Map<number, SubscriptionState>();
 
-  constructor(mostWindow: number) {
-    this.#mostWindow = mostWindow;
+  /** @param maxInFlight of each subscription */
+  constructor(maxInFlight: number) {
+    this.#maxInFlight = maxInFlight;
   }
 
-  [Symbol.iterator](): Iterator<Flow> {
-    return this.#flows.values();
+  [Symbol.iterator](): Iterator<SubscriptionState> {
+    return this.#states.values();
   }
 
-  of(subscriptionId: number): Flow {
-    let flow = this.#flows.get(subscriptionId);
-    if (flow === undefined) {
-      flow = new Flow(subscriptionId, this.#mostWindow);
-      this.#flows.set(subscriptionId, flow);
+  of(subscriptionId: number): SubscriptionState {
+    let state = this.#states.get(subscriptionId);
+    if (state === undefined) {
+      state = new SubscriptionState(subscriptionId, this.#maxInFlight);
+      this.#states.set(subscriptionId, state);
     }
-    return flow;
+    return state;
   }
 
-  /** Forgets those that have been idle, the oldest first, while there are too many. */
-  tidy(nowMs: number): void {
-    if (this.#flows.size <= MOST_IDLE) return;
-    for (const [id, flow] of this.#flows) {
-      if (flow.isIdle(nowMs)) this.#flows.delete(id);
-      if (this.#flows.size <= MOST_IDLE) return;
+  /** Forgets those that are idle, the oldest first, while there are too many. */
+  evictIdle(nowMs: number): void {
+    if (this.#states.size <= MAX_IDLE) return;
+    for (const [id, state] of this.#states) {
+      if (state.isIdle(nowMs)) this.#states.delete(id);
+      if (this.#states.size <= MAX_IDLE) return;
     }
   }
 }
 
 /**
- * Subscriptions that are slowed down. That they are is kept in the store, where claims mind it; until it is there, the
- * flow is held here.
+ * First in, first out. A list, and not a Set: each table that a Set empties leads to the next one, so once V8 has taken a
+ * table for long-lived, it keeps all that came after. Taken places are cut off by the hundred, as cutting off one by one
+ * would move the whole list each time.
  */
-export class Slowing {
-  readonly #unstored = new WeakMap<AttemptResult, Flow>();
+export class Fifo<T> {
+  readonly #items: (T | undefined)[] = [];
+  /** Before it there is nothing. */
+  #first = 0;
 
-  /** Takes note of an answer that may slow its subscription down. Answers the result as it is to be stored. */
-  refused(flow: Flow, result: AttemptResult, { handler, askedMs }: Refusal, nowMs: number): AttemptResult {
-    const waitMs = Math.max(askedMs, flow.refused(nowMs, result.durationMs, result.startedAtMs));
-    if (waitMs === 0) return result;
-    const slowing: AttemptResult = { ...result, slow: { untilMs: nowMs + waitMs, handler } };
-    this.#unstored.set(slowing, flow);
-    flow.hold();
-    return slowing;
+  get size(): number {
+    return this.#items.length - this.#first;
   }
 
-  stored(result: AttemptResult): void {
-    this.#unstored.get(result)?.release();
-    this.#unstored.delete(result);
-  }
-}
-
-/**
- * Ordered subscriptions. Several of their deliveries are leased at a time, and the next one begins when the end of the one
- * before is stored: after a crash nothing is sent again that another came after.
- */
-export class TurnTaking {
-  readonly #unstored = new WeakMap<AttemptResult, Flow>();
-
-  ended(flow: Flow, result: AttemptResult): void {
-    this.#unstored.set(result, flow);
-    flow.storing();
+  get head(): T | undefined {
+    return this.#items[this.#first];
   }
 
-  /** Answers whose turn may have come by that. */
-  stored(result: AttemptResult): Flow | undefined {
-    const flow = this.#unstored.get(result);
-    if (flow === undefined) return undefined;
-    this.#unstored.delete(result);
-    flow.stored();
-    return flow;
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    const item = this.#items[this.#first];
+    if (item === undefined) return undefined;
+    this.#items[this.#first] = undefined;
+    this.#first += 1;
+    if (this.#first === this.#items.length || this.#first >= CUT_AT) {
+      this.#items.splice(0, this.#first);
+      this.#first = 0;
+    }
+    return item;
   }
 }

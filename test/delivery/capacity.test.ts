@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { capacityOf, ownMeans } from "../../src/delivery/limits.ts";
+import { capacityOf, processLimits } from "../../src/delivery/limits.ts";
 
 const configured = { maxInFlight: 4_096, maxInFlightPerSubscription: 512 };
 const GIB = 1_024 ** 3;
@@ -16,15 +16,15 @@ it.each([
   [0.25, 1_024, 480, 240, "descriptors"],
   [0.125, 1_024, 256, 128, "memory"],
 ])(
-  "with %s GiB and %s descriptors %i may be under way, %i for one subscription",
+  "with %s GiB and %s descriptors %i may be in flight, %i for one subscription",
   (memory, descriptors, inFlight, perSubscription, boundBy) => {
-    const means = { memoryBytes: memory * GIB, descriptors };
-    expect(capacityOf(configured, means)).toEqual({ inFlight, perSubscription, boundBy });
+    const limits = { memoryBytes: memory * GIB, descriptors };
+    expect(capacityOf(configured, limits)).toEqual({ inFlight, perSubscription, boundBy });
   },
 );
 
-it("goes by what this process may have", () => {
-  const { memoryBytes, descriptors } = ownMeans();
+it("goes by what this process may use", () => {
+  const { memoryBytes, descriptors } = processLimits();
   expect(memoryBytes).toBeGreaterThan(64 * 1_024 ** 2);
   if (process.platform === "linux") expect(descriptors).toBeGreaterThan(100);
 });

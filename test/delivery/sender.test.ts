@@ -354,9 +354,9 @@ describe("an interruption", () => {
     const results: SendResult[] = [];
     const sending = sender.send(request, (result) => results.push(untimed(result)));
     await receiver.received(1);
-    sending.interrupt();
+    sending.abort();
     // On a connection that is still to be made.
-    sender.send(request, (result) => results.push(result)).interrupt();
+    sender.send(request, (result) => results.push(result)).abort();
     const interrupted = { kind: "error", errorCode: "interrupted" };
     expect(results).toEqual([interrupted, interrupted]);
     await until("the connections to be dropped", () => receiver.open === 0);

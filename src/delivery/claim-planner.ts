@@ -1,0 +1,220 @@
+import type { ClaimAnswer, ClaimRequest, Share } from "../store/queue.ts";
+import { FAST, FIRST_LIMIT, SLOW, tierLimits, type Tier, UNKNOWN } from "./limits.ts";
+import {
+  type Available,
+  FAST_MS,
+  type SubscriptionState,
+  type SubscriptionTable,
+} from "./subscription-state.ts";
+
+/** Most deliveries of one claim: so many take the store's thread 2 ms or so, in which it does nothing else. */
+const MAX_CLAIMED = 256;
+/** Most claims buffered, and the bytes of their payloads. */
+const MAX_BUFFERED = 1_024;
+const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
+/** Below this many the buffer is filled up again, so that a claim is a large one and comes before it is empty. */
+const LOW_WATERMARK = MAX_BUFFERED / 4;
+/** Most bytes of payload in one claim. */
+export const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
+/** While unknown subscriptions are left out for want of capacity, a claim is tried this often. */
+const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
+/** For subscriptions with a rate limit claims are no closer together, as one claim leases for longer than that. */
+const RATE_INTERVAL_MS = 20;
+
+/** What the engine has of claims. */
+export interface Usage {
+  readonly maxInFlight: number;
+  readonly inFlight: number;
+  /** Claims that are leased and not started, and the bytes of their payloads. */
+  readonly buffered: number;
+  readonly bufferedBytes: number;
+  /** So many results wait to be stored that nothing more is claimed. */
+  readonly isBehind: boolean;
+}
+
+type Plan = Pick<ClaimRequest, "tiers" | "shares" | "others">;
+
+/**
+ * When to claim, and how much. A claim is wanted when something may be due that was not, and when there is capacity again
+ * for what the last claim left in the store; never on the off chance. Pure.
+ */
+export class ClaimPlanner {
+  readonly #table: SubscriptionTable;
+  readonly #usage: Usage;
+  #isWanted = false;
+  /** When a claim is wanted next. */
+  #atMs = Infinity;
+  /** The claim under way. */
+  #plan: Plan | undefined;
+  #requestedAtMs = 0;
+  /** The last answer was not looked at yet. */
+  #isAnswered = false;
+  /** Tiers of which more may be due than the last claim was allowed to lease. */
+  #limitedTiers: readonly number[] = [];
+  /** There was no capacity for anything. */
+  #wasFull = false;
+  /** There would have been, but for results that were not stored. */
+  #waitsForStore = false;
+  /** Subscriptions whose capacity has grown since the last look. */
+  readonly #freed: SubscriptionState[] = [];
+  /** One of them while a claim was under way that is not known to be fast. */
+  #hasFreedUnproven = false;
+
+  constructor(table: SubscriptionTable, usage: Usage) {
+    this.#table = table;
+    this.#usage = usage;
+  }
+
+  /** Something may be due now, or at that time. */
+  dueAt(atMs = -Infinity): void {
+    if (atMs < this.#atMs) this.#atMs = atMs;
+  }
+
+  /** A subscription has started, ended or lost one. */
+  freed(sub: SubscriptionState): void {
+    if (this.#freed.at(-1) !== sub) this.#freed.push(sub);
+  }
+
+  /** Results were stored. */
+  stored(): void {
+    this.#isWanted ||= this.#waitsForStore;
+    this.#waitsForStore = false;
+  }
+
+  /** When a claim may be wanted that is not wanted yet. */
+  get nextAtMs(): number {
+    return this.#atMs;
+  }
+
+  /** Whether a claim is wanted, and none is under way. */
+  isWanted(nowMs: number): boolean {
+    if (this.#atMs <= nowMs) {
+      this.#atMs = Infinity;
+      this.#isWanted = true;
+    }
+    for (const sub of this.#freed) this.#lookAtFreed(sub, nowMs);
+    this.#freed.length = 0;
+    if (this.#plan !== undefined) return false;
+    if (this.#isAnswered) {
+      this.#isAnswered = false;
+      this.#isWanted ||= this.#canTakeMore(nowMs);
+    }
+    return this.#isWanted;
+  }
+
+  /** The claim that is wanted; `undefined` without capacity: then one is wanted when some comes back. */
+  request(nowMs: number): Plan | undefined {
+    const { maxInFlight, inFlight, bufferedBytes, isBehind } = this.#usage;
+    this.#isWanted = false;
+    this.#hasFreedUnproven = false;
+    const plan = this.#planned(nowMs);
+    const hasCapacity = plan.tiers[FAST]!.most > 0 && bufferedBytes < MAX_BUFFERED_BYTES;
+    this.#wasFull = !hasCapacity || inFlight >= maxInFlight;
+    this.#waitsForStore = hasCapacity && isBehind;
+    if (!hasCapacity || isBehind) return undefined;
+    this.#plan = plan;
+    this.#requestedAtMs = nowMs;
+    return plan;
+  }
+
+  /** Notes what the claim brought: of each subscription, whether it was allowed all that may be due. */
+  answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer): void {
+    const { tiers, shares, others } = this.#plan!;
+    this.#plan = undefined;
+    this.#isAnswered = true;
+    this.#limitedTiers = limitedTiers;
+    const claimed = new Map<SubscriptionState, number>();
+    for (const { subscription } of claims) {
+      const sub = this.#table.of(subscription.subscriptionId);
+      claimed.set(sub, (claimed.get(sub) ?? 0) + 1);
+    }
+    for (const sub of this.#table) {
+      const share = shares.get(sub.subscriptionId);
+      if (share === undefined) sub.requested = { tier: UNKNOWN, maxLeased: others.room };
+      sub.hasBacklog = (claimed.get(sub) ?? 0) >= (share ?? others).room;
+    }
+    const ofTier = tiers.map(() => 0);
+    for (const [{ requested }, count] of claimed) ofTier[requested.tier]! += count;
+    // Others filled the claim before it was the turn of these, which have capacity of their own.
+    this.#isWanted ||=
+      claims.length > 0 && limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.most);
+    if (nextDueAtMs !== undefined) this.dueAt(nextDueAtMs);
+    // Those that stall will not count as unknown any more by then.
+    if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#requestedAtMs + UNKNOWN_INTERVAL_MS);
+  }
+
+  /** The claim failed. It is wanted again. */
+  failed(): void {
+    this.#plan = undefined;
+    this.#isWanted = true;
+  }
+
+  /** What can be started at once, and what the fast ones prefetch. Notes it in the subscriptions. */
+  #planned(nowMs: number): Plan {
+    const { maxInFlight, inFlight, buffered } = this.#usage;
+    const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
+    const tiers: [SubscriptionState, Tier][] = [];
+    for (const sub of this.#table) {
+      // This claim brings it as it is.
+      if (sub.isBlockedBy("stale")) sub.unblock("stale");
+      const tier = sub.tier(nowMs);
+      tiers.push([sub, tier]);
+      leased[tier] += sub.leased;
+    }
+    const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
+    const available: Available = { attempts: limits[FAST], payloadBytes: 0, slowLeases: limits[SLOW] };
+    const shares = new Map<number, Share>();
+    for (const [sub, tier] of tiers) {
+      sub.requested = { tier, maxLeased: sub.maxLeased(available, nowMs) };
+      const room = sub.allowance("claim", available, nowMs);
+      shares.set(sub.subscriptionId, { leased: sub.leased, room, tier });
+    }
+    const most = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_BUFFERED - buffered));
+    return {
+      tiers: [
+        { most, isLatestFirst: false },
+        // What came last goes to a handler that was well a moment ago, rather than to one with a backlog.
+        { most: limits[UNKNOWN], isLatestFirst: true },
+        { most: limits[SLOW], isLatestFirst: false },
+      ],
+      shares,
+      others: { leased: 0, room: FIRST_LIMIT, tier: UNKNOWN },
+    };
+  }
+
+  #lookAtFreed(sub: SubscriptionState, nowMs: number): void {
+    const isUnproven = sub.requested.tier !== FAST;
+    if (this.#plan !== undefined) this.#hasFreedUnproven ||= isUnproven;
+    else if ((isUnproven && this.#leftUnproven) || this.#belowLowWatermark || sub.wantsClaim(nowMs)) {
+      this.#isWanted = true;
+    } else this.#waitForRate(sub, nowMs);
+  }
+
+  /** Whether there is capacity by now for what the claim that has just come left in the store. */
+  #canTakeMore(nowMs: number): boolean {
+    this.#table.evictIdle(nowMs);
+    let canTakeMore = (this.#hasFreedUnproven && this.#leftUnproven) || this.#belowLowWatermark;
+    for (const sub of this.#table) {
+      canTakeMore ||= sub.wantsClaim(nowMs);
+      this.#waitForRate(sub, nowMs);
+    }
+    return canTakeMore;
+  }
+
+  get #leftUnproven(): boolean {
+    return this.#limitedTiers.some((tier) => tier !== FAST);
+  }
+
+  /** Whether more was left of fast subscriptions, or of all, and little of what was claimed is still there. */
+  get #belowLowWatermark(): boolean {
+    const { maxInFlight, inFlight, buffered, bufferedBytes } = this.#usage;
+    const leftSome = this.#wasFull || this.#limitedTiers.includes(FAST);
+    const isLow = buffered < LOW_WATERMARK && bufferedBytes < MAX_BUFFERED_BYTES;
+    return leftSome && isLow && inFlight < maxInFlight;
+  }
+
+  #waitForRate(sub: SubscriptionState, nowMs: number): void {
+    const atMs = sub.nextClaimAtMs(nowMs);
+    if (atMs !== undefined) this.dueAt(Math.max(atMs, nowMs + RATE_INTERVAL_MS));
+  }
+}

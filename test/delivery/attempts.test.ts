@@ -1,0 +1,74 @@
+import { describe, expect, it } from "vitest";
+import { Attempts } from "../../src/delivery/attempt.ts";
+import type { SendResult } from "../../src/delivery/exchange.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import type { Claim } from "../../src/store/queue.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const CLAIM: Claim = {
+  deliveryId: 1,
+  claimId: 1,
+  attempt: 1,
+  failures: 0,
+  event: { eventId: 1, action: "a", payload: Buffer.from("1"), timestampedMs: 0 },
+  subscription: {
+    subscriptionId: 1,
+    handler: "https://a.example/",
+    secret: "whsec_AAAA",
+    maxRetries: 5,
+    settings: NO_SETTINGS,
+  },
+};
+
+/** Attempts of which each ends when the test says so, or when it is aborted. */
+function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[] } {
+  const ends: ((result: SendResult) => void)[] = [];
+  const attempts = new Attempts({
+    clock: new ManualClock(),
+    random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
+    logger: silentLogger,
+    counts: new DeliveryCounts(),
+    version: "1.2.3",
+    sender: {
+      send(_request, done) {
+        ends.push(done);
+        return { abort: () => done({ kind: "error", errorCode: "interrupted" }) };
+      },
+      origins: () => 0,
+      close: () => {},
+    },
+  });
+  return { attempts, ends };
+}
+
+describe("attempts in flight", () => {
+  it("end each by itself, once", () => {
+    const { attempts, ends } = sending();
+    const results: string[] = [];
+    for (let count = 0; count < 2; count += 1) attempts.start(CLAIM, ({ next }) => results.push(next.kind));
+    ends[0]!({ kind: "answered", statusCode: 200 });
+    expect(results).toEqual(["delivered"]);
+    ends[1]!({ kind: "answered", statusCode: 500 });
+    expect(results).toEqual(["delivered", "retry"]);
+    attempts.abortAll();
+    expect(results).toHaveLength(2);
+  });
+
+  it("are all aborted, also when each ends at that moment", () => {
+    const { attempts } = sending();
+    const results: string[] = [];
+    for (let count = 0; count < 3; count += 1) attempts.start(CLAIM, ({ next }) => results.push(next.kind));
+    attempts.abortAll();
+    expect(results).toEqual(["returned", "returned", "returned"]);
+  });
+
+  it("may break off as they start", () => {
+    const { attempts, ends } = sending();
+    const broken = { ...CLAIM, subscription: { ...CLAIM.subscription, settings: undefined } };
+    expect(() => attempts.start(broken as unknown as Claim, () => {})).toThrow("headers");
+    attempts.abortAll();
+    expect(ends).toEqual([]);
+  });
+});
