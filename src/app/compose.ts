@@ -5,14 +5,15 @@ import type { ReplayRunner } from "../delivery/replay-runner.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../metrics/counters.ts";
+import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { DeliverySignals } from "../service/context.ts";
-import type { ServiceEventCounts } from "../store/queue.ts";
+import type { CommitReport } from "../store/health.ts";
+import type { StoreChange } from "../store/store.ts";
 import { folderFindings, programFinding } from "./findings.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
@@ -64,6 +65,7 @@ export async function compose(options: ComposeOptions) {
   const signals = new AppSignals();
   const published = new PublishCounts();
   const delivered = new DeliveryCounts();
+  const commits = new CommitCounts();
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
   const opening = {
@@ -72,11 +74,13 @@ export async function compose(options: ComposeOptions) {
     logger,
     clock,
     encryption,
-    onServiceEvents: (counts: ServiceEventCounts): void => {
-      published.countServiceEvents(counts);
+    onCommit: (commit: CommitReport): void => commits.committed(commit),
+    onChange: ({ serviceEvents, failed = 0 }: StoreChange): void => {
+      delivered.finished.failed += failed;
+      if (serviceEvents === undefined) return;
+      published.countServiceEvents(serviceEvents);
       signals.deliveriesDue();
     },
-    onFailed: (failed: number): void => delivered.ended({ delivered: 0, failed, filtered: 0 }),
     keepsForm: !serves,
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
@@ -103,7 +107,7 @@ export async function compose(options: ComposeOptions) {
     engineState,
     offThread,
     counts: published,
-    metrics: metricsOf({ published, delivered, store, engineState, loop, clock, version }),
+    metrics: metricsOf({ published, delivered, commits, store, engineState, loop, clock, version }),
     doctor: {
       findings: () => [
         programFinding(version),

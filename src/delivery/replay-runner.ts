@@ -1,7 +1,6 @@
 import { Backoff, type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import {
-  countWholeReplay,
   type ReplayPlan,
   type ReplayProgress,
   type ReplayStore,
@@ -49,6 +48,7 @@ export class ReplayRunner {
   /** Resolves when the next step may be made. */
   #turn: Promise<void> = Promise.resolve();
   #isRunning = false;
+  #stopping = new AbortController();
 
   constructor(parts: ReplayRunnerParts) {
     this.#parts = parts;
@@ -57,6 +57,7 @@ export class ReplayRunner {
 
   start(): void {
     this.#isRunning = true;
+    this.#stopping = new AbortController();
     this.wake();
   }
 
@@ -71,6 +72,7 @@ export class ReplayRunner {
   /** Resolves when no step is under way any more. Safe to call twice. */
   async stop(): Promise<void> {
     this.#isRunning = false;
+    this.#stopping.abort();
     this.#endWaits();
     await this.#looking;
     await Promise.all(this.#carried.values());
@@ -129,7 +131,7 @@ export class ReplayRunner {
 
   /** `undefined` when it was stopped first. */
   #count(plan: ReplayPlan, backoff: Backoff): Promise<number | undefined> {
-    return countWholeReplay(plan, (left) => this.#tried(backoff, () => this.#parts.store.count(left)));
+    return this.#tried(backoff, () => this.#parts.store.count(plan, this.#stopping.signal));
   }
 
   /** What the store answers, asked again for as long as it cannot; `undefined` when it was stopped first. */
@@ -140,10 +142,11 @@ export class ReplayRunner {
         backoff.reset();
         return answer;
       } catch (error) {
+        if (!this.#isRunning) break;
         if (!backoff.isFailing) {
           this.#parts.logger.warn({ error: String(error) }, "A replay cannot go on now; it is tried again.");
         }
-        if (this.#isRunning) await backoff.wait(this.#waits.signal);
+        await backoff.wait(this.#waits.signal);
       }
     }
     return undefined;

@@ -219,3 +219,30 @@ export class EventLoopMonitor {
 function secondsLate(nanoseconds: number): number {
   return Math.max(0, nanoseconds / 1e9 - RESOLUTION_MS / 1_000);
 }
+
+const COMMIT_SECONDS = [
+  0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
+];
+const COMMIT_WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
+
+interface Commit {
+  readonly writes: number;
+  readonly tookMs: number;
+  readonly commitMs: number;
+  readonly checkpointFailure: string | undefined;
+}
+
+/** What committing took since the start. */
+export class CommitCounts {
+  readonly commitSeconds = new Histogram(COMMIT_SECONDS);
+  readonly transactionSeconds = new Histogram(COMMIT_SECONDS);
+  readonly writes = new Histogram(COMMIT_WRITES);
+  isCheckpointFailing = false;
+
+  committed({ writes, tookMs, commitMs, checkpointFailure }: Commit): void {
+    this.isCheckpointFailing = checkpointFailure !== undefined;
+    this.writes.observe(writes);
+    this.transactionSeconds.observe(tookMs / 1_000);
+    this.commitSeconds.observe(commitMs / 1_000);
+  }
+}

@@ -6,6 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Backlog, DeliveryQueue } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
 import {
+  type CommitCounts,
   type DeliveryCounts,
   type EventLoopMonitor,
   FAILED_STATUS_CLASSES,
@@ -17,6 +18,7 @@ import {
 export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: DeliveryCounts;
+  readonly commits: CommitCounts;
   readonly store: Pick<Store, "queue" | "admin">;
   readonly engineState: () => Health["engine"];
   readonly loop: EventLoopMonitor;
@@ -262,7 +264,7 @@ function backlogReader(
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
   { gauge, histogram }: Instruments,
-  { store: { admin }, engineState }: MetricSources,
+  { store: { admin }, commits, engineState }: MetricSources,
 ): void {
   gauge("evreg_store_available", "1 while the store commits.", [], () =>
     admin.health().status === "ok" ? 1 : 0,
@@ -280,9 +282,9 @@ function addStoreMetrics(
     "evreg_store_checkpoint_failing",
     "1 while the log cannot be moved into the data file, and grows.",
     [],
-    () => (admin.commits().isCheckpointFailing ? 1 : 0),
+    () => (commits.isCheckpointFailing ? 1 : 0),
   );
-  const { commitSeconds, transactionSeconds, writes } = admin.commits();
+  const { commitSeconds, transactionSeconds, writes } = commits;
   histogram(
     "evreg_store_commit_duration_seconds",
     "What making a transaction durable took, its fsync included.",

@@ -11,12 +11,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { DeliverySelection } from "../store/queue.ts";
-import {
-  countWholeReplay,
-  type ReplayPlan,
-  type ReplayRequest,
-  type ReplaySelector,
-} from "../store/replays.ts";
+import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/replays.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkId, checkQuery, checkTime, omitUndefined, notFound, readBody, timeRange } from "./requests.ts";
@@ -104,7 +99,7 @@ export function replaysPort({ store, clock, signals }: ServiceContext, access: A
     async count(id, input) {
       const [{ application, subscription, action }, planned] = await plan(id, input);
       const { selection, fromMs, toMs = clock.now() } = planned;
-      const total = await countWholeReplay(planned, (left) => store.replays.count(left));
+      const total = await store.replays.count(planned);
       const range = { from: toIso(fromMs), to: toIso(toMs) };
       return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
     },

@@ -15,9 +15,6 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { notFound, ownAction } from "./requests.ts";
 
-/** Revisions count from 1, so the store records nothing under this one; it only tells whether the key was used. */
-const NO_REVISION = 0;
-
 /** How often a publish follows a schema that changes under it, before it gives up. */
 export const MAX_TRIES = 20;
 
@@ -145,7 +142,7 @@ function validated(item: NewEvent, action: LoadedAction, fault: EvregError | und
     return { item, action, actionId, revision, payload };
   }
   if (fault === undefined) return { item, action, actionId, revision, payload, idempotencyKey };
-  return { item, action, actionId, revision: NO_REVISION, payload, idempotencyKey, fault };
+  return { item, action, actionId, revision, payload, idempotencyKey, lookupOnly: true, fault };
 }
 
 /** What holds for an item whatever its action is. */

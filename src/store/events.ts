@@ -38,6 +38,8 @@ export interface EventRecord {
   readonly revision: number;
   readonly payload: Uint8Array;
   readonly idempotencyKey?: string;
+  /** Whether it only looks for an event that used the key: where there is none it is `stale`, and nothing is stored. */
+  readonly lookupOnly?: boolean;
 }
 
 export type RecordOutcome =

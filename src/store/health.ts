@@ -1,8 +1,4 @@
-import { Histogram } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
-
-const SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
-const WRITES = [1, 2, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500];
 
 /** One transaction, as the one who did it measured it. */
 export interface CommitReport {
@@ -16,34 +12,18 @@ export interface CommitReport {
   readonly checkpointFailure: string | undefined;
 }
 
-/** What committing took since the store was opened. */
-export class CommitCounts {
+/** Logs when the log cannot be moved into the data file any more, and when it can again. */
+export class CheckpointLog {
   readonly #logger: Logger;
-  readonly commitSeconds = new Histogram(SECONDS);
-  readonly transactionSeconds = new Histogram(SECONDS);
-  readonly writes = new Histogram(WRITES);
+  #failure: string | undefined;
 
-  #checkpointFailure: string | undefined;
-
-  /** @param logger told when the log cannot be moved into the data file any more, and when it can again */
   constructor(logger: Logger) {
     this.#logger = logger;
   }
 
-  get isCheckpointFailing(): boolean {
-    return this.#checkpointFailure !== undefined;
-  }
-
-  note({ writes, tookMs, commitMs, checkpointFailure }: CommitReport): void {
-    this.#noteCheckpoint(checkpointFailure);
-    this.writes.observe(writes);
-    this.transactionSeconds.observe(tookMs / 1_000);
-    this.commitSeconds.observe(commitMs / 1_000);
-  }
-
-  #noteCheckpoint(reason: string | undefined): void {
-    const before = this.#checkpointFailure;
-    this.#checkpointFailure = reason;
+  committed({ checkpointFailure: reason }: CommitReport): void {
+    const before = this.#failure;
+    this.#failure = reason;
     if (before === undefined && reason !== undefined) {
       this.#logger.warn(
         { reason },

@@ -5,8 +5,8 @@ import type { Replay } from "../domain/replay.ts";
 export interface ReplayStore {
   /** What a replay of a living subscription would go through: the events of its action there are now. */
   plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
-  /** Counts what the front of the plan would send, as long as a fraction of a second allows, and answers what is left. */
-  count(plan: ReplayPlan): Promise<{ count: number; rest: readonly EventRange[] }>;
+  /** How many deliveries the plan would send. Holds up no write; rejects with the signal's reason once that is aborted. */
+  count(plan: ReplayPlan, signal?: AbortSignal): Promise<number>;
   /**
    * Records a replay, running from now on. `conflict` while another one of the subscription runs, or when that has
    * another action by now; `undefined` when it was deleted meanwhile.
@@ -33,16 +33,10 @@ export interface ReplayRequest {
   readonly toMs?: number;
 }
 
-/** Rowids of events, both ends included. */
-export interface EventRange {
-  readonly low: number;
-  readonly high: number;
-}
-
 export interface ReplayPlan extends ReplayRequest {
   readonly actionId: number;
-  /** Rising. */
-  readonly ranges: readonly EventRange[];
+  /** Which events it goes through. Only the store that made the plan can read it. */
+  readonly scope: unknown;
 }
 
 export interface ReplayStep {
@@ -69,7 +63,7 @@ export interface ReplayProgress {
 
 export interface RunningReplay {
   readonly rowid: number;
-  /** With what is left of its ranges. */
+  /** With what remains of its scope. */
   readonly plan: ReplayPlan;
   /** `null` until it was counted; before that, no step was made. */
   readonly total: number | null;
@@ -81,29 +75,4 @@ export interface ReplaySelector {
   readonly applications?: readonly string[];
   readonly limit: number;
   readonly after?: number;
-}
-
-interface Counted {
-  readonly count: number;
-  /** What is not counted yet. */
-  readonly rest: readonly EventRange[];
-}
-
-/**
- * How many deliveries a replay would send, asked of the store piece by piece.
- * @param ask may give up by answering `undefined`; so does the count then
- */
-export async function countWholeReplay<T extends Counted | undefined>(
-  plan: ReplayPlan,
-  ask: (left: ReplayPlan) => Promise<T>,
-): Promise<number | Extract<T, undefined>> {
-  let total = 0;
-  let { ranges } = plan;
-  while (ranges.length > 0) {
-    const counted = await ask({ ...plan, ranges });
-    if (counted === undefined) return counted as Extract<T, undefined>;
-    total += counted.count;
-    ranges = counted.rest;
-  }
-  return total;
 }

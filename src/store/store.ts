@@ -2,8 +2,7 @@ import type { Backup } from "../domain/operations.ts";
 import type { Token } from "../domain/token.ts";
 import type { CatalogStore } from "./catalog.ts";
 import type { EventStore } from "./events.ts";
-import type { CommitCounts } from "./health.ts";
-import type { DeliveryQueue } from "./queue.ts";
+import type { DeliveryQueue, ServiceEventCounts } from "./queue.ts";
 import type { ReplayStore } from "./replays.ts";
 
 /**
@@ -14,7 +13,7 @@ import type { ReplayStore } from "./replays.ts";
  * `unavailable` while the engine behind cannot commit. A second engine must pass `test/contract/store.ts`.
  *
  * A new store has the actions of `domain/service-events.ts`. What they tell of is recorded in the same call as what
- * happened, like a published event, while they have an active subscription; who opened the store hears of it.
+ * happened, like a published event, while they have an active subscription; whoever opened the store is notified.
  */
 export interface Store {
   /**
@@ -30,6 +29,14 @@ export interface Store {
   readonly admin: StoreAdmin;
   /** Waits for what was begun, then lets go of the engine behind. Safe to call twice. */
   close(): Promise<void>;
+}
+
+/** What a store did beside what it was asked to do. A hint: it may be lost, as with a store that several processes share. */
+export interface StoreChange {
+  /** Events about the service itself were recorded, with their deliveries that are due. */
+  readonly serviceEvents?: ServiceEventCounts;
+  /** Deliveries that failed for good by a change of their subscription, not by an attempt. */
+  readonly failed?: number;
 }
 
 export interface TokenStore {
@@ -57,8 +64,6 @@ interface StoreAdmin {
   damagedEvents(): readonly number[];
   /** Active subscriptions to which nothing is delivered, as what is kept of them or their deliveries cannot be read. */
   unreadableSubscriptions(): readonly number[];
-  /** What committing took since the store was opened; asks nothing of the engine behind. */
-  commits(): CommitCounts;
   /** What the last commits showed; asks nothing of the engine behind. */
   health(): StoreCondition;
 }

@@ -10,7 +10,7 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import type { Store } from "../../src/store/store.ts";
+import type { Store, StoreChange } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -55,9 +55,11 @@ export class Bench {
       started_at: new Date().toISOString(),
     };
     let bench: Bench | undefined;
-    const onServiceEvents = (): void => bench?.wake();
-    const opening = { folder, owner, logger: new KeptLog(), onServiceEvents };
-    const store = await openLibsqlStore(onFailed === undefined ? opening : { ...opening, onFailed });
+    const onChange = ({ serviceEvents, failed = 0 }: StoreChange): void => {
+      if (serviceEvents !== undefined) bench?.wake();
+      if (failed > 0) onFailed?.(failed);
+    };
+    const store = await openLibsqlStore({ folder, owner, logger: new KeptLog(), onChange });
     return (bench = new Bench(folder, store));
   }
 

@@ -82,7 +82,7 @@ describe("replays in a running server", () => {
 
   it("sends what was missed, each event once, and counts it first", async () => {
     const [subscription, events] = await late(350);
-    const { count } = await bench.store.replays.count(
+    const count = await bench.store.replays.count(
       (await bench.store.replays.plan({ subscription: subscription.rowid, selection: "missed", fromMs: 0 }))!,
     );
     runner.start();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
+import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
 import { createMetrics, type MetricSources } from "../../src/metrics/registry.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
@@ -19,6 +19,7 @@ function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSource
   const registry = createMetrics({
     published: new PublishCounts(),
     delivered: new DeliveryCounts(),
+    commits: new CommitCounts(),
     store,
     engineState: () => "stopped",
     loop: new EventLoopMonitor(),

@@ -177,7 +177,7 @@ it("lists, replays and prunes on both sides of the numbers passed over", async (
   const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
   const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
-  expect(await restored.replays.count(plan!)).toEqual({ count: all.length, rest: [] });
+  expect(await restored.replays.count(plan!)).toBe(all.length);
   const found = await restored.events.findExpired({
     beforeMs: NOW + 200 * DAY_MS,
     most: 20_000,

@@ -60,7 +60,7 @@ it("an action of such a name from before they were kept stays its owner's, and t
   const warnings: object[] = [];
   const told: ServiceEventCounts[] = [];
   const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
-  const store = await open({ logger, onServiceEvents: (counts) => void told.push(counts) });
+  const store = await open({ logger, onChange: (change) => void told.push(change.serviceEvents!) });
   expect(warnings).toEqual([{ actions: [NAME] }]);
   expect(await store.catalog.findAction(NAME)).toMatchObject({
     application: "x",

@@ -5,12 +5,13 @@ import { folderFindings } from "../../src/app/findings.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
+import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
+import type { CommitReport } from "../../src/store/health.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -45,7 +46,9 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const folder = mkdtempSync(join(tmpdir(), "evreg-service-"));
   const clock = new ManualClock();
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
-  const opened = await openLibsqlStore({ folder, owner, logger });
+  const commits = new CommitCounts();
+  const onCommit = (commit: CommitReport): void => commits.committed(commit);
+  const opened = await openLibsqlStore({ folder, owner, logger, onCommit });
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {
@@ -56,6 +59,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const metrics = createMetrics({
     published,
     delivered: new DeliveryCounts(),
+    commits,
     store,
     engineState,
     loop: new EventLoopMonitor(),

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
-import { CommitCounts, DamagedEvents } from "../health.ts";
+import { CheckpointLog, type CommitReport, DamagedEvents } from "../health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { restoreLeftovers } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { tryWriteOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import type { Store } from "../store.ts";
+import type { Store, StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
 import { Backups } from "./files/backup.ts";
 import {
@@ -20,14 +20,14 @@ import {
   prepareFolder,
   readFileVersion,
 } from "./files/data-folder.ts";
-import { CODECS, createLibsqlStore, type StoreListeners } from "./store.ts";
+import { CODECS, createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import { fromWireError, type OpenReport } from "./thread/protocol.ts";
 import { WorkerSupervisor } from "./thread/supervisor.ts";
 import { WorkerClient, OpenFailed } from "./thread/worker-client.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
-export interface OpenOptions extends StoreListeners {
+export interface OpenOptions {
   /** Made if it is missing. */
   readonly folder: string;
   /** Written into the folder once it is held, for others who find it in use. */
@@ -42,6 +42,10 @@ export interface OpenOptions extends StoreListeners {
   readonly keepsForm?: boolean;
   /** Whether a folder that holds no data yet is refused instead of given a data file. */
   readonly needsData?: boolean;
+  /** Called after each commit. */
+  readonly onCommit?: (commit: CommitReport) => void;
+  /** Called after a commit that did more than it was asked to do. */
+  readonly onChange?: (change: StoreChange) => void;
   /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
   readonly onFatal?: (error: EvregError) => void;
 }
@@ -61,8 +65,11 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   try {
     if (await isServed(folder)) throw inUse(folder);
     if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
-    const commits = new CommitCounts(logger);
-    const { supervisor, report } = await openFile(options, clock, commits);
+    const checkpoints = new CheckpointLog(logger);
+    const { supervisor, report } = await openFile(options, clock, (commit) => {
+      checkpoints.committed(commit);
+      options.onCommit?.(commit);
+    });
     const queue = new WriteQueue((batch) => supervisor.write(batch), CODECS);
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const letGo = async (): Promise<void> => {
@@ -84,7 +91,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const { dataId } = report;
     const key = options.encryption?.key;
     const damaged = new DamagedEvents(logger);
-    return createLibsqlStore({ supervisor, queue, commits, damaged, backups, dataId, key, letGo }, options);
+    return createLibsqlStore({ supervisor, queue, damaged, backups, dataId, key, letGo }, options.onChange);
   } catch (error) {
     giveBack();
     throw error;
@@ -113,7 +120,7 @@ async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): P
 async function openFile(
   { folder, logger, onFatal, encryption, keepsForm = false, needsData = false }: OpenOptions,
   clock: Clock,
-  commits: CommitCounts,
+  onCommit: (commit: CommitReport) => void,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   const version = readFileVersion(dataFileOf(folder));
   if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
@@ -123,7 +130,7 @@ async function openFile(
     WorkerClient.start(
       { path, encryption, ...which, nowMs: clock.now() },
       (reason) => supervisor?.stop(reason),
-      (commit) => commits.note(commit),
+      onCommit,
     );
   const worker = await startAlone(folder, () => start({ release: true }));
   const startWorker = (): Promise<WorkerClient> => start({ release: false, expected: worker.report.file });

@@ -1,13 +1,14 @@
 import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, RecordOutcome, StoredEvent } from "../events.ts";
-import type { CommitCounts, DamagedEvents } from "../health.ts";
-import type { AttemptResult, FinishOptions, FinishOutcome, ServiceEventCounts } from "../queue.ts";
+import type { DamagedEvents } from "../health.ts";
+import type { AttemptResult, FinishOptions, FinishOutcome } from "../queue.ts";
 import { OpenedSecrets } from "../secret-cipher.ts";
-import type { Store } from "../store.ts";
+import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from "./events/record-wire.ts";
 import type { Telling } from "./events/service-events.ts";
 import type { Backups } from "./files/backup.ts";
+import type { RangePlan } from "./history/replays.ts";
 import { REMOVED_ROWS } from "./history/retention.ts";
 import type {
   BatchedName,
@@ -23,10 +24,9 @@ import {
   claimCall,
   type FinishCall,
   finishCall,
-  type Finished,
   outcomeOf,
+  type PackedFinished,
   packResults,
-  unpackFinished,
 } from "./queue/wire.ts";
 import { bytesAt, fromWireError } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
@@ -36,21 +36,13 @@ import type { Codec, WriteQueue } from "./thread/write-queue.ts";
 /** How the writes that are done together cross to the store's thread. */
 export const CODECS: Readonly<Record<BatchedName, Codec>> = {
   recordEvents: { pack: packEvents, unpack: unpackOutcomes },
-  finishAttempts: { pack: packResults, unpack: unpackFinished },
+  finishAttempts: { pack: packResults, unpack: (packed) => packed as PackedFinished[] },
 };
-
-export interface StoreListeners {
-  /** Called after each commit in which the service recorded events about itself, with their deliveries that are due. */
-  readonly onServiceEvents?: (counts: ServiceEventCounts) => void;
-  /** Called with how many deliveries failed for good by a change of their subscription, not by an attempt. */
-  readonly onFailed?: (deliveries: number) => void;
-}
 
 /** What the store is made of. */
 interface StoreParts {
   readonly supervisor: WorkerSupervisor;
   readonly queue: WriteQueue;
-  readonly commits: CommitCounts;
   readonly damaged: DamagedEvents;
   readonly backups: Backups;
   /** See `data-identity.ts`. */
@@ -61,13 +53,10 @@ interface StoreParts {
   readonly letGo: () => Promise<void>;
 }
 
-/**
- * The store as the rest of the product has it: each task becomes a message to the thread that owns the data file.
- * @param listeners as in `OpenOptions`
- */
+/** The store as the rest of the product has it: each task becomes a message to the thread that owns the data file. */
 export function createLibsqlStore(
-  { supervisor, queue, commits, damaged, backups, dataId, key, letGo }: StoreParts,
-  { onServiceEvents, onFailed }: StoreListeners = {},
+  { supervisor, queue, damaged, backups, dataId, key, letGo }: StoreParts,
+  onChange: (change: StoreChange) => void = () => {},
 ): Store {
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
@@ -99,8 +88,8 @@ export function createLibsqlStore(
     (await read(name, ...args)).value;
 
   function heard<T>({ answer, told, failed = 0 }: Telling<T>): T {
-    if (told !== undefined) onServiceEvents?.(told);
-    if (failed > 0) onFailed?.(failed);
+    if (told !== undefined) onChange({ serviceEvents: told });
+    if (failed > 0) onChange({ failed });
     return answer;
   }
 
@@ -149,7 +138,8 @@ export function createLibsqlStore(
     const pending = { name: "finishAttempts", call, rows: 1, payloads, lingers: true };
     for (let isAgain = false; ; isAgain = true) {
       const { value } = await queue.append(pending, isAgain);
-      const outcome = outcomeOf(heard(value as Telling<Finished>));
+      const told = value as PackedFinished;
+      const outcome = outcomeOf(typeof told === "number" ? { state: told } : heard(told));
       if (outcome !== undefined) return outcome;
     }
   }
@@ -204,8 +194,12 @@ export function createLibsqlStore(
         for (const eventId of value.damaged) damaged.note(eventId);
         return claimAnswer(value, committed.bytes, secrets);
       },
-      finish: (results, nowMs, options = {}) =>
-        Promise.all(results.map((result) => finish(result, nowMs, options))),
+      async finish(results, nowMs, options = {}) {
+        const [first] = results;
+        // Nearly always one; `all` would take as long as everything else here.
+        if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
+        return Promise.all(results.map((result) => finish(result, nowMs, options)));
+      },
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
       list: (query) => ask("listDeliveries", query),
       find: (id) => ask("findDelivery", id),
@@ -216,8 +210,18 @@ export function createLibsqlStore(
     },
     replays: {
       plan: (request) => ask("planReplay", request),
-      count: (plan) => ask("countReplay", plan),
-      start: (plan, nowMs) => write("startReplay", plan, nowMs),
+      async count(plan, signal) {
+        let total = 0;
+        let { scope } = plan as RangePlan;
+        while (scope.length > 0) {
+          signal?.throwIfAborted();
+          const counted = await ask("countReplay", { ...plan, scope });
+          total += counted.count;
+          scope = counted.rest;
+        }
+        return total;
+      },
+      start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
       advance: async (id, step) => heard((await writeRows(step.most, "stepReplay", id, step)).value),
       running: () => ask("runningReplays"),
       find: (id) => ask("findReplay", id),
@@ -237,7 +241,6 @@ export function createLibsqlStore(
       backup: (signal) => backups.make(signal),
       damagedEvents: () => damaged.events,
       unreadableSubscriptions: () => damaged.subscriptions,
-      commits: () => commits,
       health: () => supervisor.condition(),
     },
     close: () => (closing ??= letGo()),

@@ -138,23 +138,4 @@ export function backlogSuite(open: OpenStore): void {
     await on.finish(claims[1]!, { kind: "failed" });
     expect(await on.store.queue.backlog(NOW + 99_000)).toEqual(EMPTY);
   });
-
-  it("reports the time of commits: all writes of a transaction together, and no refused one", async () => {
-    const action = await on.action();
-    const { commitSeconds, transactionSeconds, writes } = on.store.admin.commits();
-    const before = { commits: total(commitSeconds.counts), writes: writes.sum };
-    await Promise.all([on.publish(action, 1), on.publish(action, 1), on.publish(action, 1)]);
-    await expect(on.action()).rejects.toMatchObject({ code: "conflict" });
-    expect(writes.sum - before.writes).toBe(3);
-    const commits = total(commitSeconds.counts) - before.commits;
-    expect(commits).toBeGreaterThanOrEqual(1);
-    expect(commits).toBeLessThanOrEqual(3);
-    expect(total(transactionSeconds.counts)).toBe(total(commitSeconds.counts));
-    expect(commitSeconds.sum).toBeGreaterThan(0);
-    expect(transactionSeconds.sum).toBeGreaterThanOrEqual(commitSeconds.sum);
-  });
-}
-
-function total(counts: Float64Array): number {
-  return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -31,9 +31,7 @@ export function replaySuite(open: OpenStore): void {
     selection: ReplaySelection,
     range: { fromMs?: number; toMs?: number } = {},
   ): Promise<number> {
-    const { count: counted, rest } = await on.store.replays.count(await plan(subscription, selection, range));
-    expect(rest).toEqual([]);
-    return counted;
+    return on.store.replays.count(await plan(subscription, selection, range));
   }
 
   async function start(

@@ -40,6 +40,8 @@ interface EventColumns {
 
 /** `atomic` is 0 or 1, `events` how many follow. */
 const CALL = columns("nowMs", "atomic", "events");
+/** Revisions count from 1. */
+const NO_REVISION = 0;
 const EVENT = columns("actionId", "revision", "payloadBytes");
 
 export function packEvents(calls: readonly RecordCall[]): EventColumns {
@@ -51,9 +53,9 @@ export function packEvents(calls: readonly RecordCall[]): EventColumns {
     numbers[at + CALL.at.atomic] = atomic ? 1 : 0;
     numbers[at + CALL.at.events] = events.length;
     at += CALL.count;
-    for (const { actionId, revision, payload } of events) {
+    for (const { actionId, revision, payload, lookupOnly } of events) {
       numbers[at + EVENT.at.actionId] = actionId;
-      numbers[at + EVENT.at.revision] = revision;
+      numbers[at + EVENT.at.revision] = lookupOnly === true ? NO_REVISION : revision;
       numbers[at + EVENT.at.payloadBytes] = payload.byteLength;
       at += EVENT.count;
     }

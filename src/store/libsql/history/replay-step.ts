@@ -1,19 +1,19 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
 import { loadEnds } from "../events/record.ts";
 import { type Telling, tellReplay } from "../events/service-events.ts";
-import { CLOCK_SLACK_MS, insertSteps, rowidRanges } from "../events/timeline.ts";
-import type { EventRange, ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
+import { CLOCK_SLACK_MS, insertSteps, type RowidRange, rowidRanges } from "../events/timeline.ts";
+import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
-import { findReplay, loadRunning } from "./replays.ts";
+import { findReplay, loadRunning, type RangePlan } from "./replays.ts";
 
 export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<ReplayProgress> {
   const running = loadRunning(sql, id)[0];
   if (running === undefined) return untold({ queued: 0, state: "ended" });
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
-  const [range] = plan.ranges;
+  const [range] = plan.scope;
   if (range === undefined) {
     sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
     const told = tellReplay(sql, findReplay(sql, id), step.nowMs);
@@ -27,7 +27,7 @@ export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<Repl
   makeDue(sql, plan.subscription, chosen, step.nowMs);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
-    JSON.stringify(behind(plan.ranges, passed).map(({ low, high: end }) => [low, end])),
+    JSON.stringify(behind(plan.scope, passed).map(({ low, high: end }) => [low, end])),
     chosen.length,
     id,
   );
@@ -124,7 +124,7 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
   },
 };
 
-type Walked = Pick<ReplayPlan, "subscription" | "actionId" | "selection">;
+type Walked = Pick<RangePlan, "subscription" | "actionId" | "selection">;
 
 /** Chosen of a range, and how far it was looked at for them. */
 interface Search {
@@ -133,7 +133,7 @@ interface Search {
 }
 
 /** The first `most` of the range that are to be sent, or those among the events looked at in one go. */
-function chooseNext(sql: Sql, plan: Walked, range: EventRange, most: number): Search {
+function chooseNext(sql: Sql, plan: Walked, range: RowidRange, most: number): Search {
   const narrow = searched(sql, plan, range, { most, width: Math.min(NARROW * most, WINDOW) });
   const isEnough = narrow.chosen.length === most || narrow.passed === range.high;
   return isEnough ? narrow : searched(sql, plan, range, { most, width: WINDOW });
@@ -142,7 +142,7 @@ function chooseNext(sql: Sql, plan: Walked, range: EventRange, most: number): Se
 function searched(
   sql: Sql,
   plan: Walked,
-  range: EventRange,
+  range: RowidRange,
   { most, width }: { readonly most: number; readonly width: number },
 ): Search {
   const high = windowEnd(sql, plan, range, width);
@@ -155,7 +155,7 @@ function searched(
 function windowEnd(
   sql: Sql,
   { subscription, actionId, selection }: Walked,
-  { low, high }: EventRange,
+  { low, high }: RowidRange,
   width = WINDOW,
 ): number {
   const last = sql.first<{ event: number }>(
@@ -172,7 +172,7 @@ function windowEnd(
 function choose(
   sql: Sql,
   { subscription, actionId, selection }: Walked,
-  { low, high }: EventRange,
+  { low, high }: RowidRange,
   most: number,
 ): readonly Chosen[] {
   const { chosen } = WALKS[selection];
@@ -182,7 +182,7 @@ function choose(
 function countChosen(
   sql: Sql,
   { subscription, actionId, selection }: Walked,
-  { low, high }: EventRange,
+  { low, high }: RowidRange,
 ): number {
   const { chosen } = WALKS[selection];
   return sql.first<{ count: number }>(
@@ -195,7 +195,7 @@ function countChosen(
 }
 
 /** What is left of the ranges behind an event of the first one. */
-function behind(ranges: readonly EventRange[], passed: number): readonly EventRange[] {
+function behind(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
   const [first, ...rest] = ranges;
   if (first === undefined || passed >= first.high) return rest;
   return [{ low: passed + 1, high: first.high }, ...rest];
@@ -204,7 +204,7 @@ function behind(ranges: readonly EventRange[], passed: number): readonly EventRa
 /** Counted in one answer: a tenth of a second of the store's time, in small steps. */
 const WINDOWS = 100;
 
-export function* planReplay(sql: Sql, request: ReplayRequest): Steps<ReplayPlan | undefined> {
+export function* planReplay(sql: Sql, request: ReplayRequest): Steps<RangePlan | undefined> {
   const { subscription, fromMs, toMs } = request;
   if (!isRowid(subscription)) return undefined;
   const row = sql.first<{ action_id: number }>(
@@ -212,14 +212,14 @@ export function* planReplay(sql: Sql, request: ReplayRequest): Steps<ReplayPlan 
     subscription,
   );
   if (row === undefined) return undefined;
-  return { ...request, actionId: row.action_id, ranges: yield* rowidRanges(sql, "event", fromMs, toMs) };
+  return { ...request, actionId: row.action_id, scope: yield* rowidRanges(sql, "event", fromMs, toMs) };
 }
 
 export function* countReplay(
   sql: Sql,
-  plan: ReplayPlan,
-): Steps<{ count: number; rest: readonly EventRange[] }> {
-  let rest = plan.ranges;
+  plan: RangePlan,
+): Steps<{ count: number; rest: readonly RowidRange[] }> {
+  let rest = plan.scope;
   let count = 0;
   for (let windows = 0; windows < WINDOWS; windows += 1) {
     const [range] = rest;

@@ -3,8 +3,15 @@ import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/repl
 import { type Telling, tellReplay } from "../events/service-events.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
+import type { RowidRange } from "../events/timeline.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, parseKept, type Sql } from "../thread/sql.ts";
+
+/** A plan of this store. */
+export interface RangePlan extends ReplayPlan {
+  /** Rising. */
+  readonly scope: readonly RowidRange[];
+}
 
 interface ReplayRow {
   readonly id: number;
@@ -30,8 +37,8 @@ const SELECT_REPLAY = `
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
   CROSS JOIN action AS a ON a.rowid = r.action_id`;
 
-export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay | undefined {
-  const { subscription, actionId, selection, fromMs, toMs = nowMs, ranges } = plan;
+export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | undefined {
+  const { subscription, actionId, selection, fromMs, toMs = nowMs, scope } = plan;
   const now = sql.first<{ action_id: number }>(
     "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
     subscription,
@@ -53,7 +60,7 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
     selection,
     fromMs,
     toMs,
-    JSON.stringify(ranges.map(({ low, high }) => [low, high])),
+    JSON.stringify(scope.map(({ low, high }) => [low, high])),
     nowMs,
   )!;
   return findReplay(sql, id);
@@ -119,7 +126,10 @@ export function runningReplays(sql: Sql): readonly RunningReplay[] {
 }
 
 /** Those that run, or the one of this rowid if it does. */
-export function loadRunning(sql: Sql, id?: number): readonly (RunningReplay & { isActive: boolean })[] {
+export function loadRunning(
+  sql: Sql,
+  id?: number,
+): readonly (RunningReplay & { plan: RangePlan; isActive: boolean })[] {
   const rows = sql.rows<{
     id: number;
     subscription_id: number;
@@ -145,7 +155,7 @@ export function loadRunning(sql: Sql, id?: number): readonly (RunningReplay & { 
       selection: row.selection,
       fromMs: row.from_ms,
       toMs: row.to_ms,
-      ranges: (parseKept(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
+      scope: (parseKept(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
     },
     total: row.total,
     isActive: row.active === 1,

@@ -292,34 +292,25 @@ export const FENCED = -1;
 /** What it tells would be too much for one transaction: to be sent again. */
 export const DEFERRED = -2;
 
-const STATES = new Map(
-  Object.entries(DELIVERY_STATE).map(([name, code]) => [code as number, name as StateName]),
-);
-
-type StateName = keyof typeof DELIVERY_STATE;
+const OUTCOMES = new Map<number, FinishOutcome>([
+  [FENCED, { kind: "fenced" }],
+  ...Object.entries(DELIVERY_STATE).map(
+    ([name, code]) => [code, { kind: "stored", state: name as keyof typeof DELIVERY_STATE }] as const,
+  ),
+]);
 
 /** `undefined` for one that is to be sent again. */
 export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | undefined {
-  if (state === DEFERRED) return undefined;
-  if (state === FENCED) return { kind: "fenced" };
-  const stored = { kind: "stored", state: STATES.get(state)! } as const;
-  return deactivated === undefined ? stored : { ...stored, deactivated };
+  const outcome = OUTCOMES.get(state);
+  return deactivated === undefined || outcome?.kind !== "stored" ? outcome : { ...outcome, deactivated };
 }
 
-/** Most have nothing to tell, so that a number stands for them. */
-export function packFinished(
-  outcomes: readonly Telling<Finished>[],
-): readonly (number | Telling<Finished>)[] {
+/** Most have nothing to tell, so that their state stands for them. */
+export type PackedFinished = number | Telling<Finished>;
+
+export function packFinished(outcomes: readonly Telling<Finished>[]): readonly PackedFinished[] {
   return outcomes.map((outcome) =>
     outcome.told === undefined && outcome.answer.deactivated === undefined ? outcome.answer.state : outcome,
-  );
-}
-
-export function unpackFinished(
-  outcomes: readonly (number | Telling<Finished>)[],
-): readonly Telling<Finished>[] {
-  return outcomes.map((outcome) =>
-    typeof outcome === "number" ? { answer: { state: outcome }, told: undefined } : outcome,
   );
 }
 

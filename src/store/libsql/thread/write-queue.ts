@@ -79,8 +79,10 @@ export class WriteQueue {
   #again = 0;
   #waitingRows = 0;
   #waitingBytes = 0;
-  /** Those that do not linger. */
+  /** Those that never linger. */
   #urgent = 0;
+  /** Whether any is to go with the next reply. */
+  #isDue = false;
   #isFlushDue = false;
   #cancelLinger: (() => void) | undefined;
   /** When writes that may linger were last sent. */
@@ -129,7 +131,8 @@ export class WriteQueue {
       this.#open.writes += 1;
       this.#open.bytes += bytes;
       const lingerMs = write.lingers === true ? this.#lingerMs(write.rows) : 0;
-      if (lingerMs <= 0) this.#urgent += 1;
+      if (write.lingers !== true) this.#urgent += 1;
+      if (lingerMs <= 0) this.#isDue = true;
       if (this.#isEnough) this.#flush();
       else if (lingerMs > 0) this.#cancelLinger ??= this.#time.setTimer(() => this.#flush(), lingerMs);
       else if (this.#inFlight === 0) this.#flushAtTurnEnd();
@@ -178,6 +181,7 @@ export class WriteQueue {
     this.#waiting = [];
     this.#again = 0;
     this.#urgent = 0;
+    this.#isDue = false;
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
     if (writes.some(({ write }) => write.lingers === true)) this.#lastLingerMs = this.#time.now();
@@ -196,7 +200,7 @@ export class WriteQueue {
       const reply = await this.#deliver(batchOf(calls, kinds));
       settle(calls, reply.calls, reply.bytes);
       for (const [index, kind] of kinds.entries()) {
-        settle(kind.writes, outcomesOf(kind, reply.batched[index]!), reply.bytes);
+        settleKind(kind, reply.batched[index]!, reply.bytes);
       }
     } catch (error) {
       for (const { reject } of writes) reject(error);
@@ -213,7 +217,7 @@ export class WriteQueue {
     } finally {
       this.#inFlight -= 1;
       // Before anyone hears of the reply, as the store's thread has nothing to do until then.
-      if (this.#inFlight === 0 && this.#urgent > 0) this.#flush();
+      if (this.#inFlight === 0 && this.#isDue) this.#flush();
     }
   }
 }
@@ -232,7 +236,7 @@ function batchOf(calls: readonly Waiting[], kinds: readonly Kind[]): WriteBatch 
   const batched = kinds.map(({ name, codec, writes }): BatchedCalls => {
     const offset = length;
     for (const { write, bytes } of writes) {
-      if (write.payloads !== undefined) payloads.push(...write.payloads);
+      for (const payload of write.payloads ?? []) payloads.push(payload);
       length += bytes;
     }
     return { name, columns: codec.pack(writes.map(({ write }) => write.call)), offset };
@@ -254,10 +258,17 @@ function batchOf(calls: readonly Waiting[], kinds: readonly Kind[]): WriteBatch 
   return { ...batch, bytes: bytes.buffer };
 }
 
-function outcomesOf({ codec, writes }: Kind, outcomes: BatchedOutcomes): readonly WireOutcome[] {
-  if ("outcomes" in outcomes) return outcomes.outcomes;
-  const calls = writes.map(({ write }) => write.call);
-  return codec.unpack(outcomes.packed, calls).map((ok) => ({ ok }));
+function settleKind(
+  { codec, writes }: Kind,
+  outcomes: BatchedOutcomes,
+  bytes: ArrayBuffer | undefined,
+): void {
+  if ("outcomes" in outcomes) return settle(writes, outcomes.outcomes, bytes);
+  const values = codec.unpack(
+    outcomes.packed,
+    writes.map(({ write }) => write.call),
+  );
+  for (const [index, { resolve }] of writes.entries()) resolve({ value: values[index], bytes });
 }
 
 function settle(
@@ -266,9 +277,8 @@ function settle(
   bytes: ArrayBuffer | undefined,
 ): void {
   for (const [index, { resolve, reject }] of writes.entries()) {
-    const outcome = outcomes[index];
-    if (outcome === undefined) reject(new Error("a write was not answered"));
-    else if ("error" in outcome) reject(fromWireError(outcome.error));
+    const outcome = outcomes[index]!;
+    if ("error" in outcome) reject(fromWireError(outcome.error));
     else resolve({ value: outcome.ok, bytes });
   }
 }
