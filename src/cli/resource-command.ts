@@ -110,7 +110,7 @@ export function listCommand<T extends { readonly rowid: number }>(
 export function pageFlags({ noun, plural }: Pick<Resource<never>, "noun" | "plural">) {
   return {
     limit: numberFlag(`${plural[0]!.toUpperCase()}${plural.slice(1)} to list, 1 to 500 (default 50).`),
-    after: numberFlag(`Go on behind this ${noun}.`, { helpValue: "ID" }),
+    after: numberFlag(`Only those after this ${noun}.`, { helpValue: "ID" }),
   };
 }
 

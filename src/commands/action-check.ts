@@ -11,15 +11,15 @@ import type { CheckedEvents, CompatibilityMode, SchemaVerdict } from "../domain/
 import { EvregError } from "../domain/error.ts";
 
 export class ActionsCheck extends TargetCommand {
-  static override summary = "Tell what a schema would break of an action, and change nothing.";
+  static override summary = "Check what a schema would break, without changing anything.";
   static override description =
-    "The exit code is 0 when an update with the schema would be applied, and 5 when it would be refused or one of the events of --replay does not conform. With --mode the verdict is for that mode, while an update is held to the action's own. --format github writes annotations that a GitHub workflow shows beside the lines of the file, named from the root of the repository, and a notice where all is well.";
+    "The exit code is 0 when an update with the schema would be applied. It is 5 when the update would be refused, or when one of the events of --replay does not conform. With --mode the verdict is for that mode; an update always uses the action's own. --format github writes annotations: a GitHub workflow shows them beside the lines of the file. Where nothing is wrong, it writes a notice.";
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
   static override examples = [
     "<%= config.bin %> actions check order.created --schema order.json",
     {
-      description: "With the last 1,000 events held to it",
+      description: "Check the last 1,000 events with it as well",
       command: "<%= config.bin %> actions check order.created --schema order.json --replay 1000",
     },
     {
@@ -31,7 +31,7 @@ export class ActionsCheck extends TargetCommand {
   static override flags = {
     schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom it must not break, instead of the action's own mode."),
-    replay: numberFlag("Hold so many of the last events to it, up to 10,000."),
+    replay: numberFlag("Check so many of the last events with it, up to 10,000."),
     format: Flags.option({
       summary: "text for people, json as the API answers it, or github for a workflow's log.",
       options: ["text", "json", "github"] as const,
@@ -95,13 +95,13 @@ function fileForReader({
   return format === "github" ? pathInWorkspace(schema, process.env["GITHUB_WORKSPACE"]) : schema;
 }
 
-/** What was judged, and where its text stands. */
+/** The schema that was checked, and where its text is. */
 interface CheckedSchema {
   readonly action: string;
   /** Of the file; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
-  /** Where it was judged by another mode than the action's, to which an update is held. */
+  /** Where another mode than the action's own was used. An update always uses the action's. */
   readonly modes?: { readonly typed: CompatibilityMode; readonly own: CompatibilityMode };
 }
 
@@ -157,7 +157,7 @@ function passedAnnotation(verdict: SchemaVerdict, checked: CheckedSchema): strin
   return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
 }
 
-/** What keeps a file from being a schema that can be judged, or it from being judged. */
+/** Why a file could not be checked. */
 function errorAnnotation(
   { message, details }: EvregError,
   file: string | undefined,

@@ -19,7 +19,7 @@ interface Side {
 export class ActionsDiff extends TargetCommand {
   static override summary = "Show how two schemas of an action differ.";
   static override description =
-    "A whole number is a revision, anything else a file with a schema (JSON or YAML; - is stdin). With one of them it is compared with the schema in force, with none the last revision with the one before. + is what was added, - what was removed, ~ what was changed.";
+    "A whole number is a revision, anything else a file with a schema (JSON or YAML; - is stdin). One of them is compared with the current schema. With none, the last revision is compared with the one before. + was added, - was removed, ~ was changed.";
   static override usage = [
     "actions diff NAME",
     "actions diff NAME REVISION|FILE",
@@ -42,7 +42,7 @@ export class ActionsDiff extends TargetCommand {
   ];
   static override args = {
     name: textArg("Name of the action."),
-    from: optionalArg("A revision, or a file to compare with the schema in force."),
+    from: optionalArg("A revision, or a file to compare with the current schema."),
     to: optionalArg("A revision, or a file."),
   };
 
@@ -111,7 +111,7 @@ export class ActionsHistory extends TargetCommand {
   static override usage = "actions history NAME [--limit NUMBER] [--after REVISION]";
   static override summary = "List the schemas an action has had, newest first.";
   static override description =
-    "Each event tells the revision it was validated against. To go back to an earlier one: evreg actions update NAME --from-revision NUMBER.";
+    "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
   static override examples = [
     "<%= config.bin %> actions history order.created",
     {

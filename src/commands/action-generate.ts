@@ -15,7 +15,7 @@ import { stringLiteral } from "../schema/typescript/print.ts";
 export class ActionsTypes extends TargetCommand {
   static override summary =
     "Print the types of payloads and deliveries, for code that publishes or receives.";
-  static override description = `One file with a type for each payload, and Delivery: what a handler receives, told apart by its action. The same schemas give the same file, so that it can be kept beside the code and compared.
+  static override description = `One file with a type for each payload, and Delivery: what a handler receives, with the type that belongs to its action. The same schemas give the same file, so you can store it with the code and compare.
 
 A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
   static override usage = "actions types [NAME ...] [--lang typescript] [--out FILE]";
@@ -121,7 +121,7 @@ const MAX_SAMPLES = 1_000;
 
 export class ActionsSample extends TargetCommand {
   static override usage = "actions sample NAME [--count NUMBER] [--seed NUMBER]";
-  static override summary = "Make up payloads that conform to an action's schema.";
+  static override summary = "Generate payloads that conform to an action's schema.";
   static override description = `Each is checked by the schema before it is shown. Values that the schema gives as "examples" or "default" are among those taken. The same seed gives the same payloads for as long as the schema stays the same.
 
 With --output jsonl each line is an event, as publish --batch reads it.`;

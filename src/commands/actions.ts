@@ -35,13 +35,13 @@ export const ActionsGet = recordCommand(ACTIONS, "get", {
 export class ActionsCreate extends TargetCommand {
   static override summary = "Create an action: a name, its owner and the JSON Schema of its payloads.";
   static override description =
-    "Names that begin with evreg. are kept for events of evreg about itself, which can be subscribed to like any other.";
+    "Names that begin with evreg. are reserved for events about evreg itself. You can subscribe to those like to any other.";
   static override usage =
     "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
   static override examples = [
     "<%= config.bin %> actions create order.created --application shop --schema order.json",
     {
-      description: "A schema typed in place",
+      description: "A schema on the command line",
       command: `echo '{"type":"object","required":["id"]}' | <%= config.bin %> actions create order.created --application shop --schema -`,
     },
   ];
@@ -77,7 +77,7 @@ export class ActionsCreate extends TargetCommand {
 export class ActionsUpdate extends TargetCommand {
   static override summary = "Apply a changed schema to an action, or change how its schema may change.";
   static override description =
-    "A schema that breaks nobody whom the action's mode protects, such as one with a new optional property, becomes the next revision. One that would break someone is refused (exit code 5): each break is told with its place in the schema, a payload that shows it and what could be done instead. Create a new action for it, such as order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
+    "A schema that breaks nobody whom the action's mode protects becomes the next revision: one with a new optional property, for example. A schema that would break someone is refused (exit code 5). Each break is shown with its place in the schema, a payload that proves it, and what you can do instead. Create a new action for such a schema, like order.created.v2. The mode is full (who publishes and who reads), producer, consumer or none.";
   static override usage = [
     "actions update NAME --schema FILE|- [--compatibility none]",
     "actions update NAME --from-revision NUMBER [--compatibility none]",
@@ -151,23 +151,23 @@ export class ActionsUpdate extends TargetCommand {
 
 export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any more.", {
   usage: "actions deprecate NAME [--successor NAME | --undo]",
-  summary: "Tell publishers of an action to move on.",
+  summary: "Ask the publishers of an action to use another one.",
   description:
-    "Publishing goes on; each answer carries the header Deprecation and names the successor, and evreg publish tells it on stderr.",
+    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
   examples: [
     "<%= config.bin %> actions deprecate order.created --successor order.created.v2",
-    { description: "After all not", command: "<%= config.bin %> actions deprecate order.created --undo" },
+    { description: "Undo it", command: "<%= config.bin %> actions deprecate order.created --undo" },
   ],
 });
 
 export const ActionsRetire = endCommand("retired", "Take events again.", {
   usage: "actions retire NAME [--successor NAME | --undo]",
-  summary: "Take no more events of an action.",
+  summary: "Refuse further events of an action.",
   description:
-    "Publishing is refused with 410 and the name of the successor; only what repeats the idempotency key of an event from before is answered with that event. Reading goes on, and so do its deliveries, replays and subscriptions.",
+    "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",
   examples: [
     "<%= config.bin %> actions retire order.created --successor order.created.v2",
-    { description: "After all not", command: "<%= config.bin %> actions retire order.created --undo" },
+    { description: "Undo it", command: "<%= config.bin %> actions retire order.created --undo" },
   ],
 });
 

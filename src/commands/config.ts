@@ -28,9 +28,9 @@ export class ConfigShow extends ConfigCommand {
   static override aliases = ["config"];
   static override usage =
     "<%= command.id %> [--host VALUE] [--port VALUE] [--log-level VALUE] [--log-format VALUE] [--url VALUE]";
-  static override summary = "Show the configuration in force here, and where each value comes from.";
+  static override summary = "Show the configuration that applies here, and where each value comes from.";
   static override description =
-    "What evreg serve would use, with the same flags given here. Secrets are not shown, only that they are set. A configuration with mistakes ends with 2 and names each.";
+    "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
   static override examples = [
     "<%= config.bin %> config",
     {
@@ -77,14 +77,14 @@ const KEY_LIST: readonly Column<ShownKey>[] = [
 ];
 
 export class ConfigCheck extends BaseCommand {
-  static override summary = "Check a configuration file, or the configuration a start here would have.";
+  static override summary = "Check a configuration file, or the configuration that applies here.";
   static override description =
-    "A file is checked alone, without flags and variables, so that the answer is the same on every machine. Every mistake is named with its line, and the command then ends with 2.";
+    "A file is checked by itself, without flags and variables, so the answer is the same on every machine. Each mistake is named with its line, and the command then ends with 2.";
   static override examples = [
     { description: "Before it is rolled out", command: "<%= config.bin %> config check evreg.config.yaml" },
     { description: "From stdin", command: "<%= config.bin %> config check - < evreg.config.yaml" },
     {
-      description: "What a start here would read, variables included",
+      description: "The configuration that applies here, variables included",
       command: "<%= config.bin %> config check",
     },
     {
@@ -149,7 +149,8 @@ const CHECKED_RECORD: readonly Column<Checked>[] = [
 export class ConfigExample extends BaseCommand {
   static override usage = "config example [--output-file FILE]";
   static override summary = "Write a configuration file with every key, its default and what it is for.";
-  static override description = "As it is, it changes nothing. With --json the text is the member `data`.";
+  static override description =
+    "Unchanged, the file changes nothing. With --json the text is the member `data`.";
   static override examples = [
     { description: "To read", command: "<%= config.bin %> config example | less" },
     {

@@ -13,9 +13,9 @@ import { identityColumns } from "../resources/tokens.ts";
 
 export class ContextList extends BaseCommand {
   static override aliases = ["context"];
-  static override summary = "List the contexts: servers under names of your own, each with its token.";
+  static override summary = "List the contexts: named servers, each with its token.";
   static override description =
-    "Commands act on the context in use unless a flag, a variable or the configuration file names a server or a data folder. Contexts are kept in your own settings folder, and only you can read them.";
+    "Commands act on the context in use, unless a flag, a variable or the configuration file names a server or a data folder. Contexts are stored in your own settings folder; only you can read them.";
   static override examples = [
     "<%= config.bin %> context",
     {
@@ -44,14 +44,14 @@ export class ContextList extends BaseCommand {
 }
 
 export class ContextAdd extends BaseCommand {
-  static override summary = "Keep a server's address and token under a name.";
+  static override summary = "Store a server's address and token under a name.";
   static override description =
-    "The server is asked who you are with the token; when it refuses or is not there, nothing is kept, unless --no-check is given. The token comes from a file or stdin, never from the command line, and is kept in a file that only you can read.";
+    "The server is asked first who you are with the token. If it refuses or does not answer, nothing is stored, unless you give --no-check. The token comes from a file or stdin, never from the command line. It is stored in a file that only you can read.";
   static override usage =
     "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check] [--allow-insecure-token]";
   static override examples = [
     {
-      description: "The token is asked for, and not shown",
+      description: "Type the token; it is not shown",
       command: "<%= config.bin %> context add prod --url https://events.example.com --token-file - --use",
     },
     {
@@ -141,7 +141,7 @@ function taken(name: string): EvregError {
 
 export class ContextUse extends BaseCommand {
   static override usage = "context use NAME | --none";
-  static override summary = "Choose the context that commands act on from now on.";
+  static override summary = "Choose the context that commands act on.";
   static override examples = [
     "<%= config.bin %> context use prod",
     {
@@ -178,9 +178,9 @@ export class ContextUse extends BaseCommand {
 }
 
 export class ContextRemove extends BaseCommand {
-  static override summary = "Forget a context, with its token.";
+  static override summary = "Remove a context and its token.";
   static override description =
-    "The token itself stays valid; evreg tokens revoke ends it. When the context was in use, none is from then on.";
+    "The token itself stays valid; evreg tokens revoke ends it. If the context was in use, none is afterwards.";
   static override examples = ["<%= config.bin %> context remove staging"];
   static override args = { name: textArg("Name of the context.") };
 

@@ -21,10 +21,10 @@ import { recordColumns } from "../resources/resource.ts";
 
 export class Backup extends TargetCommand {
   static override usage = "backup [FILE] [--force]";
-  static override summary = "Copy all data into a file, while the server goes on.";
-  static override description = `Everything that was acknowledged before is in the copy; publishing and delivering go on meanwhile. The server makes it beside its data first, so its disk needs room for a second data file. One server makes one backup at a time.
+  static override summary = "Copy all data into a file while the server runs.";
+  static override description = `Everything that was acknowledged before is in the copy. Publishing and delivering go on meanwhile. The server first makes the copy beside its data, so its disk needs space for a second data file. A server makes one backup at a time.
 
-The file is looked through before it gets its name: what is there by the end is whole. It holds everything, so only its owner may read it (mode 0600); the secrets of subscriptions are in it as they are kept, encrypted only where EVREG_ENCRYPTION_KEY is set, and then it is of no use without that key. evreg restore puts it in place.`;
+The file is checked before it gets its name, so a file of that name is complete. It holds everything, so only its owner may read it (mode 0600). The secrets of subscriptions are in it as they are stored: encrypted only where EVREG_ENCRYPTION_KEY is set, and then the backup cannot be used without that key. evreg restore puts it in place.`;
   static override examples = [
     { description: "Into a file named by the time", command: "<%= config.bin %> backup" },
     { description: "Into this file", command: "<%= config.bin %> backup /var/backups/evreg.db --force" },
@@ -129,7 +129,7 @@ const BACKUP_RECORD = recordColumns<Awaited<ReturnType<typeof toFile>>>({
 
 export class Restore extends ConfigCommand {
   static override usage = "restore FILE [--force]";
-  static override summary = "Make a backup the data of a folder.";
+  static override summary = "Replace the data of a folder by a backup.";
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
 All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again; how many is told, and subscriptions that are paused before the start hold theirs. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
@@ -237,7 +237,7 @@ const RESTORE_RECORD = recordColumns<Restored>({
 
 export class Migrate extends ConfigCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";
-  static override summary = "Bring the data file to the form this version of evreg needs.";
+  static override summary = "Bring the data file to the form that this version of evreg needs.";
   static override description =
     "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
   static override examples = [

@@ -16,7 +16,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
     "<%= config.bin %> deliveries",
     { description: "Those that failed for good", command: "<%= config.bin %> deliveries --status failed" },
     {
-      description: "What a subscription's filter kept back",
+      description: "What a subscription's filter stopped",
       command: "<%= config.bin %> deliveries --subscription 3 --status filtered",
     },
     {
@@ -63,7 +63,7 @@ export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAt
 export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
   summary: "Send a delivery again now, with all its retries, also one that was delivered.",
   description:
-    "It goes before all others of its subscription, also while that is slowed because its handler asked for it. The subscription's filter is asked anew, also for one that it kept back.",
+    "It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.",
   examples: ["<%= config.bin %> deliveries retry 7"],
   after: async (evreg, { rowid, status, subscription_id: subscription }, output) => {
     if (output.format === "json") return;
@@ -76,7 +76,7 @@ export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
 });
 
 export const DeliveriesSkip = recordCommand(DELIVERIES, "skip", {
-  summary: "Give a delivery up that has failed so far, so that those behind it go on.",
+  summary: "Give up a delivery that has failed so far, so that later ones are sent.",
   description:
     "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as failed, and can be sent again with deliveries retry.",
   examples: [

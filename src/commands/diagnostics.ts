@@ -9,7 +9,7 @@ import { identityColumns } from "../resources/tokens.ts";
 
 export class Doctor extends TargetCommand {
   static override usage = "doctor [--deep]";
-  static override summary = "Look at everything, and say what is wrong and what to do about it.";
+  static override summary = "Check everything, and say what is wrong and what to do about it.";
   static override description =
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
   static override examples = [
@@ -102,7 +102,7 @@ export class Whoami extends TargetCommand {
 }
 
 export class Metrics extends TargetCommand {
-  static override summary = "Print what the server has counted and measured, as Prometheus reads it.";
+  static override summary = "Print the server's metrics in the format of Prometheus.";
   static override description =
     "Without a server, on a data folder itself, only the backlog tells of more than this moment. With --json the text is the member `data`.";
   static override examples = [

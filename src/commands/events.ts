@@ -36,7 +36,7 @@ export class EventsList extends TargetCommand {
     })(),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
-    after: numberFlag("Go on behind this event.", { helpValue: "ID" }),
+    after: numberFlag("Only those after this event.", { helpValue: "ID" }),
     all: Flags.boolean({
       summary: "All of them, however many, one JSON record a line.",
       exclusive: ["json", "limit"],

@@ -89,6 +89,24 @@ What a file leaves out of a record is as for a new one, but for active of a subs
   }
 }
 
+/** Where registry files are written. */
+const FILE_FLAGS = {
+  "output-file": Flags.string({
+    char: "o",
+    summary: "Write into this file.",
+    helpValue: "FILE",
+    exclusive: ["output-dir"],
+  }),
+  "output-dir": Flags.string({
+    summary: "Write into this folder, a file for each application.",
+    helpValue: "DIR",
+  }),
+  force: Flags.boolean({
+    summary: "Replace files in the folder that hold something else.",
+    dependsOn: ["output-dir"],
+  }),
+};
+
 export class Export extends TargetCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
   static override description =
@@ -107,23 +125,10 @@ export class Export extends TargetCommand {
     },
   ];
   static override flags = {
-    "output-file": Flags.string({
-      char: "o",
-      summary: "Write into this file.",
-      helpValue: "FILE",
-      exclusive: ["output-dir"],
-    }),
+    ...FILE_FLAGS,
     application: Flags.string({
       summary: "Only the actions this application owns, and its subscriptions.",
       helpValue: "NAME",
-    }),
-    "output-dir": Flags.string({
-      summary: "Write into this folder, a file for each application.",
-      helpValue: "DIR",
-    }),
-    force: Flags.boolean({
-      summary: "Replace files in the folder that hold something else.",
-      dependsOn: ["output-dir"],
     }),
   };
 
@@ -132,10 +137,10 @@ export class Export extends TargetCommand {
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
     const as = format === "json" ? "json" : "yaml";
-    const [{ groupByApplication: byApplication, exported, registryOf }, { writeRegistry }] =
-      await Promise.all([import("../cli/registry/export.ts"), import("../cli/registry/export.ts")]);
+    const { exported, groupByApplication, registryOf, writeRegistry } =
+      await import("../cli/registry/export.ts");
     const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, flags.application));
-    await writeRegistry(exported(registry), byApplication(registry), as, flags);
+    await writeRegistry(exported(registry), groupByApplication(registry), as, flags);
     return EXIT.done;
   }
 }
@@ -164,12 +169,7 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     file: Args.string({ description: "The document; - for stdin.", required: true, ignoreStdin: true }),
   };
   static override flags = {
-    "output-file": Flags.string({
-      char: "o",
-      summary: "Write into this file.",
-      helpValue: "FILE",
-      exclusive: ["output-dir"],
-    }),
+    ...FILE_FLAGS,
     application: Flags.string({
       summary: "The application that owns the actions (default: the document's title).",
       helpValue: "NAME",
@@ -180,11 +180,6 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
     }),
     loosen: Flags.boolean({
       summary: "Leave out what Draft 7 cannot say, where that accepts more than the document.",
-    }),
-    "output-dir": Flags.string({ summary: "Write a file into this folder.", helpValue: "DIR" }),
-    force: Flags.boolean({
-      summary: "Replace a file in the folder that holds something else.",
-      dependsOn: ["output-dir"],
     }),
   };
 

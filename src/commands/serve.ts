@@ -1,7 +1,6 @@
 import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
-import type { RunningServer } from "../app/server.ts";
 import { ConfigCommand } from "../cli/base-command.ts";
 import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
@@ -90,11 +89,26 @@ export class Serve extends ConfigCommand {
       }
     };
     const needsToken = config.auth.mode === "token" && !dev;
-    if (isAtTerminal) await this.announce(server, config.data, { dev, file, needsToken });
-    else {
-      const { url, addresses } = server;
-      const { tokenFile: token_file } = server;
-      const first = token_file === undefined ? {} : { token_file };
+    const { url, addresses, tokenFile, evreg } = server;
+    if (isAtTerminal) {
+      const context = contextInUse(this.config.configDir);
+      const about = {
+        version,
+        url,
+        addresses,
+        data: config.data,
+        dev,
+        configFile: file,
+        tokenFile,
+        needsToken,
+        context: context === undefined ? undefined : escapeControl(context),
+        hasActions: (await evreg.actions.list()).data.some(({ action }) => !isReservedName(action)),
+        cwd: process.cwd(),
+        program: process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg",
+      };
+      process.stderr.write(announcement(about));
+    } else {
+      const first = tokenFile === undefined ? {} : { token_file: tokenFile };
       const place = { data: config.data, ...first, config: file ?? null };
       logger.info({ url, addresses, ...place, version }, "listening");
     }
@@ -106,34 +120,6 @@ export class Serve extends ConfigCommand {
     logger.flush();
     if (typeof reason === "string") return EXIT.done;
     throw reason;
-  }
-
-  private async announce(
-    { url, addresses, tokenFile, evreg }: RunningServer,
-    data: string,
-    how: { readonly dev: boolean; readonly file: string | undefined; readonly needsToken: boolean },
-  ): Promise<void> {
-    const actions = (await evreg.actions.list()).data;
-    const hasActions = actions.some(({ action }) => !isReservedName(action));
-    const program = process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg";
-    const { version, configDir } = this.config;
-    const context = contextInUse(configDir);
-    process.stderr.write(
-      announcement({
-        version,
-        url,
-        addresses,
-        data,
-        dev: how.dev,
-        configFile: how.file,
-        tokenFile,
-        needsToken: how.needsToken,
-        context: context === undefined ? undefined : escapeControl(context),
-        hasActions,
-        cwd: process.cwd(),
-        program,
-      }),
-    );
   }
 }
 

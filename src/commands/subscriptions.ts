@@ -222,13 +222,13 @@ function cancelledText(cancelled = 0): string {
 
 export class SubscriptionsRotateSecret extends TargetCommand {
   static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";
-  static override summary = "Give a subscription a new secret. It is printed once, here.";
+  static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
-    "The secret before stays valid for the overlap: until it ends, webhook-signature holds a signature by each of the two, and X-Evreg-Signature and Authorization go by the one before. Let the handler take both, then only the new one once the overlap is over.";
+    "The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
   static override examples = [
     "<%= config.bin %> subscriptions rotate-secret 3",
     {
-      description: "The handler has the new one within the hour",
+      description: "The handler gets the new one within an hour",
       command: "<%= config.bin %> subscriptions rotate-secret 3 --overlap 1h",
     },
     {
@@ -243,11 +243,11 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   static override args = { id: rowidArg("subscription") };
   static override flags = {
     overlap: Flags.string({
-      summary: "How long the secret before stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
+      summary: "How long the previous secret stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
       helpValue: "TIME",
       exclusive: ["expire-now"],
     }),
-    "expire-now": Flags.boolean({ summary: "The secret before is not valid any more." }),
+    "expire-now": Flags.boolean({ summary: "End the previous secret at once." }),
   };
 
   async run(): Promise<number> {

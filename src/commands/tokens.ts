@@ -19,7 +19,7 @@ export const TokensList = listCommand(TOKENS, {
 });
 
 export class TokensCreate extends TargetCommand {
-  static override summary = "Create a token. It is printed once, here.";
+  static override summary = "Create a token. It is printed only once.";
   static override description = `A token may do what its scopes name and nothing else; admin alone holds the other three.
 
 ${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}

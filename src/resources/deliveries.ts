@@ -32,7 +32,7 @@ export const DELIVERIES = {
     next_attempt_at: {
       title: "NEXT OR END",
       value: (delivery) => delivery.next_attempt_at ?? delivery.finished_at,
-      time: "recent",
+      time: "shortYear",
     },
     last_error: { shrinkTo: 8, dropOrder: 2 },
   }),

@@ -42,7 +42,7 @@ export const REPLAYS = {
     status: {},
     queued: { align: "right" },
     total: { value: ({ total }) => total, align: "right" },
-    timestamped: { time: "recent" },
+    timestamped: { time: "shortYear" },
   }),
   none: () =>
     `No replays yet. Begin one: ${nextCommand("subscriptions replay ID --from TIME --status missed")}`,

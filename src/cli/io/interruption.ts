@@ -1,15 +1,15 @@
 import { existsSync, rmSync } from "node:fs";
 import { EXIT } from "../usage-errors.ts";
 
-/** Within this time a second signal is taken for the same wish: terminals and `npm` send one twice. */
-const SAME_WISH_MS = 100;
+/** A second signal within this time counts as the first: terminals and `npm` send one twice. */
+const REPEATED_MS = 100;
 
 let controller: AbortController | undefined;
 let firstAtMs = 0;
 
 /**
- * For a command that ends in order when interrupted (Ctrl-C): the signal that tells it. A second Ctrl-C ends the
- * process at once, as the first one does for every command that did not ask.
+ * The signal for a command that ends in order when interrupted (Ctrl-C). A second Ctrl-C ends the process at once. So does
+ * the first one where no command has called this.
  */
 export function interruption(): AbortSignal {
   controller ??= new AbortController();
@@ -26,9 +26,9 @@ export function releaseSigint(): void {
 }
 
 /**
- * Does what cannot be interrupted in order, such as a check of a file in a thread: to end that in the middle would crash
- * the process on its way out. A signal then ends it as the system ends a program that knows nothing of signals.
- * @param cleanUp done before, at once
+ * Runs work that cannot be interrupted in order, such as a check of a file in a thread: ending that halfway would crash the
+ * process. A signal then ends the process as the system ends a program that handles no signals.
+ * @param cleanUp runs before that, at once
  */
 export async function exitOnSignal<T>(work: () => Promise<T>, cleanUp: () => void = () => {}): Promise<T> {
   const end = (signal: NodeJS.Signals): void => {
@@ -50,12 +50,12 @@ function onInterrupt(): void {
   if (controller !== undefined && !controller.signal.aborted) {
     firstAtMs = performance.now();
     controller.abort();
-  } else if (controller === undefined || performance.now() - firstAtMs >= SAME_WISH_MS) {
+  } else if (controller === undefined || performance.now() - firstAtMs >= REPEATED_MS) {
     process.exit(EXIT.interrupted);
   }
 }
 
-/** For `endingAtOnce`: as long as it is there, as the thread that is about to open a file would make it anew. */
+/** For `exitOnSignal`. Repeats while the file is there: a thread that is about to open it would make it again. */
 export function removeUntilGone(path: string): void {
   while (existsSync(path)) rmSync(path, { force: true });
 }

@@ -121,7 +121,7 @@ export function outputError(error: NodeJS.ErrnoException): Error {
   return new EvregError("unavailable", message, {}, { cause: error });
 }
 
-/** A line for the person at the terminal, on stderr. It must be safe to show: see `printable.ts`. */
+/** A line for the person at the terminal, on stderr. It must be safe to show: see `escapeControl`. */
 export function note(text: string): void {
   process.stderr.write(`${text}\n`);
 }

@@ -20,8 +20,8 @@ export interface Column<T> {
   readonly cut?: "start" | "middle";
   /** What people copy: on a narrow terminal other columns give way first, and it is cut only where that is not enough. */
   readonly keepWhole?: boolean;
-  /** A time, ISO 8601 UTC; on a narrow terminal it is told to the minute, and a recent one without its year as well. */
-  readonly time?: true | "recent";
+  /** A time, ISO 8601 UTC. A narrow terminal shows it to the minute, and `shortYear` without its year. */
+  readonly time?: true | "shortYear";
   /** A listing goes without the column where the terminal is too narrow for all of them, the lowest first. */
   readonly dropOrder?: number;
   readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
@@ -115,7 +115,7 @@ function toTheMinute<T>(column: Column<T>): Column<T> {
 }
 
 function withoutYear<T>(column: Column<T>): Column<T> {
-  if (column.time !== "recent") return column;
+  if (column.time !== "shortYear") return column;
   return { ...column, value: (record) => String(column.value(record) ?? "").replace(/^\d{4}-/, "") };
 }
 

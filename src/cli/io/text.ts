@@ -22,7 +22,7 @@ export function escapeControl(text: string): string {
   return text.replace(UNSAFE_IN_TEXT, visible);
 }
 
-/** As `printableLine`, with the line breaks kept. */
+/** As `escapeControl`, but line breaks stay. */
 export function escapeControlKeepingLines(text: string): string {
   return text.replace(UNSAFE_BETWEEN_LINES, visible);
 }

@@ -20,7 +20,7 @@ export interface BatchOutcome {
   readonly accepted: number;
   /** The accepted ones; none when the target was not asked for them. */
   readonly events: readonly Event[];
-  /** Of the accepted, those whose idempotency key stands for an earlier event. */
+  /** Of the accepted, those whose idempotency key stands for an older event. */
   readonly replayed: number;
   readonly refused: readonly { readonly line: Line; readonly error: ErrorBody }[];
 }

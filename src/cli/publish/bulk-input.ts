@@ -125,7 +125,7 @@ export class BulkSource {
     return this.file.size >= size && this.#fingerprintOf(size).digest === digest;
   }
 
-  /** @param from an earlier part of the same file, whose blocks are not read again */
+  /** @param from a shorter prefix of the same file, whose blocks are not read again */
   prefixDigest(bytes: number, from: PrefixDigest = EMPTY_PREFIX): PrefixDigest {
     let at = from.bytes - (from.bytes % BLOCK_BYTES);
     let { blocks } = from;

@@ -41,7 +41,7 @@ export interface BulkOptions {
 
 export interface BulkState {
   readonly accepted: number;
-  /** Of the accepted, those that were there already: their idempotency key stands for an earlier event. */
+  /** Of the accepted, those that were there already: their idempotency key stands for an older event. */
   readonly replayed: number;
   readonly refused: number;
   /** Every line up to this one is published or refused. */

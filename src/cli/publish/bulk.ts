@@ -208,7 +208,7 @@ async function exitCode(outcome: BulkOutcome, from: BulkState, options: BulkPubl
   if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
-  // What a run before was refused has been told by that one, and may have been mended since.
+  // A run before has reported its own refused lines, and they may have been corrected since.
   if (ofThisRun.refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
 }

@@ -242,7 +242,7 @@ function verdict(followed: PollResult, eventId: number, { timeoutS, blocks }: Wa
   }
 }
 
-/** One that its subscription's filter kept back is where it should be. */
+/** A delivery that its subscription's filter stopped has ended as it should. */
 function isSuccess({ status }: Delivery): boolean {
   return status === "delivered" || status === "filtered";
 }

@@ -46,7 +46,7 @@ export interface Step {
   readonly changes: readonly Change[];
   /** What its schema, or its filter, would say to no effect. */
   readonly warnings: readonly PlacedWarning[];
-  /** Why the changed schema would break someone; a plan has them once it was judged. */
+  /** Why the changed schema would break someone; `withBreaks` adds them. */
   readonly breaks: readonly RevisionBreak[];
   /** A name under which it would break nobody. */
   readonly suggestion?: string;
