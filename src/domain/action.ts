@@ -2,8 +2,10 @@ import { NAME_LENGTH } from "./names.ts";
 import {
   actionName,
   application,
+  bodySchema,
   type BodySchema,
   byApplication,
+  pageLimit,
   type QuerySchema,
   querySchema,
   rowid,
@@ -273,13 +275,7 @@ const ofNewAction = {
   compatibility_against: { ...compatibilityAgainst, default: DEFAULT_RULE.compatibility_against },
 } as const;
 
-export const NEW_ACTION: BodySchema = {
-  title: "NewAction",
-  type: "object",
-  properties: ofNewAction,
-  required: ["action", "application", "schemata"],
-  additionalProperties: false,
-};
+export const NEW_ACTION = bodySchema("NewAction", ofNewAction, ["action", "application", "schemata"]);
 
 export const ACTION_UPDATE: BodySchema = {
   title: "ActionUpdate",
@@ -310,10 +306,9 @@ export const DECLARED_ACTION: BodySchema = {
   properties: { ...ofNewAction, ...state },
 };
 
-export const SCHEMA_CANDIDATE: BodySchema = {
-  title: "SchemaCandidate",
-  type: "object",
-  properties: {
+export const SCHEMA_CANDIDATE = bodySchema(
+  "SchemaCandidate",
+  {
     schemata,
     mode: { ...compatibility, description: "Instead of the action's own `compatibility`." },
     replay: {
@@ -324,9 +319,8 @@ export const SCHEMA_CANDIDATE: BodySchema = {
       description: "Validates so many of the action's last events against the schema.",
     },
   },
-  required: ["schemata"],
-  additionalProperties: false,
-};
+  ["schemata"],
+);
 
 export const ACTION_QUERY: QuerySchema = querySchema("ActionQuery", { application: byApplication });
 
@@ -339,12 +333,6 @@ export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery",
 });
 
 export const REVISION_QUERY: QuerySchema = querySchema("RevisionQuery", {
-  limit: {
-    type: "integer",
-    minimum: 1,
-    maximum: REVISION_LIMITS.listMax,
-    default: REVISION_LIMITS.listDefault,
-    description: "Revisions in one answer.",
-  },
+  limit: pageLimit(REVISION_LIMITS, "Revisions in one answer."),
   after: { ...rowid, description: "Walks on to revisions older than this one." },
 });

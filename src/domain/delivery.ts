@@ -1,4 +1,4 @@
-import { byAction, from, type QuerySchema, querySchema, rowid, to } from "./request.ts";
+import { byAction, from, pageLimit, type QuerySchema, querySchema, rowid, to } from "./request.ts";
 
 /**
  * pending → delivering → delivered
@@ -113,12 +113,6 @@ export const DELIVERY_QUERY: QuerySchema = querySchema("DeliveryQuery", {
   status: { type: "string", enum: DELIVERY_STATUSES, description: "Only in this state." },
   from: { ...from, description: "Created then or later." },
   to: { ...to, description: "Created before then." },
-  limit: {
-    type: "integer",
-    minimum: 1,
-    maximum: DELIVERY_LIMITS.listMax,
-    default: DELIVERY_LIMITS.listDefault,
-    description: "Deliveries in one answer.",
-  },
+  limit: pageLimit(DELIVERY_LIMITS, "Deliveries in one answer."),
   after: { ...rowid, description: "Walks on to deliveries older than this rowid." },
 });

@@ -1,59 +1,34 @@
 import { JsonError } from "../json/json-error.ts";
 
-/** Everything that can go wrong, as the product names it. Each has an HTTP status and an exit code below. */
-export type EvregErrorCode =
-  | "malformed"
-  | "unauthorized"
-  | "forbidden"
-  | "not_found"
-  | "method_not_allowed"
-  | "conflict"
-  | "gone"
-  | "too_large"
-  | "unsupported_media_type"
-  | "invalid"
-  | "rate_limited"
-  | "unavailable"
-  | "unreachable"
-  | "usage"
-  | "internal";
-
-export const HTTP_STATUS: Readonly<Record<EvregErrorCode, number>> = {
-  malformed: 400,
-  unauthorized: 401,
-  forbidden: 403,
-  not_found: 404,
-  method_not_allowed: 405,
-  conflict: 409,
-  gone: 410,
-  too_large: 413,
-  unsupported_media_type: 415,
-  invalid: 422,
-  rate_limited: 429,
-  unavailable: 503,
+/** Everything that can go wrong, as the product names it: its HTTP status and the exit code of a command. */
+const CODES = {
+  malformed: { status: 400, exit: 1 },
+  unauthorized: { status: 401, exit: 4 },
+  forbidden: { status: 403, exit: 4 },
+  not_found: { status: 404, exit: 3 },
+  method_not_allowed: { status: 405, exit: 1 },
+  conflict: { status: 409, exit: 5 },
+  gone: { status: 410, exit: 1 },
+  too_large: { status: 413, exit: 1 },
+  unsupported_media_type: { status: 415, exit: 1 },
+  invalid: { status: 422, exit: 1 },
+  rate_limited: { status: 429, exit: 1 },
+  unavailable: { status: 503, exit: 1 },
+  internal: { status: 500, exit: 1 },
   // The next two arise in a client, which never answers HTTP; the table stays complete all the same.
-  unreachable: 502,
-  usage: 400,
-  internal: 500,
-};
+  unreachable: { status: 502, exit: 6 },
+  usage: { status: 400, exit: 2 },
+} as const;
 
-export const EXIT_CODE: Readonly<Record<EvregErrorCode, number>> = {
-  malformed: 1,
-  unauthorized: 4,
-  forbidden: 4,
-  not_found: 3,
-  method_not_allowed: 1,
-  conflict: 5,
-  gone: 1,
-  too_large: 1,
-  unsupported_media_type: 1,
-  invalid: 1,
-  rate_limited: 1,
-  unavailable: 1,
-  unreachable: 6,
-  usage: 2,
-  internal: 1,
-};
+export type EvregErrorCode = keyof typeof CODES;
+
+export const HTTP_STATUS = columnOf("status");
+export const EXIT_CODE = columnOf("exit");
+
+function columnOf(column: "status" | "exit"): Readonly<Record<EvregErrorCode, number>> {
+  const entries = Object.entries(CODES).map(([code, values]) => [code, values[column]]);
+  return Object.fromEntries(entries) as Record<EvregErrorCode, number>;
+}
 
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
@@ -112,32 +87,6 @@ export function asEvregError(error: unknown): EvregError {
 
 /** The product's code for an HTTP status another evreg answered. */
 export function codeOfStatus(status: number): EvregErrorCode {
-  switch (status) {
-    case 400:
-      return "malformed";
-    case 401:
-      return "unauthorized";
-    case 403:
-      return "forbidden";
-    case 404:
-      return "not_found";
-    case 405:
-      return "method_not_allowed";
-    case 409:
-      return "conflict";
-    case 410:
-      return "gone";
-    case 413:
-      return "too_large";
-    case 415:
-      return "unsupported_media_type";
-    case 422:
-      return "invalid";
-    case 429:
-      return "rate_limited";
-    case 503:
-      return "unavailable";
-    default:
-      return "internal";
-  }
+  const codes = Object.keys(CODES) as EvregErrorCode[];
+  return codes.find((code) => CODES[code].status === status && code !== "unreachable") ?? "internal";
 }

@@ -3,10 +3,11 @@ import type { Deprecation } from "./action.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
-  type BodySchema,
+  bodySchema,
   byAction,
   from,
   NO_NUL,
+  pageLimit,
   type QuerySchema,
   querySchema,
   rowid,
@@ -100,10 +101,9 @@ export const EVENT_LIMITS = {
   listMax: 500,
 } as const;
 
-export const NEW_EVENT: BodySchema = {
-  title: "NewEvent",
-  type: "object",
-  properties: {
+export const NEW_EVENT = bodySchema(
+  "NewEvent",
+  {
     action: { ...actionName, description: "Names an existing action." },
     payload: {
       type: "object",
@@ -119,17 +119,14 @@ export const NEW_EVENT: BodySchema = {
       examples: ["order-4711-created"],
     },
   },
-  required: ["action", "payload"],
-  additionalProperties: false,
-};
+  ["action", "payload"],
+);
 
-export const BATCH: BodySchema = {
-  title: "Batch",
-  type: "object",
-  properties: { events: { type: "array", items: NEW_EVENT, minItems: 1, maxItems: EVENT_LIMITS.batchItems } },
-  required: ["events"],
-  additionalProperties: false,
-};
+export const BATCH = bodySchema(
+  "Batch",
+  { events: { type: "array", items: NEW_EVENT, minItems: 1, maxItems: EVENT_LIMITS.batchItems } },
+  ["events"],
+);
 
 export const BATCH_QUERY: QuerySchema = querySchema("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
@@ -160,13 +157,7 @@ export const EVENT_QUERY: QuerySchema = querySchema("EventQuery", {
     default: 1,
     description: "Page number; not together with after.",
   },
-  limit: {
-    type: "integer",
-    minimum: 1,
-    maximum: EVENT_LIMITS.listMax,
-    default: EVENT_LIMITS.listDefault,
-    description: "Events on a page.",
-  },
+  limit: pageLimit(EVENT_LIMITS, "Events on a page."),
   after: {
     ...rowid,
     minimum: 0,

@@ -1,4 +1,4 @@
-import { type BodySchema, type QuerySchema, querySchema, rowid } from "./request.ts";
+import { bodySchema, pageLimit, type QuerySchema, querySchema, rowid } from "./request.ts";
 
 /**
  * Which of a subscription's events a replay sends:
@@ -68,10 +68,9 @@ export interface ReplayQuery {
 
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
 
-export const NEW_REPLAY: BodySchema = {
-  title: "NewReplay",
-  type: "object",
-  properties: {
+export const NEW_REPLAY = bodySchema(
+  "NewReplay",
+  {
     from: {
       type: "string",
       format: "date-time",
@@ -97,19 +96,12 @@ export const NEW_REPLAY: BodySchema = {
       description: "Only counts what would be sent, and begins nothing.",
     },
   },
-  required: ["from", "status"],
-  additionalProperties: false,
-};
+  ["from", "status"],
+);
 
 export const REPLAY_QUERY: QuerySchema = querySchema("ReplayQuery", {
   subscription: { ...rowid, description: "Only to the subscription with this rowid." },
   status: { type: "string", enum: REPLAY_STATUSES, description: "Only in this state." },
-  limit: {
-    type: "integer",
-    minimum: 1,
-    maximum: REPLAY_LIMITS.listMax,
-    default: REPLAY_LIMITS.listDefault,
-    description: "Replays in one answer.",
-  },
+  limit: pageLimit(REPLAY_LIMITS, "Replays in one answer."),
   after: { ...rowid, description: "Walks on to replays older than this rowid." },
 });

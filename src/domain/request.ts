@@ -44,7 +44,7 @@ export function shown(value: unknown): unknown {
 
 /**
  * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
- * Unknown members are refused everywhere, as a typo would otherwise be lost without a word.
+ * Unknown members are refused everywhere, as a typo would otherwise pass without a word.
  */
 export type BodySchema = Readonly<Record<string, unknown>>;
 
@@ -70,21 +70,9 @@ export const application = {
   examples: ["billing"],
 } as const;
 
-export const byAction: QueryProperty = {
-  type: "string",
-  minLength: 1,
-  maxLength: NAME_LENGTH,
-  pattern: NO_NUL,
-  description: "Only of this action.",
-};
-
-export const byApplication: QueryProperty = {
-  type: "string",
-  minLength: 1,
-  maxLength: NAME_LENGTH,
-  pattern: NO_NUL,
-  description: "Only of this application.",
-};
+const byName = { type: "string", minLength: 1, maxLength: NAME_LENGTH, pattern: NO_NUL } as const;
+export const byAction: QueryProperty = { ...byName, description: "Only of this action." };
+export const byApplication: QueryProperty = { ...byName, description: "Only of this application." };
 
 export const from: QueryProperty = {
   type: "string",
@@ -104,4 +92,22 @@ export const rowid: QueryProperty = { type: "integer", minimum: 1, maximum: Numb
 
 export function querySchema(title: string, properties: Readonly<Record<string, QueryProperty>>): QuerySchema {
   return { title, type: "object", properties, additionalProperties: false };
+}
+
+/** How many records a page has. */
+export function pageLimit(
+  { listMax, listDefault }: { readonly listMax: number; readonly listDefault: number },
+  description: string,
+): QueryProperty {
+  return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description };
+}
+
+/** A body whose members are known. */
+export function bodySchema(
+  title: string,
+  properties: Readonly<Record<string, object>>,
+  required?: readonly string[],
+): BodySchema {
+  const all = required === undefined ? {} : { required };
+  return { title, type: "object", properties, ...all, additionalProperties: false };
 }

@@ -2,6 +2,7 @@ import { invalidField } from "./error.ts";
 import {
   actionName,
   application,
+  bodySchema,
   type BodySchema,
   byAction,
   byApplication,
@@ -212,10 +213,9 @@ const settings = {
   },
 } as const;
 
-export const NEW_SUBSCRIPTION: BodySchema = {
-  title: "NewSubscription",
-  type: "object",
-  properties: {
+export const NEW_SUBSCRIPTION = bodySchema(
+  "NewSubscription",
+  {
     application: { ...application, description: "Name of the subscribing application." },
     subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
     action: { ...actionName, description: "The action whose events are delivered." },
@@ -227,9 +227,8 @@ export const NEW_SUBSCRIPTION: BodySchema = {
     ...settings,
     ordered: { ...settings.ordered, default: false },
   },
-  required: ["application", "subscription", "action", "handler"],
-  additionalProperties: false,
-};
+  ["application", "subscription", "action", "handler"],
+);
 
 export const SUBSCRIPTION_UPDATE: BodySchema = {
   title: "SubscriptionUpdate",
@@ -247,21 +246,16 @@ export const SUBSCRIPTION_UPDATE: BodySchema = {
   additionalProperties: false,
 };
 
-export const SECRET_ROTATION: BodySchema = {
-  title: "SecretRotation",
-  type: "object",
-  properties: {
-    overlap_ms: {
-      type: "integer",
-      minimum: 0,
-      maximum: SUBSCRIPTION_LIMITS.overlapMaxMs,
-      default: SUBSCRIPTION_LIMITS.overlapDefaultMs,
-      description: "How long the secret before stays valid; 0 ends it at once.",
-      examples: [3_600_000],
-    },
+export const SECRET_ROTATION = bodySchema("SecretRotation", {
+  overlap_ms: {
+    type: "integer",
+    minimum: 0,
+    maximum: SUBSCRIPTION_LIMITS.overlapMaxMs,
+    default: SUBSCRIPTION_LIMITS.overlapDefaultMs,
+    description: "How long the secret before stays valid; 0 ends it at once.",
+    examples: [3_600_000],
   },
-  additionalProperties: false,
-};
+});
 
 export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", {
   application: byApplication,

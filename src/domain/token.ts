@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { invalidField } from "./error.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
-import { type BodySchema, label } from "./request.ts";
+import { bodySchema, label } from "./request.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "write", "admin"] as const;
 export type ScopeName = (typeof SCOPE_NAMES)[number];
@@ -135,10 +135,9 @@ function checksumOf(secret: string): string {
   return text;
 }
 
-export const NEW_TOKEN: BodySchema = {
-  title: "NewToken",
-  type: "object",
-  properties: {
+export const NEW_TOKEN = bodySchema(
+  "NewToken",
+  {
     name: { ...label, description: "For people: who uses it.", examples: ["shop backend"] },
     scopes: {
       type: "array",
@@ -160,6 +159,5 @@ export const NEW_TOKEN: BodySchema = {
       examples: ["2030-01-01T00:00:00Z"],
     },
   },
-  required: ["name", "scopes"],
-  additionalProperties: false,
-};
+  ["name", "scopes"],
+);
