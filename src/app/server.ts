@@ -1,5 +1,6 @@
-import { devConfig } from "../config/dev.ts";
 import type { Config } from "../config/schema.ts";
+import { isLoopbackHost } from "../config/values.ts";
+import { LOOPBACK_NETWORKS } from "../domain/addresses.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Finding } from "../domain/operations.ts";
 import { hashToken, LOCAL_OWNER } from "../domain/token.ts";
@@ -245,4 +246,26 @@ function storeFirstToken(folder: string, token: string): void {
       { cause: error },
     );
   }
+}
+
+/**
+ * What `serve --dev` makes of a configuration: no token needed, and `http:` and loopback handlers allowed.
+ * @throws EvregError `usage` on a host that others could reach
+ */
+function devConfig(config: Config): Config {
+  if (!isLoopbackHost(config.host)) {
+    throw new EvregError(
+      "usage",
+      `--dev needs no token, so it only listens on this machine: ${config.host} is not a loopback address. Leave --host out, or leave --dev out.`,
+    );
+  }
+  return Object.freeze({
+    ...config,
+    auth: Object.freeze({ ...config.auth, mode: "off" as const }),
+    delivery: Object.freeze({
+      ...config.delivery,
+      allowHttp: true,
+      allowNetworks: Object.freeze([...config.delivery.allowNetworks, ...LOOPBACK_NETWORKS]),
+    }),
+  });
 }

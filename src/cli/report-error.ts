@@ -1,8 +1,7 @@
 import { styleText } from "node:util";
 import { asEvregError, type ErrorDetails, type EvregError, EXIT_CODE } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
-import { scrub } from "../runtime/logger.ts";
-import type { FlushableLogger } from "../runtime/pino-logger.ts";
+import { type FlushableLogger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";

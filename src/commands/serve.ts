@@ -51,7 +51,7 @@ export class Serve extends ConfigCommand {
     const { flags } = await this.parse(Serve);
     const { config, places, file } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
-      import("../runtime/pino-logger.ts"),
+      import("../runtime/logger.ts"),
       import("../runtime/process.ts"),
       import("../runtime/heap.ts"),
       import("../app/server.ts"),

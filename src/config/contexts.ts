@@ -175,11 +175,8 @@ function orNone<T>(read: () => T): T | undefined {
 
 function parse(text: string, path: string): Omit<Context, "name"> {
   const { url, token, allowInsecureToken } = objectIn(text);
-  const whole =
-    typeof url === "string" &&
-    ["string", "undefined"].includes(typeof token) &&
-    typeof allowInsecureToken !== "string";
-  if (!whole) {
+  const isToken = ["string", "undefined"].includes(typeof token);
+  if (typeof url !== "string" || !isToken || typeof allowInsecureToken === "string") {
     throw new EvregError(
       "usage",
       `${path} does not hold a context. Remove it, and add it again with evreg context add.`,

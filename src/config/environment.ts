@@ -21,8 +21,8 @@ const KUBERNETES_LINK =
 const KUBERNETES_ADDRESS = /^(?:tcp|udp|sctp):\/\//;
 
 interface EnvironmentValues extends SourceValues {
-  readonly configFile?: string;
-  readonly contextName?: string;
+  readonly configFile: string | undefined;
+  readonly contextName: string | undefined;
 }
 
 /**
@@ -46,12 +46,7 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentValue
         : `did you mean ${PREFIX}${meant}?`;
     result.problems.push({ name, place: name, message: `this variable means nothing to evreg; ${advice}` });
   }
-  const [configFile, contextName] = [CONFIG_FILE_ENV, CONTEXT_ENV].map((name) => text(env, name));
-  return {
-    ...result,
-    ...(configFile === undefined ? {} : { configFile }),
-    ...(contextName === undefined ? {} : { contextName }),
-  };
+  return { ...result, configFile: text(env, CONFIG_FILE_ENV), contextName: text(env, CONTEXT_ENV) };
 }
 
 function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {

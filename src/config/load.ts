@@ -42,15 +42,15 @@ export interface LoadOptions {
 export interface LoadedConfig {
   readonly config: Config;
   /** The file that was read, if there was one. */
-  readonly file?: string;
+  readonly file: string | undefined;
   /** Where each key that is not at its default was found. */
   readonly places: ReadonlyMap<string, Found>;
   /** What `EVREG_CONTEXT` names. */
-  readonly contextName?: string;
+  readonly contextName: string | undefined;
   /** Where `remote.url` was found when it is in a file that nobody named. */
-  readonly unnamedUrlPlace?: string;
+  readonly unnamedUrlPlace: string | undefined;
   /** The same of `data`. */
-  readonly unnamedDataPlace?: string;
+  readonly unnamedDataPlace: string | undefined;
   /** Sentences for a person, on stderr. */
   readonly warnings: readonly string[];
 }
@@ -90,15 +90,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
     const item = found.get(path);
     return file?.named === false && item?.source === "file" ? item.place : undefined;
   };
-  const [unnamedUrlPlace, unnamedDataPlace] = [unnamedPlace("remote.url"), unnamedPlace("data")];
   return {
     config: buildConfig(values),
     places: found,
     warnings: warningsFor(values, found, options.configText === undefined ? file?.file.path : undefined),
-    ...(file === undefined ? {} : { file: file.file.path }),
-    ...(unnamedUrlPlace === undefined ? {} : { unnamedUrlPlace }),
-    ...(unnamedDataPlace === undefined ? {} : { unnamedDataPlace }),
-    ...(environment.contextName === undefined ? {} : { contextName: environment.contextName }),
+    file: file?.file.path,
+    unnamedUrlPlace: unnamedPlace("remote.url"),
+    unnamedDataPlace: unnamedPlace("data"),
+    contextName: environment.contextName,
   };
 }
 

@@ -15,9 +15,9 @@ import {
 interface FoundServer {
   readonly url: string;
   /** Where its first admin token is, if the folder has that file. */
-  readonly tokenFile?: string;
+  readonly tokenFile: string | undefined;
   /** For root, the user who runs it, if that is another: that user must get no token but one of its own. */
-  readonly otherUser?: number;
+  readonly otherUser: number | undefined;
 }
 
 interface FindOptions {
@@ -58,12 +58,7 @@ export async function findServer(
   });
   if (instance !== owner.instance) return undefined;
   if (!isNamed) assertDataOpen(folder, owner);
-  const tokenFile = tokenFileOf(folder);
-  return {
-    url: owner.url,
-    ...(tokenFile === undefined ? {} : { tokenFile }),
-    ...(otherUser === undefined ? {} : { otherUser }),
-  };
+  return { url: owner.url, tokenFile: tokenFileOf(folder), otherUser };
 }
 
 /** The folder is that process's, so going on without it would only find the folder in use. */

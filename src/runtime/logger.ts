@@ -1,4 +1,7 @@
-/** The log as the rest of the product sees it; pino stands behind it (see `runtime/pino-logger.ts`). */
+import { writeSync } from "node:fs";
+import type { DestinationStream, LoggerOptions, pino as Pino } from "pino";
+
+/** The log as the rest of the product sees it. */
 export interface Logger {
   /** Whether `debug` writes anything: what happens thousands of times a second need not put its line together for nothing. */
   readonly isDebugEnabled: boolean;
@@ -19,4 +22,125 @@ export const CENSOR = "[redacted]";
 /** The text without what looks like a secret in it. */
 export function scrub(text: string): string {
   return text.replace(SECRET_TEXT, CENSOR);
+}
+
+export interface LogOptions {
+  readonly level: "debug" | "info" | "warn" | "error" | "silent";
+  /** `auto`: for people on a terminal, JSON elsewhere. */
+  readonly format: "auto" | "pretty" | "json";
+}
+
+/** Where lines go when it is not the process's stderr. */
+export interface LogTarget {
+  write(text: string): void;
+  readonly isTTY?: boolean;
+  hasColors?(): boolean;
+}
+
+/** A log that may buffer lines for a moment; `flush` before the process ends. */
+export interface FlushableLogger extends Logger {
+  flush(): void;
+  setLevel(level: LogOptions["level"]): void;
+}
+
+/** Past this many waiting bytes new lines are dropped: a reader of the log that has stopped must not fill the memory. */
+const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
+const STDERR = 2;
+
+/** Names whose values never belong in a log, wherever a part should log them by mistake. */
+const SECRET_NAMES = ["authorization", "token", "bearer_token", "secret", "password", "cookie"];
+
+/**
+ * pino behind the product's `Logger`. Lines go to stderr: on a terminal for people and at once, elsewhere as JSON,
+ * written from a buffer so that a slow reader does not hold up requests; the buffer is written out when the process ends.
+ */
+export async function createLogger(options: LogOptions, target?: LogTarget): Promise<FlushableLogger> {
+  const { pino } = await import("pino");
+  const terminal = target ?? process.stderr;
+  const forPeople = options.format === "pretty" || (options.format === "auto" && terminal.isTTY === true);
+  const { stream, flush } = forPeople
+    ? { stream: await prettyStream(target), flush: () => {} }
+    : target === undefined
+      ? bufferedStderr(pino)
+      : { stream: target, flush: () => {} };
+  const logger = pino(pinoOptions(options, pino), stream);
+  return {
+    get isDebugEnabled() {
+      return logger.isLevelEnabled("debug");
+    },
+    setLevel(level) {
+      logger.level = level;
+    },
+    debug: (fields, message) => logger.debug(fields, message),
+    info: (fields, message) => logger.info(fields, message),
+    warn: (fields, message) => logger.warn(fields, message),
+    error: (fields, message) => logger.error(fields, message),
+    flush,
+  };
+}
+
+function pinoOptions(
+  { level }: LogOptions,
+  { stdSerializers, stdTimeFunctions }: typeof Pino,
+): LoggerOptions {
+  const error = stdSerializers.err;
+  return {
+    level,
+    base: null,
+    timestamp: stdTimeFunctions.isoTime,
+    formatters: { level: (label) => ({ level: label }) },
+    serializers: { err: error, error, cause: error },
+    redact: {
+      paths: SECRET_NAMES.flatMap((name) => [name, `*.${name}`]),
+      censor: CENSOR,
+    },
+    hooks: { streamWrite: scrub },
+  };
+}
+
+function bufferedStderr({ destination }: typeof Pino): { stream: DestinationStream; flush: () => void } {
+  const stream = destination({ dest: STDERR, sync: false, maxLength: MAX_BUFFERED_BYTES });
+  // The reader of the log went away: no reason to stop serving.
+  stream.on("error", () => {});
+  const flush = (): void => {
+    try {
+      stream.flushSync();
+    } catch {
+      // Closed already, or the reader went away.
+    }
+  };
+  process.once("exit", flush);
+  return { stream, flush };
+}
+
+async function prettyStream(target: LogTarget | undefined): Promise<DestinationStream> {
+  const { prettyFactory } = await import("pino-pretty");
+  const format = prettyFactory({
+    colorize: (target ?? process.stderr).hasColors?.() ?? false,
+    colorizeObjects: false,
+    singleLine: true,
+    translateTime: "SYS:HH:MM:ss.l",
+  });
+  const write = target === undefined ? writeToTerminal : (text: string) => target.write(text);
+  return { write: (line) => write(format(escapeControls(line))) };
+}
+
+/**
+ * What others named must not steer the terminal: control characters, which JSON has as `\u001b` and the like, become
+ * that text. Line breaks and tabs stay.
+ */
+function escapeControls(line: string): string {
+  return line
+    .replace(/\\(?:u(00[01][0-9a-f])|[bfr]|.)/gi, (escape, code?: string) =>
+      code === undefined && !/^\\[bfr]$/.test(escape) ? escape : `\\${escape}`,
+    )
+    .replace(/[\u007f-\u009f]/g, (character) => `\\\\u00${character.charCodeAt(0).toString(16)}`);
+}
+
+function writeToTerminal(text: string): void {
+  try {
+    writeSync(STDERR, text);
+  } catch {
+    // The terminal is gone or full (EIO, EAGAIN): the line is dropped, and the service continues.
+  }
 }

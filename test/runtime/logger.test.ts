@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { createLogger, type LogOptions } from "../../src/runtime/pino-logger.ts";
+import { createLogger } from "../../src/runtime/logger.ts";
+import type { LogOptions } from "../../src/runtime/logger.ts";
 
 function target(isTTY: boolean, colors = false) {
   const lines: string[] = [];
@@ -50,7 +51,7 @@ describe("lines for a machine", () => {
     for (const line of out.lines) {
       expect(line).toContain("it broke");
       expect(line).toContain("because");
-      expect(line).toContain("pino-logger.test.ts");
+      expect(line).toContain("logger.test.ts");
     }
   });
 });
@@ -103,7 +104,7 @@ describe("lines for people", () => {
 });
 
 test("the last lines are written when the process ends, also by process.exit", async () => {
-  const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
+  const source = new URL("../../src/runtime/logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});
     const logger = await createLogger({ level: "info", format: "json" });
@@ -122,7 +123,7 @@ test("the last lines are written when the process ends, also by process.exit", a
 });
 
 test("a closed reader of the log does not end the process", async () => {
-  const source = new URL("../../src/runtime/pino-logger.ts", import.meta.url).href;
+  const source = new URL("../../src/runtime/logger.ts", import.meta.url).href;
   const program = `
     const { createLogger } = await import(${JSON.stringify(source)});
     const logger = await createLogger({ level: "info", format: process.argv[1] });
