@@ -71,7 +71,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       responder.failed(new ApiRequest(event, bodies), clock.now(), outsideRoutes(error)),
   });
 
-  for (const [path, routes] of byPath([...ROUTES, OPENAPI_ROUTE])) {
+  for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
       const act = (evreg: Evreg, request: ApiRequest): Reply | Promise<Reply> => {
         // All without a token act on the same port, and have nothing else in common.
@@ -114,7 +114,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   return app;
 }
 
-/** @param refused told why a request came to nothing, unless its caller left */
+/** @param refused called with why a request failed, unless its client left */
 type HandlerOf = (
   act: (request: ApiRequest) => Reply | Promise<Reply>,
   refused?: (failure: unknown) => void,
@@ -160,7 +160,7 @@ const AUTHORITY = /^(?:[\w.~!$&'()*+;=-]{1,255}|\[[\d:.A-Fa-f]{2,45}\])(?::\d{0,
 /** Nearly all requests have the host of the one before. */
 let lastHost = "";
 
-/** Node keeps the first of several; a proxy in front may have gone by another (RFC 9112, 3.2). */
+/** Node takes the first of several; a proxy in front may have used another (RFC 9112, 3.2). */
 function checkSingle(rawHeaders: readonly string[]): void {
   let hosts = 0;
   let authorizations = 0;
@@ -188,16 +188,6 @@ function outsideRoutes(error: { readonly status: number; readonly cause?: unknow
     return new EvregError("malformed", "The path of the address is not valid percent-encoded UTF-8.");
   }
   return error.cause ?? error;
-}
-
-function byPath(routes: readonly Route[]): Map<string, Route[]> {
-  const paths = new Map<string, Route[]>();
-  for (const route of routes) {
-    const there = paths.get(route.path);
-    if (there === undefined) paths.set(route.path, [route]);
-    else there.push(route);
-  }
-  return paths;
 }
 
 function allowOf(routes: readonly Route[]): string {

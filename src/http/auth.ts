@@ -10,7 +10,7 @@ const BEARER = /^Bearer +([\w.~+/-]+=*) *$/i;
 const NOBODY: Principal = { name: "nobody", scopes: [] };
 const ANONYMOUS_PUBLISHER: Principal = { name: "anonymous", scopes: ["publish"] };
 
-/** As nearly every caller writes it, which is told without an expression. */
+/** As nearly every client writes it: needs no regular expression. */
 const USUAL = "Bearer ";
 
 function tokenOf(header: string): string | undefined {
@@ -22,7 +22,7 @@ function tokenOf(header: string): string | undefined {
 const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
 
-/** Answers the port to act on for the one who asks, or throws `unauthorized` or `forbidden`. */
+/** Returns the port for the caller. Throws `unauthorized` or `forbidden`. */
 type Authenticate = (request: ApiRequest, access: Access) => Evreg | Promise<Evreg>;
 
 export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
@@ -77,7 +77,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
 const LOOPBACK_AUTHORITY = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?$/i;
 
 /**
- * Where no token is asked for, a web page in this machine's browser must not be able to act: a name of its own that it
+ * Where no token is needed, a web page in this machine's browser must not be able to act: a name of its own that it
  * points at 127.0.0.1 shows in `Host`, a form or script it sends from elsewhere shows in `Origin`, and what it only loads,
  * as an image or by a link, in `Sec-Fetch-Site`. `forbidden` for each of them.
  * @param isOpen for what anybody may load, and which costs nothing

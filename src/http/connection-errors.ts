@@ -20,7 +20,7 @@ export function answerParserError(
   else if (!open) lingeringClose(socket, failureText(error.code), clock);
   // The requests before this one were whole: their answers still go out, then the connection ends.
   else if (newest.req.complete) newest.shouldKeepAlive = false;
-  // The body of the newest is what broke. Its failure may only be written when it is its turn, and not begun.
+  // The body of the newest broke. A failure may be written only when it is its turn and nothing of it is written.
   else if (newest.socket === socket && !newest.headersSent)
     lingeringClose(socket, failureText(error.code), clock);
   else socket.destroy(error);

@@ -5,10 +5,10 @@ import type { Duplex } from "node:stream";
 import type { Clock } from "../runtime/clock.ts";
 
 const NEWEST = Symbol("newest answer");
-const SEEN = Symbol("newest answer when a place was last looked for");
+const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
 
-/** A connection with the newest answer that was begun on it. */
+/** A connection with the answer to its last request. */
 type Answering = Duplex & { [NEWEST]?: ServerResponse };
 
 /** A connection as it was accepted; of an encrypted one, what lies below. */
@@ -24,26 +24,26 @@ export interface ConnectionLimits {
 }
 
 /**
- * The open connections of a server with the newest answer of each, so that closing can tell every caller. It is kept on
- * the connection itself, as listeners, set entries or look-ups for each request would be felt.
+ * The open connections of a server with the last answer of each, so that closing can end each after its answer. The answer
+ * is stored on the connection itself: listeners, set entries or look-ups for each request would be noticeable.
  *
- * A place is made by closing one that is between two requests, of the address that has most: the one that waits longest,
- * as far as that can be told without noting the time of each request. Each that is looked at is passed over once if it
- * was used since it was looked at before (the clock algorithm of page caches).
+ * When all places are taken, an idle connection of the address with most connections is closed: about the longest idle
+ * one, without recording the time of each request. A connection that was used since the last look is passed over once
+ * (the clock algorithm of page caches).
  */
 export class Connections {
   readonly #server: Server;
   readonly #limits: ConnectionLimits;
   readonly #open = new Set<Socket>();
-  /** By address, each in the order in which a place is looked for. */
+  /** By address, each in the order in which an idle one is looked for. */
   readonly #places = new Map<string | undefined, Set<Accepted>>();
   readonly #reserve = new Set<Accepted>();
-  /** Encrypted ones that are still agreeing on how, by where they come from. */
-  readonly #agreeing = new Map<string, Accepted>();
+  /** Those in their TLS handshake, by address and port of the peer. */
+  readonly #handshaking = new Map<string, Accepted>();
   #placed = 0;
   #closing = false;
 
-  /** @param refused told of each connection for which there is no place */
+  /** @param refused called for each connection that is refused */
   constructor(server: Server, limits: ConnectionLimits, refused: () => void) {
     this.#server = server;
     this.#limits = limits;
@@ -55,23 +55,23 @@ export class Connections {
         return;
       }
       this.#opened(socket);
-      if (encrypts) this.#agrees(socket);
+      if (encrypts) this.#handshake(socket);
     });
-    // Answers are those of the encrypted side; the one below it is kept for those that never get that far.
+    // Answers belong to the encrypted side. The socket below it counts until then.
     server.on("secureConnection", (socket: Socket) => {
       this.#opened(socket);
       const from = originOf(socket);
-      const below = this.#agreeing.get(from);
+      const below = this.#handshaking.get(from);
       if (below !== undefined) below.encrypted = socket;
-      this.#agreeing.delete(from);
+      this.#handshaking.delete(from);
     });
   }
 
-  #agrees(socket: Accepted): void {
+  #handshake(socket: Accepted): void {
     const from = originOf(socket);
-    this.#agreeing.set(from, socket);
+    this.#handshaking.set(from, socket);
     socket.on("close", () => {
-      if (this.#agreeing.get(from) === socket) this.#agreeing.delete(from);
+      if (this.#handshaking.get(from) === socket) this.#handshaking.delete(from);
     });
   }
 
@@ -156,7 +156,7 @@ export class Connections {
       const response = this.newestOf(socket);
       if (response === undefined && socket.bytesRead === 0) socket.destroy();
       if (response === undefined || response.writableFinished) continue;
-      // Tells the caller, and has node end the connection behind the answer.
+      // The client learns of it, and node ends the connection after the answer.
       if (!response.headersSent) response.shouldKeepAlive = false;
       else response.once("close", () => this.#server.closeIdleConnections());
     }
@@ -168,13 +168,13 @@ export class Connections {
   }
 }
 
-/** The first that is between two requests and was not used since it was last looked at; else the first between two. */
+/** The first idle one that was not used since the last look, else the first idle one. */
 function findIdle(group: Set<Accepted>): Accepted | undefined {
   let used: Accepted | undefined;
-  let left = group.size;
+  let remaining = group.size;
   for (const socket of group) {
-    if (left === 0) break;
-    left -= 1;
+    if (remaining === 0) break;
+    remaining -= 1;
     const answering: Answering = socket.encrypted ?? socket;
     const newest = answering[NEWEST];
     if (isEnding(answering) || (newest !== undefined && !newest.writableFinished)) continue;
@@ -187,15 +187,15 @@ function findIdle(group: Set<Accepted>): Accepted | undefined {
   return used;
 }
 
-/** How long a peer may take to read a connection's last words before the connection is cut. */
+/** How long a peer may take to read the last answer before its connection is destroyed. */
 const LINGER_MS = 2_000;
 
 const ending = new WeakSet<Duplex>();
 
 /**
- * Sends a connection's last words and ends it: once the peer has closed its side too, or after a short wait. What the
- * peer still sends is read away in between, as a close with unread bytes would reset the connection and could take the
- * words from the peer (RFC 9112, 9.6).
+ * Sends the last answer of a connection and ends it, once the peer has closed its side or after a short wait. Until then,
+ * what the peer sends is read and dropped: a close with unread bytes would reset the connection, and the peer could lose
+ * the answer (RFC 9112, 9.6).
  */
 export function lingeringClose(socket: Duplex, text: string, clock: Clock): void {
   // Node takes its own listener off a `CONNECT` socket, and a peer that resets would then end the process.
@@ -210,7 +210,7 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
   socket.resume();
 }
 
-/** Whether its last words were said. Nothing that still arrives on it may be acted on: the peer was told that it failed. */
+/** Whether its last answer was sent. Nothing that arrives after it may be acted on: that answer was a failure. */
 export function isEnding(socket: Duplex): boolean {
   return ending.has(socket);
 }
@@ -222,7 +222,7 @@ function ignore(): void {}
  * customer. `undefined` for this machine itself, which may be a proxy in front of everybody.
  */
 export function addressOf({ remoteAddress }: Socket): string | undefined {
-  // A caller that has left already.
+  // The client has disconnected already.
   if (remoteAddress === undefined) return "";
   if (remoteAddress === "127.0.0.1" || remoteAddress === "::1") return undefined;
   const address = ipaddr.process(remoteAddress);
@@ -253,7 +253,7 @@ const REQUEST_BYTES = 2 * 1024;
 
 interface Pipeline {
   running: number;
-  /** Those of them that were begun beside another. */
+  /** Those of them that were started beside another. */
   beside: number;
   pauseDue: boolean;
   readonly waiting: (readonly [IncomingMessage, ServerResponse])[];
@@ -278,7 +278,7 @@ export class PipelineLimiter {
   }
 
   /**
-   * Starts the request, now or when enough of those before it are answered. Beyond all bounds the connection is cut.
+   * Starts the request, now or when enough of those before it are answered. Beyond all bounds the connection is destroyed.
    * @param previous the answer to the connection's request before this one
    */
   admit(request: IncomingMessage, response: ServerResponse, previous: ServerResponse | undefined): void {
@@ -326,7 +326,7 @@ export class PipelineLimiter {
     pipeline.beside += 1;
     this.#beside += 1;
     response.once("close", () => {
-      // Not once the connection is gone, which gave all of its own back.
+      // When the connection closed, all of its own were given back.
       if (pipeline.beside > 0) {
         pipeline.beside -= 1;
         this.#beside -= 1;

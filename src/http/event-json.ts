@@ -10,7 +10,7 @@ import type { JsonSchema } from "./routes/route.ts";
 const STRING_MAX_BYTES = 16 * 1024;
 /** `head` and `tail` of one event, about and rather more. */
 const AROUND_BYTES = 256;
-/** So that the last text of a document, taken at its longest, finds room as well. */
+/** For the last text of a document, taken at its longest. */
 const ROOM_BYTES = 1_024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
@@ -28,7 +28,7 @@ function head({ rowid, action }: Event): string {
   return `{"rowid":${rowid},"action":${lastAction.json},"payload":`;
 }
 
-/** Most events of an answer have the action of the one before. */
+/** The events of an answer mostly have the same action. */
 let lastAction = { name: "", json: '""' };
 
 function tail(event: Event): string {
@@ -52,9 +52,9 @@ export function batchReply({ data, errors, meta }: BatchResult, headers: readonl
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...failure });
   const body = writeList(data, `],${rest.slice(1)}`);
-  const told =
+  const all =
     meta.deprecated === undefined ? headers : [...headers, ...batchDeprecationHeaders(meta.deprecated)];
-  return told.length === 0 ? { status, body } : { status, body, headers: told };
+  return all.length === 0 ? { status, body } : { status, body, headers: all };
 }
 
 function noneAccepted(count: number): string {
@@ -143,7 +143,7 @@ export const DEPRECATION_HEADERS: Readonly<Record<string, JsonSchema>> = {
 
 const MINIMAL = /^return\s*=\s*(minimal|"minimal")\s*(;|$)/i;
 
-/** Whether a `Prefer` header asks for an answer without what its caller has anyway (RFC 7240); others are ignored as it says. */
+/** Whether a `Prefer` header asks for a minimal answer (RFC 7240); other preferences are ignored. */
 export function prefersMinimal(header: string | undefined): boolean {
   return header !== undefined && header.split(",").some((preference) => MINIMAL.test(preference.trim()));
 }

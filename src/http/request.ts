@@ -18,12 +18,12 @@ export class ApiRequest {
   readonly #event: H3Event;
   readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
   readonly #bodies: ByteBudget;
-  /** What a large body has of the memory for bodies, until its request is over: what is answered is often part of it. */
-  #share: Reservation | undefined;
-  /** The same for all requests with one token, once it is known; `undefined` for one without. */
+  /** Of a large body, until its request has ended: the answer is often part of the body. */
+  #reservation: Reservation | undefined;
+  /** The same object for all requests with one token, once it is known; `undefined` without one. */
   token: unknown;
 
-  /** @param bodies what the bodies of all requests have together */
+  /** @param bodies shared by the bodies of all requests */
   constructor(event: H3Event, bodies: ByteBudget) {
     this.#event = event;
     this.#bodies = bodies;
@@ -46,24 +46,24 @@ export class ApiRequest {
     return this.#node?.req;
   }
 
-  /** Calls back once, when the answer is out or its caller gone; at once when there is no socket. */
+  /** Calls back once, when the answer is out or the client has disconnected; at once without a socket. */
   onFinished(callback: () => void): void {
     if (this.#node === undefined) callback();
     else onFinished(this.#node.res, callback);
   }
 
-  /** Aborted when the answer is out or its caller gone; never where there is no socket. */
+  /** Aborted when the answer is out or the client has disconnected; never without a socket. */
   disconnected(): AbortSignal {
     const controller = new AbortController();
     if (this.#node !== undefined) onFinished(this.#node.res, () => controller.abort());
     return controller.signal;
   }
 
-  /** Does work that ends with its caller, who then needs no answer: `CallerGone`. */
-  async untilDisconnect<T>(work: (gone: AbortSignal) => Promise<T>): Promise<T> {
-    const gone = this.disconnected();
-    return work(gone).catch((error: unknown) => {
-      throw gone.aborted && error === gone.reason ? new ClientDisconnected() : error;
+  /** Does work that ends when the client disconnects, and then throws `ClientDisconnected`. */
+  async untilDisconnect<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const signal = this.disconnected();
+    return work(signal).catch((error: unknown) => {
+      throw signal.aborted && error === signal.reason ? new ClientDisconnected() : error;
     });
   }
 
@@ -72,21 +72,19 @@ export class ApiRequest {
     this.#node?.req.socket.destroy();
   }
 
-  /** Its answer of so many bytes is on its way: what its body has goes back once that is out, or its caller too slow. */
+  /** The answer of so many bytes is being sent: the body's memory is released when it is out, or its client too slow. */
   responseStarted(bytes: number): void {
-    const share = this.#share;
-    if (share === undefined) return;
-    share.startTransfer(bytes);
-    this.onFinished(() => share.release());
+    this.#reservation?.startTransfer(bytes);
+    if (this.#reservation !== undefined) this.onFinished(() => this.#reservation?.release());
   }
 
-  /** So many bytes of memory, for this caller. */
+  /** So many bytes of memory for this client. */
   claim(bytes: number, evict: () => void = () => this.disconnect()): ByteClaim {
     const address = this.#node === undefined ? undefined : addressOf(this.#node.req.socket);
     return { bytes, caller: { address, token: this.token }, evict };
   }
 
-  /** Has the connection kept while `work` goes on, however long nothing crosses it. */
+  /** Keeps the connection open while `work` goes on, however long nothing crosses it. */
   async withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
     const socket = this.#node?.req.socket;
     const idleTimeoutMs = socket?.timeout ?? 0;
@@ -141,23 +139,25 @@ export class ApiRequest {
   body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
     if (this.#node !== undefined)
-      return readNodeBody(this.#node.req, this.#node.res, maxBytes, () => this.#room());
+      return readNodeBody(this.#node.req, this.#node.res, maxBytes, () => this.#bodyMemory());
     const { body, headers } = this.#event.req;
     return readWebBody(body, headers.get("content-length"), maxBytes);
   }
 
-  #room(): BodyMemory {
+  #bodyMemory(): BodyMemory {
     const bodies = this.#bodies;
-    const keep = <T extends Reservation | undefined>(share: T): T => {
-      this.#share = share;
-      return share;
+    const keep = <T extends Reservation | undefined>(reservation: T): T => {
+      this.#reservation = reservation;
+      return reservation;
     };
     const claim = (bytes: number, evict: Parameters<BodyMemory["reserve"]>[1]): ByteClaim =>
       this.claim(bytes, () => evict(bodies.refused()));
     return {
       tryReserve: (bytes, evict) => keep(bodies.tryReserve(claim(bytes, evict))),
       reserve: (bytes, evict) =>
-        this.untilDisconnect((gone) => bodies.reserve(claim(bytes, evict), BODY_WAIT_MS, gone)).then(keep),
+        this.untilDisconnect((signal) => bodies.reserve(claim(bytes, evict), BODY_WAIT_MS, signal)).then(
+          keep,
+        ),
     };
   }
 }
@@ -173,7 +173,7 @@ function decode(text: string, where: "path" | "query"): string {
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json[ \t]*(?:;(.*))?$/i;
 const CHARSET = /(?:^|;)[ \t]*charset[ \t]*=[ \t]*"?([^";\s]*)"?/i;
 
-/** Demands a body of plain JSON in UTF-8. Also what keeps a web page's simple forms out: those cannot send this type. */
+/** Requires plain JSON in UTF-8. This also keeps out the simple forms of web pages, which cannot send this type. */
 function checkMediaType(contentType: string | undefined, contentEncoding: string | undefined): void {
   if (contentType !== "application/json") {
     if (contentType === undefined) {
@@ -201,12 +201,12 @@ function quote(header: string): string {
   return JSON.stringify(header.slice(0, 100));
 }
 
-/** By connection, as a listener for each of many requests on one would have node warn of a leak. */
+/** By connection: with a listener for each request of one, node would warn of a leak. */
 const pendingOf = new WeakMap<Socket, Set<() => void>>();
 
 /**
- * Calls back once, when the answer is out or its connection gone. The answer's own `close` is not enough: not every
- * version of node emits one for an answer that was still waiting behind others when its connection closed.
+ * Calls back once, when the answer is out or its connection closed. The answer's own `close` is not enough: not every
+ * version of node emits it for an answer that waited behind others when its connection closed.
  */
 function onFinished(response: ServerResponse, callback: () => void): void {
   const { socket } = response.req;
@@ -215,18 +215,18 @@ function onFinished(response: ServerResponse, callback: () => void): void {
     return;
   }
   const pending = pendingOf.get(socket) ?? pendingAt(socket);
-  const over = (): void => {
-    if (pending.delete(over)) callback();
+  const finish = (): void => {
+    if (pending.delete(finish)) callback();
   };
-  pending.add(over);
-  response.once("close", over);
+  pending.add(finish);
+  response.once("close", finish);
 }
 
 function pendingAt(socket: Socket): Set<() => void> {
   const pending = new Set<() => void>();
   pendingOf.set(socket, pending);
   socket.once("close", () => {
-    for (const over of pending) over();
+    for (const finish of pending) finish();
   });
   return pending;
 }

@@ -4,30 +4,30 @@ import type { ApiRequest } from "./request.ts";
 import { isByteStream, type Reply, sizeOf } from "./response.ts";
 
 export interface ResponseLimits {
-  /** What answers may come to that are made at once, each taken at its largest. */
+  /** Of answers that are being made, each counted at its largest. */
   readonly readBytes: number;
-  /** What large answers hold at once until their callers have taken them. */
+  /** Of large answers that their clients have not taken yet. */
   readonly heldBytes: number;
-  /** An answer up to this size is small: it is not held against `heldBytes`. */
+  /** An answer up to this size does not count against `heldBytes`. */
   readonly smallBytes: number;
   /** How long a request waits for either. */
   readonly waitMs: number;
 }
 
 const MIB = 1024 * 1024;
-const ANSWER_LIMITS: ResponseLimits = {
+const RESPONSE_LIMITS: ResponseLimits = {
   readBytes: 128 * MIB,
   heldBytes: 96 * MIB,
   smallBytes: 16 * 1024,
   waitMs: 10_000,
 };
 
-/** Reads come to their turn soon, and what waits for one costs next to nothing. */
+/** Reads soon start, and one that waits costs next to nothing. */
 const READS_WAITING = { maxWaiting: 4_096, tokenWaiting: 4_096 };
-/** For those whose answers nobody takes others would wait in vain. */
+/** Answers that nobody takes would keep others waiting in vain. */
 const HELD_WAITING = { maxWaiting: 512, tokenWaiting: 128 };
 
-/** What an answer comes to at most, as far as can be said before it is made: schemas and filters of a whole registry. */
+/** The most that an answer can be before it is made: schemas and filters of a whole registry. */
 export const REGISTRY_BYTES = 64 * MIB;
 /** The same of a page of deliveries, of one with its attempts, and of anything smaller. */
 export const PAGE_BYTES = MIB;
@@ -35,13 +35,13 @@ export const PAGE_BYTES = MIB;
 const TOO_MUCH =
   "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
 
-/** Of a request, what its answer needs it for. */
+/** What the budget needs of a request. */
 export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect" | "nodeRequest">;
 
 /**
- * Bounds the memory that answers take over all requests: a page may come to hundreds of megabytes, and a caller that does
- * not read its answer keeps it there. One page that is larger than a bound has it to itself. No token has more than half
- * of what is held, and no address more than three quarters.
+ * Bounds the memory of all answers: a page may have hundreds of megabytes, and stays in memory while its client does not
+ * read it. A page larger than a bound has the bound to itself. One token gets half of what is held at most, and one address
+ * three quarters.
  */
 export class ResponseBudget {
   readonly #clock: Clock;
@@ -51,9 +51,9 @@ export class ResponseBudget {
 
   constructor(clock: Clock, limits: Partial<ResponseLimits> = {}) {
     this.#clock = clock;
-    this.#limits = { ...ANSWER_LIMITS, ...limits };
+    this.#limits = { ...RESPONSE_LIMITS, ...limits };
     const { readBytes, heldBytes } = this.#limits;
-    // Reading takes as long as evreg does, and no caller can make it longer.
+    // No client can make a read take longer.
     const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...READS_WAITING };
     this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
     const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
@@ -61,44 +61,42 @@ export class ResponseBudget {
   }
 
   /**
-   * Makes an answer when there is room for it. What is too large to be held now is let go of, and made again when there
-   * is room for that. `unavailable` when there is none in time.
-   * @param largestBytes what the answer can come to at most
+   * Makes an answer once the budget has enough for it. One that is too large to be held then is dropped, and made again when
+   * it can be held. `unavailable` when that takes too long.
    */
-  async answer(request: BudgetedRequest, largestBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+  async answer(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
     const untilMs = this.#clock.now() + this.#limits.waitMs;
-    let share: Reservation | undefined;
+    let reservation: Reservation | undefined;
     try {
       for (;;) {
-        const reading = await this.#take(this.#reading, request, largestBytes, untilMs);
-        const outcome = await this.#makeOnce(request, make, share).finally(() => reading.release());
+        const reading = await this.#reserve(this.#reading, request, maxBytes, untilMs);
+        const outcome = await this.#makeOnce(request, make, reservation).finally(() => reading.release());
         if (typeof outcome === "object") {
-          share = undefined;
+          reservation = undefined;
           return outcome;
         }
-        share?.release();
-        share = await this.#take(this.#held, request, outcome, untilMs);
+        reservation?.release();
+        reservation = await this.#reserve(this.#held, request, outcome, untilMs);
       }
     } finally {
-      share?.release();
+      reservation?.release();
     }
   }
 
   /**
-   * An answer that is made already and cannot be made again, with its room; `undefined` where there is none right now.
-   * Nothing waits and nothing fails here, as what it tells of has been done.
+   * For an answer that cannot be made again, as it reports a change: at once, or `undefined` where the budget is used up.
    */
   tryReserve(request: BudgetedRequest, reply: Reply): Reply | undefined {
     const bytes = sizeOf(reply.body);
     if (bytes <= this.#limits.smallBytes) return reply;
-    const share = this.#held.tryReserve(request.claim(bytes));
-    share?.startTransfer(bytes);
-    return share && { ...reply, release: () => share.release() };
+    const reservation = this.#held.tryReserve(request.claim(bytes));
+    reservation?.startTransfer(bytes);
+    return reservation && { ...reply, release: () => reservation.release() };
   }
 
   /**
-   * The answer, which then has the share; or how many bytes it needs to be held, where they are not free. A function of
-   * its own, as otherwise what was let go of would stay in memory for as long as its request waits.
+   * The answer with its reservation, or how many bytes it needs. A method of its own, so that a dropped answer does not stay
+   * in memory while its request waits.
    */
   async #makeOnce(
     request: BudgetedRequest,
@@ -128,7 +126,7 @@ export class ResponseBudget {
     return { ...reply, release };
   }
 
-  async #take(
+  async #reserve(
     budget: ByteBudget,
     request: BudgetedRequest,
     bytes: number,
@@ -137,14 +135,14 @@ export class ResponseBudget {
     const claim = request.claim(bytes);
     return (
       budget.tryReserve(claim) ??
-      request.untilDisconnect((gone) => budget.reserve(claim, untilMs - this.#clock.now(), gone))
+      request.untilDisconnect((signal) => budget.reserve(claim, untilMs - this.#clock.now(), signal))
     );
   }
 }
 
 /**
- * Gives the memory of an answer back at once that is out, or let go of, and was made for one request alone. V8 would do so some time
- * later: few objects that hold much outside its heap give it no reason to collect, and hundreds of pages gathered so.
+ * Frees the memory of an answer that is out or dropped. V8 would do so later: a few objects that hold much outside its heap
+ * give it no reason to collect, and hundreds of pages stayed in memory.
  */
 function free(body: Reply["body"]): void {
   if (typeof body === "string" || isByteStream(body)) return;

@@ -19,11 +19,11 @@ export interface Reply {
   readonly mediaType?: string;
   /** Of a read that is logged as changes are. */
   readonly isLogged?: true;
-  /** Called once the answer is out, or its caller gone. */
+  /** Called once the answer is out, or its client has disconnected. */
   readonly release?: () => void;
 }
 
-/** A document cut up anywhere, to be written one piece after the other. */
+/** A document split anywhere. */
 export type Chunks = readonly Uint8Array[];
 
 /** A document that is too large to be held; it is read as fast as its caller takes it. */
@@ -95,7 +95,7 @@ const COPIED_BYTES = 64 * 1024;
 
 /** Puts a document of text and bytes together without making a string of it. */
 export class ChunkWriter {
-  readonly #pieces: Uint8Array[] = [];
+  readonly #chunks: Uint8Array[] = [];
   #block: Buffer;
   #used = 0;
 
@@ -113,7 +113,7 @@ export class ChunkWriter {
   bytes(bytes: Uint8Array): void {
     if (bytes.length > COPIED_BYTES) {
       this.#flush(0);
-      this.#pieces.push(bytes);
+      this.#chunks.push(bytes);
       return;
     }
     this.#makeRoom(bytes.length);
@@ -123,7 +123,7 @@ export class ChunkWriter {
 
   end(): Chunks {
     this.#flush(0);
-    return this.#pieces;
+    return this.#chunks;
   }
 
   #makeRoom(bytes: number): void {
@@ -131,8 +131,8 @@ export class ChunkWriter {
   }
 
   #flush(nextBytes: number): void {
-    if (this.#used > 0) this.#pieces.push(this.#block.subarray(0, this.#used));
-    // What is left of the block is still free to be written to.
+    if (this.#used > 0) this.#chunks.push(this.#block.subarray(0, this.#used));
+    // The remainder of the block is still free.
     this.#block = nextBytes === 0 ? this.#block.subarray(this.#used) : Buffer.allocUnsafeSlow(nextBytes);
     this.#used = 0;
   }
@@ -231,8 +231,8 @@ export class Responder {
 }
 
 /**
- * What goes well thousands of times a second, or is asked by probes every few, is no news: a line each would be hundreds
- * of gigabytes a day. Refusals are told, and whatever changes something other than by publishing.
+ * Successful reads and publishes: a line for each would be hundreds of gigabytes a day. Refusals are logged, and all other
+ * changes.
  */
 function isRoutine(method: string, path: string, status: number): boolean {
   // 207 is a batch of which some was refused.
@@ -284,7 +284,7 @@ function lingering(request: IncomingMessage, body: string | Chunks, clock: Clock
     if (isReadAway && !finished) lingeringNow -= 1;
     finished = true;
     cancelTimer();
-    // Not the one for errors: node makes one of a caller that leaves when somebody listens, and tells it a moment later.
+    // The listener for errors stays: node reports a client that leaves as one, a moment later.
     request.off("data", onData).off("end", finish).off("close", finish);
     if (!answer.destroyed) answer.push(null);
   };

@@ -1,6 +1,7 @@
 import type { H3 } from "h3";
 import { toNodeHandler } from "h3/node";
 import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from "node:http";
+import type { Server as HttpsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Certificate, type CertificateFiles, readCertificate } from "../runtime/certificate.ts";
 import { type Clock, systemClock } from "../runtime/clock.ts";
@@ -15,58 +16,46 @@ export interface ListenersOptions extends Omit<ServeOptions, "certificate"> {
   readonly tls: Partial<CertificateFiles>;
 }
 
-/** Where a server answers: one listener, and with https a second one for commands on this machine. */
+/** One listener, and with https a second one for commands on this machine. */
 export interface Listeners {
   readonly url: string;
   /** Where a command on this machine reaches it. */
   readonly localUrl: string;
-  /** Each `address:port` that others can ask. */
+  /** Each `address:port` that others can reach. */
   readonly addresses: readonly string[];
-  /** The same with that of the second listener. */
+  /** With those of the second listener. */
   readonly ownAddresses: readonly string[];
   /** When the certificate in use ends, in milliseconds since the epoch; `undefined` for http. */
   certificateEndsMs(): number | undefined;
   /** As in `RunningServer`. */
   readonly renewCertificate: (tls: ListenersOptions["tls"]) => void;
-  close(graceMs: number): Promise<void>;
+  close(deadlineMs: number): Promise<void>;
 }
 
 /** @throws EvregError as `serveHttp` and `readCertificate` */
 export async function openListeners({ tls, ...options }: ListenersOptions): Promise<Listeners> {
   let certificate = certificateOf(tls);
-  if (certificate === undefined) {
-    const http = await serveHttp(options);
-    const { url, addresses } = http;
-    return {
-      url,
-      localUrl: url,
-      addresses,
-      ownAddresses: addresses,
-      certificateEndsMs: () => undefined,
-      renewCertificate: () => undefined,
-      close: (graceMs) => http.close(graceMs),
-    };
+  const main = await serveHttp(certificate === undefined ? options : { ...options, certificate });
+  const all = [main];
+  if (certificate !== undefined) {
+    // A certificate is not made out for loopback addresses, and a command must not guess whom to trust.
+    const local = serveHttp({ ...options, host: "127.0.0.1", port: 0 });
+    all.push(await local.catch((error: unknown) => main.close(0).then(() => Promise.reject(error))));
   }
-  const https = await serveHttp({ ...options, certificate });
-  // A certificate is not made out for loopback addresses, and whom a command trusts must not be guessed at.
-  const local = await serveHttp({ ...options, host: "127.0.0.1", port: 0 }).catch(async (error: unknown) => {
-    await https.close(0);
-    throw error;
-  });
   return {
-    url: https.url,
-    localUrl: local.url,
-    addresses: https.addresses,
-    ownAddresses: [...https.addresses, ...local.addresses],
+    url: main.url,
+    localUrl: all.at(-1)!.url,
+    addresses: main.addresses,
+    ownAddresses: all.flatMap(({ addresses }) => addresses),
     certificateEndsMs: () => certificate?.endsMs,
     renewCertificate(files) {
-      const renewed = certificateOf(files);
+      const renewed = certificate && certificateOf(files);
       if (renewed === undefined) return;
-      https.useCertificate(renewed);
+      main.useCertificate(renewed);
       certificate = renewed;
     },
-    async close(graceMs) {
-      await Promise.all([https.close(graceMs), local.close(graceMs)]);
+    async close(deadlineMs) {
+      await Promise.all(all.map((listener) => listener.close(deadlineMs)));
     },
   };
 }
@@ -87,12 +76,12 @@ export interface HttpLimits extends ConnectionLimits {
   readonly keepAliveTimeoutMs: number;
   /** Without a byte either way on a connection, such as a caller that does not read its answer. */
   readonly idleTimeoutMs: number;
-  /** How often the first two are looked at; they end this much late at most. */
+  /** How often the first two are checked; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
-  /** Requests sent on one connection without waiting for answers that are worked on, or not yet read, at once. */
+  /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
   readonly maxRunning: number;
-  /** Further ones that wait behind those; with more the connection is cut. No well-formed ones of one read are as many. */
+  /** Pipelined requests that wait behind those; with more the connection ends. One read never holds as many. */
   readonly maxWaiting: number;
 }
 
@@ -120,12 +109,12 @@ export interface ServeOptions {
   readonly app: H3;
   /** A name or an address of this machine; `0.0.0.0` or `::` for all of its addresses. */
   readonly host: string;
-  /** 0 takes any free one. */
+  /** 0 for any free one. */
   readonly port: number;
   readonly logger?: Logger;
   readonly clock?: Clock;
   readonly limits?: Partial<HttpLimits>;
-  /** Has it speak https. */
+  /** For https. */
   readonly certificate?: Certificate;
 }
 
@@ -135,27 +124,28 @@ export interface HttpListener {
   readonly port: number;
   /** Every `address:port` it answers at; no names. */
   readonly addresses: readonly string[];
-  /** For connections from now on; only where it began with one. */
+  /** For new connections; only of https. */
   useCertificate(certificate: Certificate): void;
   /**
-   * Takes no more connections, lets running requests finish, and cuts what still runs after `graceMs`.
-   * Safe to call twice; a second call with less grace shortens the first.
+   * Takes no more connections, lets running requests finish, and ends what still runs after `deadlineMs`.
+   * Safe to call twice; the shorter deadline counts.
    */
-  close(graceMs: number): Promise<void>;
+  close(deadlineMs: number): Promise<void>;
 }
 
-/**
- * Opens the HTTP listener. `usage` for an address that cannot be listened at, `conflict` for one that is taken: it never
- * moves to another port by itself.
- */
+/** `usage` for an address that cannot be listened at, `conflict` for one that is taken: no other is used in its place. */
 export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const { app, host, port, logger = silentLogger, clock = systemClock } = options;
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const { certificate } = options;
-  const { server, useCertificate } =
+  const server: Server =
     certificate === undefined
-      ? { server: await listenAt(host, port, serverOptions(limits)), useCertificate: () => undefined }
-      : await listenEncrypted(host, port, serverOptions(limits), certificate);
+      ? await listenAt(host, port, serverOptions(limits))
+      : await listenTlsAt(host, port, {
+          ...serverOptions(limits),
+          cert: certificate.cert,
+          key: certificate.key,
+        });
   server.maxHeadersCount = MAX_HEADERS;
   server.timeout = limits.idleTimeoutMs;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
@@ -172,23 +162,10 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
   const bound = server.address() as AddressInfo;
   return {
     url: urlOf(bound, certificate === undefined ? "http" : "https"),
-    useCertificate,
+    useCertificate: ({ cert, key }) => (server as HttpsServer).setSecureContext({ cert, key }),
     port: bound.port,
     addresses: localAddresses(bound),
     close: createClose(server, connections, clock),
-  };
-}
-
-async function listenEncrypted(
-  host: string,
-  port: number,
-  options: ServerOptions,
-  { cert, key }: Certificate,
-): Promise<{ server: Server; useCertificate: (next: Certificate) => void }> {
-  const server = await listenTlsAt(host, port, { ...options, cert, key });
-  return {
-    server: server as unknown as Server,
-    useCertificate: (next) => server.setSecureContext({ cert: next.cert, key: next.key }),
   };
 }
 
@@ -254,18 +231,13 @@ function answerRequests(
   server.on("checkExpectation", onRequest);
 }
 
-function createClose(
-  server: Server,
-  connections: Connections,
-  clock: Clock,
-): (graceMs: number) => Promise<void> {
+function createClose(server: Server, connections: Connections, clock: Clock): HttpListener["close"] {
   let closed: Promise<void> | undefined;
-  return (graceMs) => {
+  return (deadlineMs) => {
     closed ??= new Promise((resolve) => {
       server.close(() => resolve());
       connections.endAfterAnswers();
     });
-    const cancelTimer = clock.setTimer(() => connections.destroyAll(), graceMs);
-    return closed.then(cancelTimer);
+    return closed.then(clock.setTimer(() => connections.destroyAll(), deadlineMs));
   };
 }

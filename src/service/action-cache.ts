@@ -24,7 +24,7 @@ export interface LoadedAction {
 const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
 /**
- * Actions with their compiled schemas, so that publishing asks the store for nothing. An entry may be out of date: the
+ * Actions with their compiled schemas, so that publishing reads nothing from the store. An entry may be out of date: the
  * store refuses its revision, or an action retired meanwhile, as `stale` then, and the caller reports it as outdated and loads anew.
  */
 export class ActionCache {
@@ -63,7 +63,7 @@ export class ActionCache {
     return loading;
   }
 
-  /** To be called whenever the action was changed. A load that began before is not kept either. */
+  /** To be called after each change of the action. A load that started before is not stored either. */
   evict(name: string): void {
     this.#loaded.delete(name);
     this.#loading.delete(name);
@@ -100,11 +100,11 @@ function deprecationOf(
   successor: string | null,
 ): Deprecation | undefined {
   if (deprecatedMs === null) return undefined;
-  // The header has seconds, and every port tells the same.
+  // The header has seconds, and all ports return the same.
   return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
 }
 
-/** As many steps as are followed; nobody waits for the rest of a longer chain. */
+/** Of a longer chain the remainder is not followed. */
 const MAX_STEPS = 20;
 
 /** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */

@@ -13,7 +13,7 @@ import { chainFrom } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import { admissionOf, breaksOf, historyWarnings } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, omitUndefined, notFound, ownAction } from "./requests.ts";
+import { actionOf, existing, notFound, omitUndefined, ownAction } from "./requests.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
 /** How often an update follows others that come before it. */
@@ -44,8 +44,7 @@ export async function updateAction(
 ): Promise<Updated> {
   checkHasChange(update.body);
   for (let tries = 0; tries < MAX_TRIES; tries++) {
-    const stored = await context.store.catalog.findAction(name);
-    if (stored === undefined) throw notFound("action", name);
+    const stored = existing(await context.store.catalog.findAction(name), "action", name);
     const revised = await revise(context, access, stored, update);
     if (revised !== "stale") return revised;
   }

@@ -21,21 +21,26 @@ import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { actionOf, checkId, checkQuery, omitUndefined, notFound, allPages, readBody } from "./requests.ts";
+import {
+  actionOf,
+  allPages,
+  checkId,
+  checkQuery,
+  notFound,
+  omitUndefined,
+  readable,
+  readBody,
+} from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
 
-/** Schemas read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
+/** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, storedEvents, schemaTasks } = context;
 
-  async function readable(name: string): Promise<StoredAction> {
-    access.requireSome("read");
-    const stored = await store.catalog.findAction(name);
-    if (stored === undefined || !access.allows("read", stored.application)) throw notFound("action", name);
-    return stored;
-  }
+  const findReadable = (name: string): Promise<StoredAction> =>
+    readable(access, "action", name, (action) => store.catalog.findAction(action));
 
   return {
     async list(query = {}) {
@@ -70,7 +75,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       return withWarnings(created, warnings);
     },
     async get(name) {
-      return { data: actionOf(await readable(name)) };
+      return { data: actionOf(await findReadable(name)) };
     },
     async update(name, input, options = {}, signal) {
       access.requireSome("write");
@@ -85,7 +90,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     },
     async revisions(name, query = {}) {
       const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
-      const { action } = await readable(name);
+      const { action } = await findReadable(name);
       const read = async (last: ActionRevision | undefined, count: number) => {
         const page = Math.min(READ_SCHEMAS, limit - count);
         if (page === 0) return [];
@@ -98,13 +103,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       return { data: await allPages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
-      const { action } = await readable(name);
+      const { action } = await findReadable(name);
       const found = await store.catalog.findRevision(action, checkId(revision, "revision"));
       if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
       return { data: found };
     },
     async check(name, candidate, signal) {
-      const stored = await readable(name);
+      const stored = await findReadable(name);
       const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
       const tasks = schemaTasks.runnerFor("check", access.principal, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);

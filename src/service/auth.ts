@@ -119,8 +119,8 @@ interface CachedToken {
   /** The same object for as long as the token is known, so that callers can keep what they make of it. */
   readonly principal: Principal;
   readonly expiresAtMs: number;
-  /** When its last use was noted. */
-  notedAtMs: number;
+  /** When its last use was recorded. */
+  recordedAtMs: number;
 }
 
 const MAX_TOKENS = 1_000;
@@ -128,8 +128,8 @@ const RECORD_EVERY_MS = 60_000;
 const FLUSH_AFTER_MS = 5_000;
 
 /**
- * Who a token stands for. Verified tokens are kept by their hash, so that the store is asked once for each; the clock
- * ends them, and revoking drops them. Last uses are gathered and noted at most once a minute for each token.
+ * Who a token stands for. Verified tokens are cached by their hash until they expire or are revoked. The last use of a token
+ * is recorded at most once a minute, several in one write.
  */
 export class TokenCache {
   readonly #store: Pick<TokenStore, "find" | "recordUses">;
@@ -163,7 +163,7 @@ export class TokenCache {
       this.#known.delete(hash);
       return undefined;
     }
-    if (nowMs - known.notedAtMs >= RECORD_EVERY_MS) this.#note(known, nowMs);
+    if (nowMs - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
     return known.principal;
   }
 
@@ -174,7 +174,7 @@ export class TokenCache {
     if (hash !== undefined) this.#known.delete(hash);
   }
 
-  /** Writes down the uses gathered so far. Never rejects: they are not worth failing for. */
+  /** Stores the uses recorded so far. Never rejects: nothing should fail because of them. */
   async flush(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));
@@ -182,7 +182,7 @@ export class TokenCache {
     try {
       await this.#store.recordUses(uses);
     } catch (error) {
-      this.#logger.debug({ err: error }, "The last uses of tokens could not be noted.");
+      this.#logger.debug({ err: error }, "The last uses of tokens could not be stored.");
     }
   }
 
@@ -196,14 +196,14 @@ export class TokenCache {
       rowid: token.rowid,
       principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
-      notedAtMs: -Infinity,
+      recordedAtMs: -Infinity,
     };
     this.#known.set(hash, known);
     return known;
   }
 
-  #note(known: CachedToken, nowMs: number): void {
-    known.notedAtMs = nowMs;
+  #recordUse(known: CachedToken, nowMs: number): void {
+    known.recordedAtMs = nowMs;
     this.#uses.set(known.rowid, nowMs);
     if (this.#flushPlanned) return;
     this.#flushPlanned = true;

@@ -16,7 +16,7 @@ import { compareSteps } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
-/** Revisions read at once, each of up to 256 KiB, of which the thread takes over one in 5 ms at the most. */
+/** Revisions read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_REVISIONS = 3;
 /**
  * Steps that comparing with all revisions may take: some 4 s. They are enough for 150 schemas of 42 KB each, three that were
@@ -25,14 +25,14 @@ const READ_REVISIONS = 3;
 const STEPS_OVER_ALL = 20_000_000;
 /** Beside what the comparison counts: to begin one, and to read a character of either schema. */
 const STEPS_PER_COMPARISON = 1_000;
-/** To tell that a schema has been compared already takes a tenth of reading it. */
+/** Finding a schema that was compared already takes a tenth of reading it. */
 const CHARACTERS_PER_STEP = 10;
 
 /**
- * What a schema would break of an action, under a rule. A break of several revisions is told once, of the newest of them,
- * and says which they are where the last is not among them. Where all revisions are asked about and not all are compared, a
- * break of each side tells which are left.
- * @param stepsOverAll how much work all revisions may take; the answer does not depend on the machine
+ * What a schema would break of an action, under a rule. A break with several revisions is reported once, for the newest of
+ * them, and names them when the last is not among them. When not all revisions could be compared, a break of each side says
+ * which were not.
+ * @param stepsOverAll for all revisions together; the result does not depend on the machine
  */
 export async function breaksOf(
   catalog: CatalogStore,
@@ -48,21 +48,21 @@ export async function breaksOf(
   // An action goes back to an earlier schema, or moves to another application: the same schema under two numbers.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
-  let left = stepsOverAll;
+  let remaining = stepsOverAll;
   const revisions = against === "last" ? [stored] : revisionsOf(catalog, stored.action);
-  const told = () => [...found.values()].map((one) => describeBreak(stored, mode, one));
+  const described = () => [...found.values()].map((one) => describeBreak(stored, mode, one));
   for await (const { revision, schemata } of revisions) {
-    if (left <= 0 || found.size >= CHECK_LIMITS.breaks) {
-      return [...told(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
+    if (remaining <= 0 || found.size >= CHECK_LIMITS.breaks) {
+      return [...described(), ...sidesOf(mode).map((side) => notCompared(side, revision, found.size))];
     }
     const text = JSON.stringify(schemata);
-    left -= text.length / CHARACTERS_PER_STEP;
+    remaining -= text.length / CHARACTERS_PER_STEP;
     const digest = createHash("sha256").update(text).digest("base64");
     const known = compared.get(digest);
     for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
     const { breaks, steps } = await tasks.run(compareSteps(schemata, next, { mode }));
-    left -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
+    remaining -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
     const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
     compared.set(digest, [...keyed.keys()]);
     const isNew = [...keyed.keys()].some((key) => !found.has(key));
@@ -73,7 +73,7 @@ export async function breaksOf(
       else found.set(key, { broken, revisions: [revision], count: 1, isInherited: isInherited(broken) });
     }
   }
-  return told();
+  return described();
 }
 
 function keyOf({ side, pointer, message }: SchemaBreak): string {
@@ -144,12 +144,12 @@ function countRevision(found: FoundBreak, revision: number): void {
   if (found.revisions.length < MAX_NAMED) found.revisions.push(revision);
 }
 
-/** Tells what an older revision promised that the last one gave up already: to mend that is no matter of a change. */
+/** Finds what an older revision promised and the last one broke already: a new change cannot repair that. */
 class InheritedBreaks {
   readonly #tasks: TaskRunner;
   readonly #last: StoredAction;
   readonly #mode: CompatibilityMode;
-  #left = STEPS_FOR_ADVICE;
+  #remaining = STEPS_FOR_ADVICE;
 
   constructor(tasks: TaskRunner, last: StoredAction, mode: CompatibilityMode) {
     this.#tasks = tasks;
@@ -159,10 +159,10 @@ class InheritedBreaks {
 
   /** @returns for a break with the revision, whether the last one breaks with it so; `false` when the steps are over */
   async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
-    if (revision === this.#last.revision || this.#left <= 0) return () => false;
+    if (revision === this.#last.revision || this.#remaining <= 0) return () => false;
     const last = this.#last.schemata;
     const { breaks, steps } = await this.#tasks.run(compareSteps(schemata, last, { mode: this.#mode }));
-    this.#left -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
+    this.#remaining -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
     const places = new Set(breaks.map(placeOf));
     return (broken) => places.has(placeOf(broken));
   }

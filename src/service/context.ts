@@ -9,7 +9,7 @@ import type { TokenCache } from "./auth.ts";
 import type { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 
-/** What the parts of the service share, whoever is asking. */
+/** What all parts of the service share. */
 export interface ServiceContext {
   readonly store: Store;
   readonly clock: Clock;

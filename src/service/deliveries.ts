@@ -1,9 +1,4 @@
-import {
-  type Delivery,
-  DELIVERY_LIMITS,
-  DELIVERY_QUERY,
-  type DeliveryWithAttempts,
-} from "../domain/delivery.ts";
+import { DELIVERY_LIMITS, DELIVERY_QUERY, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { NEW_REPLAY, type NewReplay, type Replay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
@@ -14,20 +9,24 @@ import type { DeliverySelection } from "../store/queue.ts";
 import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/replays.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkQuery, checkTime, omitUndefined, notFound, readBody, timeRange } from "./requests.ts";
+import {
+  checkId,
+  checkQuery,
+  checkTime,
+  existing,
+  omitUndefined,
+  readable,
+  readBody,
+  timeRange,
+  writable,
+} from "./requests.ts";
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
   { store, clock, signals, counts }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
-  async function writable(id: number): Promise<Delivery> {
-    access.requireSome("write");
-    const delivery = await store.queue.find(checkId(id));
-    if (delivery === undefined) throw notFound("delivery", id);
-    access.require("write", delivery.application);
-    return delivery;
-  }
+  const find = (id: number): Promise<DeliveryWithAttempts | undefined> => store.queue.find(checkId(id));
 
   return {
     async list(query = {}) {
@@ -45,25 +44,19 @@ export function deliveriesPort(
       return { data: await store.queue.list(omitUndefined<DeliverySelection>(selection)) };
     },
     async get(id) {
-      access.requireSome("read");
-      const delivery = await store.queue.find(checkId(id));
-      if (delivery === undefined || !access.allows("read", delivery.application)) {
-        throw notFound("delivery", id);
-      }
+      const delivery = await readable(access, "delivery", id, find);
       return { data: access.allows("admin") ? delivery : withoutRefusals(delivery) };
     },
     async retry(id) {
-      const delivery = await writable(id);
-      const retried = await store.queue.retry(id, clock.now());
-      if (retried === undefined) throw notFound("delivery", id);
+      const delivery = await writable(access, "delivery", id, find);
+      const retried = existing(await store.queue.retry(id, clock.now()), "delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       signals.deliveriesDue();
       return { data: retried };
     },
     async skip(id) {
-      await writable(id);
-      const skipped = await store.queue.skip(id, clock.now());
-      if (skipped === undefined) throw notFound("delivery", id);
+      await writable(access, "delivery", id, find);
+      const skipped = existing(await store.queue.skip(id, clock.now()), "delivery", id);
       signals.deliveriesDue();
       return { data: skipped };
     },
@@ -78,22 +71,15 @@ function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
 /** A replay belongs to the application of its subscription. */
 export function replaysPort({ store, clock, signals }: ServiceContext, access: Access): ReplaysPort {
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
-    access.requireSome("write");
-    const subscription = await store.catalog.findSubscription(checkId(id));
-    if (subscription === undefined) throw notFound("subscription", id);
-    access.require("write", subscription.application);
+    const subscription = await writable(access, "subscription", id, (rowid) =>
+      store.catalog.findSubscription(checkId(rowid)),
+    );
     const body = readBody(NEW_REPLAY, input, { from: checkTime, to: checkTime });
     const planned = await store.replays.plan(requestOf(id, body as NewReplay, clock.now()));
-    if (planned === undefined) throw notFound("subscription", id);
-    return [subscription, planned];
+    return [subscription, existing(planned, "subscription", id)];
   }
 
-  async function readable(id: number): Promise<Replay> {
-    access.requireSome("read");
-    const replay = await store.replays.find(checkId(id));
-    if (replay === undefined || !access.allows("read", replay.application)) throw notFound("replay", id);
-    return replay;
-  }
+  const find = (id: number): Promise<Replay | undefined> => store.replays.find(checkId(id));
 
   return {
     async count(id, input) {
@@ -105,8 +91,7 @@ export function replaysPort({ store, clock, signals }: ServiceContext, access: A
     },
     async start(id, input) {
       const [, planned] = await plan(id, input);
-      const replay = await store.replays.start(planned, clock.now());
-      if (replay === undefined) throw notFound("subscription", id);
+      const replay = existing(await store.replays.start(planned, clock.now()), "subscription", id);
       signals.replaysChanged();
       return { data: replay };
     },
@@ -122,16 +107,11 @@ export function replaysPort({ store, clock, signals }: ServiceContext, access: A
       return { data: await store.replays.list(omitUndefined<ReplaySelector>(selector)) };
     },
     async get(id) {
-      return { data: await readable(id) };
+      return { data: await readable(access, "replay", id, find) };
     },
     async cancel(id) {
-      access.requireSome("write");
-      const found = await store.replays.find(checkId(id));
-      if (found === undefined) throw notFound("replay", id);
-      access.require("write", found.application);
-      const cancelled = await store.replays.cancel(id, clock.now());
-      if (cancelled === undefined) throw notFound("replay", id);
-      return { data: cancelled };
+      await writable(access, "replay", id, find);
+      return { data: existing(await store.replays.cancel(id, clock.now()), "replay", id) };
     },
   };
 }

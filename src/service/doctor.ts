@@ -17,7 +17,7 @@ import { READ_SUBSCRIPTIONS } from "./subscriptions.ts";
 
 /** What a service runs on. */
 export interface Environment {
-  /** Of the machine and the data folder; asks nothing of the store. */
+  /** Of the machine and the data folder; reads nothing from the store. */
   findings(): readonly Finding[];
   /** How far the clock was set since the process began. */
   clockShiftMs(): number;
@@ -79,7 +79,7 @@ function serverFinding({ status, reason, version }: Health): Finding {
   );
 }
 
-/** What is looked at, apart from the machine it is on. */
+/** What is checked, apart from the machine. */
 export interface DoctorInput {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
@@ -204,8 +204,8 @@ function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Fin
     const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
     const refused = failing.map((one) => refusalOf(one, allowed)).filter((why) => why !== undefined);
     const whole = [found, ...refused.slice(0, 1)].join(" ");
-    const told = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
-    return long.length > 0 ? problem(check, whole, told) : warning(check, whole, told);
+    const advice = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
+    return long.length > 0 ? problem(check, whole, advice) : warning(check, whole, advice);
   }
   return pauses(subscriptions);
 }

@@ -10,25 +10,21 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
-import { checkId, checkQuery, omitUndefined, notFound, timeRange } from "./requests.ts";
+import { checkId, checkQuery, omitUndefined, readable, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;
   const publisher = new Publisher(context, access);
 
-  async function readable(id: number): Promise<StoredEvent> {
-    access.requireSome("read");
-    const event = await store.events.find(checkId(id));
-    if (event === undefined || !access.allows("read", event.application)) throw notFound("event", id);
-    return event;
-  }
+  const findReadable = (id: number): Promise<StoredEvent> =>
+    readable(access, "event", id, (rowid) => store.events.find(checkId(rowid)));
 
   return {
     publish: (input) => publisher.publish(input),
-    async publishBatch(items, options = {}, gone) {
+    async publishBatch(items, options = {}, signal) {
       const { atomic = false, minimal = false, data_id: dataId } = checkQuery(BATCH_OPTIONS, options);
       if (dataId !== undefined && dataId !== store.dataId) throw otherData(dataId);
-      const result = await publishBatch(context, access, publisher, { items, atomic, gone });
+      const result = await publishBatch(context, access, publisher, { items, atomic, signal });
       return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}) {
@@ -50,12 +46,12 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       return { data: events.map(eventOf), meta };
     },
     async get(id) {
-      const event = await readable(id);
+      const event = await findReadable(id);
       if (event.payload === undefined) throw damagedEvent(id);
       return { data: eventOf(event) };
     },
     async deliveries(id) {
-      await readable(id);
+      await findReadable(id);
       const applications = access.readable();
       const limit = DELIVERY_LIMITS.listMax;
       const all: Delivery[] = [];

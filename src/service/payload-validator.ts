@@ -14,7 +14,7 @@ import type { Failure } from "../schema/validate/errors.ts";
 import type { EventStore } from "../store/events.ts";
 import type { LoadedAction } from "./action-cache.ts";
 
-/** A check of so many steps may take the thread a millisecond or two, and one of the most it takes itself, some 10. */
+/** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */
 const LONG_STEPS = 50_000;
 /** With more of a caller's checks waiting, the first rule that a payload breaks is answered at once. */
 const MAX_EXPLANATIONS_WAITING = 32;
@@ -37,23 +37,22 @@ interface Candidate {
 }
 
 /**
- * Holds payloads to schemas: at once where that is done soon, and on another thread where it is not. Counting tells which,
- * so a verdict is the same whoever gives it.
+ * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so a verdict is the same
+ * on either.
  *
- * No check follows a long one in the same turn of the event loop: one alone is bounded, and those of many requests that
- * come together are not. To ask costs next to nothing while all are short, as nearly all are.
+ * No check follows a long one in the same turn of the event loop: one alone is bounded, those of many requests are not.
  */
 export class PayloadValidator {
-  readonly #parts: PayloadValidatorOptions;
+  readonly #options: PayloadValidatorOptions;
   #isAfterLong = false;
   /** When those of many parts were run last. */
   readonly #runMs = new WeakMap<Validator, number>();
 
-  constructor(parts: PayloadValidatorOptions) {
-    this.#parts = parts;
+  constructor(options: PayloadValidatorOptions) {
+    this.#options = options;
   }
 
-  /** To be waited for before a check, where there is anything to wait for. */
+  /** To be awaited before a check, unless `undefined`. */
   pause(): Promise<void> | undefined {
     return this.#isAfterLong ? eventLoop.yield() : undefined;
   }
@@ -63,38 +62,38 @@ export class PayloadValidator {
     name: string,
     action: LoadedAction,
     payload: RawJson,
-    asker: ValidationCaller,
+    caller: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const { validator } = action;
-    if (!this.#isCold(validator)) return this.#check(name, action, payload, asker);
-    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(name, action, payload, asker));
+    if (!this.#isCold(validator)) return this.#check(name, action, payload, caller);
+    return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(name, action, payload, caller));
   }
 
   /** The same for a schema that is not in force. */
   failureUnder(
     { schemata, validator }: Candidate,
     payload: RawJson,
-    asker: ValidationCaller,
+    caller: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
-    return failure === "long" ? this.#validateOffThread(schemata, payload, asker) : failure;
+    return failure === "long" ? this.#validateOffThread(schemata, payload, caller) : failure;
   }
 
   #check(
     name: string,
     { validator, revision }: LoadedAction,
     payload: RawJson,
-    asker: ValidationCaller,
+    caller: ValidationCaller,
   ): Failure | undefined | Promise<Failure | undefined> {
     const failure = this.#try(validator, payload);
-    if (failure === undefined || (failure !== "long" && !wantsExplanation(asker))) return failure;
+    if (failure === undefined || (failure !== "long" && !wantsExplanation(caller))) return failure;
     const known = failure === "long" ? undefined : failure;
-    return this.#parts.schemaOf(name, revision).then((schemata) => {
+    return this.#options.schemaOf(name, revision).then((schemata) => {
       // Where there is none the action is another one by now, and the store refuses the event for it.
       if (schemata === undefined) return known;
       return known === undefined
-        ? this.#validateOffThread(schemata, payload, asker)
-        : this.#explained(known, schemata, payload, asker);
+        ? this.#validateOffThread(schemata, payload, caller)
+        : this.#explained(known, schemata, payload, caller);
     });
   }
 
@@ -103,10 +102,10 @@ export class PayloadValidator {
     failure: Failure,
     schemata: Schemata,
     payload: RawJson,
-    asker: ValidationCaller,
+    caller: ValidationCaller,
   ): Promise<Failure> {
     try {
-      const impatient = { ...asker, maxWaiting: MAX_EXPLANATIONS_WAITING };
+      const impatient = { ...caller, maxWaiting: MAX_EXPLANATIONS_WAITING };
       return (await this.#validateOffThread(schemata, payload, impatient)) ?? failure;
     } catch (error) {
       if (error instanceof EvregError && error.code === "unavailable") return failure;
@@ -118,32 +117,32 @@ export class PayloadValidator {
   #try(validator: Validator, payload: RawJson): Failure | undefined | "long" {
     if (payload.bytes.length > SHORT_CHECK_BYTES) return "long";
     const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS);
-    this.#took(SHORT_CHECK_STEPS - budget.left);
+    this.#countSteps(SHORT_CHECK_STEPS - budget.left);
     return budget.left < 0 ? "long" : failure;
   }
 
   async #validateOffThread(
     schemata: Schemata,
     payload: RawJson,
-    asker: ValidationCaller,
+    caller: ValidationCaller,
   ): Promise<Failure | undefined> {
     const { bytes } = payload;
-    const explains = wantsExplanation(asker);
+    const explains = wantsExplanation(caller);
     const check = { schemata, payload: bytes, maxSteps: publishSteps(bytes.length), explains };
-    const { failure } = await this.#parts.offThread.check(check, asker);
-    if (explains && failure !== undefined) asker.explained!.left -= 1;
+    const { failure } = await this.#options.offThread.check(check, caller);
+    if (explains && failure !== undefined) caller.explained!.left -= 1;
     return failure;
   }
 
   #isCold(validator: Validator): boolean {
     if (validator.parts <= MANY_PARTS) return false;
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#options.clock.now();
     const runMs = this.#runMs.get(validator);
     this.#runMs.set(validator, nowMs);
     return runMs !== undefined && nowMs - runMs > COLD_MS;
   }
 
-  #took(steps: number): void {
+  #countSteps(steps: number): void {
     if (steps < LONG_STEPS || this.#isAfterLong) return;
     this.#isAfterLong = true;
     setImmediate(() => {
@@ -164,15 +163,15 @@ interface StoredEventValidatorOptions {
   readonly events: Pick<EventStore, "list">;
   readonly clock: Clock;
   readonly payloads: Pick<PayloadValidator, "failureUnder">;
-  /** The most that one payload may have. */
+  /** The limit of one payload. */
   readonly payloadBytes: number;
 }
 
-/** What is to be held to what. */
+/** Which events are validated by which schema. */
 interface StoredEventCheck {
   readonly action: string;
   readonly schemata: Schemata;
-  /** Events, the newest first. */
+  /** The newest ones. */
   readonly maxEvents: number;
 }
 
@@ -183,19 +182,18 @@ interface Bounds {
 }
 
 /**
- * Validates stored events against schemas that are not in force. One check of each caller at a time, whose pages of events
- * take turns: so nobody waits for all that another has asked for, and what they hold in memory is one page. An event is a
- * step, so that what else runs does not wait for long.
+ * Validates stored events against schemas that are not in force. Each caller has one check at a time. Checks take turns page
+ * by page, so that nobody waits for all events of another, and one page is in memory.
  */
 export class StoredEventValidator {
-  readonly #parts: StoredEventValidatorOptions;
+  readonly #options: StoredEventValidatorOptions;
   /** The last check of each caller. */
   readonly #last = new WeakMap<object, Promise<unknown>>();
-  /** The page that was asked for last. */
+  /** The last page that was requested. */
   #page: Promise<unknown> = Promise.resolve();
 
-  constructor(parts: StoredEventValidatorOptions) {
-    this.#parts = parts;
+  constructor(options: StoredEventValidatorOptions) {
+    this.#options = options;
   }
 
   /**
@@ -204,10 +202,10 @@ export class StoredEventValidator {
    * @param caller the same object for the same caller
    * @param signal ends it
    */
-  run(asked: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
-    const endMs = this.#parts.clock.now() + CHECK_LIMITS.replayMs;
+  run(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
+    const endMs = this.#options.clock.now() + CHECK_LIMITS.replayMs;
     const before = this.#last.get(caller) ?? Promise.resolve();
-    const check = before.then(() => this.#check(asked, { caller, endMs, signal }));
+    const check = before.then(() => this.#check(request, { caller, endMs, signal }));
     this.#last.set(
       caller,
       check.catch(() => undefined),
@@ -215,7 +213,7 @@ export class StoredEventValidator {
     return check;
   }
 
-  /** Those that wait come in the order of asking, each with one page: by turns. */
+  /** Pages in the order of their requests. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const turn = this.#page.then(work);
     this.#page = turn.catch(() => undefined);
@@ -226,15 +224,15 @@ export class StoredEventValidator {
     { action, schemata, maxEvents }: StoredEventCheck,
     { caller, endMs, signal }: Bounds,
   ): Promise<CheckedEvents> {
-    const { clock, payloads, payloadBytes } = this.#parts;
+    const { clock, payloads, payloadBytes } = this.#options;
     signal?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const candidate = { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
-    const asker = { caller, gone: signal };
+    const validationCaller = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
-    /** With those that are damaged, which cannot be checked. */
-    let looked = 0;
+    /** With damaged ones, which cannot be checked. */
+    let read = 0;
     let checked = 0;
     let failed = 0;
     let after: number | undefined;
@@ -245,7 +243,7 @@ export class StoredEventValidator {
         if (checked === 0) throw tooBusy();
         return false;
       }
-      const limit = Math.min(atOnce, maxEvents - looked);
+      const limit = Math.min(atOnce, maxEvents - read);
       const page = {
         action,
         order: "desc",
@@ -253,12 +251,12 @@ export class StoredEventValidator {
         page: 1,
         ...(after === undefined ? {} : { after }),
       } as const;
-      const { events } = await this.#parts.events.list(page);
+      const { events } = await this.#options.events.list(page);
       for (const { rowid, payload } of events) {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         signal?.throwIfAborted();
         if (payload === undefined) continue;
-        const failure = await payloads.failureUnder(candidate, new RawJson(payload), asker);
+        const failure = await payloads.failureUnder(candidate, new RawJson(payload), validationCaller);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;
@@ -266,8 +264,8 @@ export class StoredEventValidator {
         if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
       }
       after = events.at(-1)?.rowid;
-      looked += events.length;
-      return events.length === limit && looked < maxEvents;
+      read += events.length;
+      return events.length === limit && read < maxEvents;
     };
     while (await this.#inTurn(checkPage));
     return { checked, failed, failures };

@@ -26,11 +26,11 @@ import {
 
 /** Of so many items of a batch all rules that they break are reported, of the others the first. */
 const EXPLAINED_ITEMS = 20;
-/** What the refusals of one batch report in full, as bytes of JSON. Of those past it each text and value is cut to the second figure. */
+/** Up to so many bytes of JSON the refusals of a batch are reported in full. Then each text and value is cut to `BRIEF_BYTES`. */
 const REFUSALS_BYTES = 1024 * 1024;
 const BRIEF_BYTES = 256;
 
-/** @param gone ends the checks that take long; what was stored by then stays */
+/** @param signal ends the long checks; what is stored by then stays */
 export function publishBatch(
   context: ServiceContext,
   access: Access,
@@ -38,16 +38,16 @@ export function publishBatch(
   {
     items,
     atomic,
-    gone,
+    signal,
   }: {
     readonly items: readonly BatchItem[];
     readonly atomic: boolean;
-    readonly gone?: AbortSignal | undefined;
+    readonly signal?: AbortSignal | undefined;
   },
 ): Promise<BatchResult> {
   access.requireSome("publish");
   checkBatch(items);
-  const caller = { caller: access.principal, gone, explained: { left: EXPLAINED_ITEMS } };
+  const caller = { caller: access.principal, gone: signal, explained: { left: EXPLAINED_ITEMS } };
   return new PublishBatch(context, publisher, caller, items.map(readItem), atomic).run();
 }
 
@@ -193,8 +193,8 @@ function checkBatch(items: readonly BatchItem[]): void {
   const { batchItems, batchBytes } = EVENT_LIMITS;
   if (!Array.isArray(items)) throw invalidField("events", "must be a list");
   if (items.length < 1 || items.length > batchItems) {
-    const most = batchItems.toLocaleString("en");
-    throw invalidField("events", `must have 1 to ${most} items, not ${items.length.toLocaleString("en")}`);
+    const max = batchItems.toLocaleString("en");
+    throw invalidField("events", `must have 1 to ${max} items, not ${items.length.toLocaleString("en")}`);
   }
   let size = 0;
   for (const item of items as readonly unknown[]) {
@@ -222,7 +222,7 @@ function batchResult(
   return { data, errors: listed, meta: deprecated.length === 0 ? meta : { ...meta, deprecated } };
 }
 
-/** A refusal of a few hundred bytes: the first rule that is broken, its texts cut. */
+/** A refusal of a few hundred bytes: the first broken rule, its texts cut. */
 export function brief({ index, error, details, code }: BatchItemError): BatchItemError {
   const first = Object.entries(details).filter(([name]) => name !== "errors");
   return {

@@ -157,7 +157,7 @@ function checkItem(item: NewEvent, payloadBytes: number): void {
   if (payload.bytes.length > payloadBytes) throw tooLarge("payload", payload.bytes.length, payloadBytes);
 }
 
-/** @throws `malformed` or `invalid` unless it is an object; to be asked of a payload that no scanner has passed, too */
+/** @throws `malformed` or `invalid` unless it is an object; also for payloads that were not scanned */
 function checkPayload(payload: RawJson): void {
   const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : kindOf(payload) === "object";
   if (!isObject) throw invalidField("payload", "must be an object");
@@ -182,7 +182,7 @@ function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure)
   );
 }
 
-/** The first, and those after it that fit with it into what one refusal tells. */
+/** The first, and those after it that fit into one refusal. */
 function firstFailures(failures: readonly Failure[]): readonly Failure[] {
   let bytes = 1;
   const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);

@@ -11,6 +11,7 @@ import {
 } from "../domain/request.ts";
 import { compileSchema, type Validator } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
+import type { Access } from "./auth.ts";
 
 /** A check with a better message than a pattern has; answers the value to go on with, such as a trimmed name. */
 type MemberCheck = (field: string, value: string) => unknown;
@@ -162,6 +163,43 @@ export function notFound(what: string, id: number | string, field?: string): Evr
     `There is no ${what} ${quoted}.`,
     field === undefined ? {} : { field, value: id },
   );
+}
+
+/** A record of one application. */
+interface Owned {
+  readonly application: string;
+}
+
+/** The record, unless it is not there or the principal may not read it: that makes no difference to it. */
+export async function readable<T extends Owned, I extends number | string>(
+  access: Access,
+  what: string,
+  id: I,
+  find: (id: I) => Promise<T | undefined>,
+): Promise<T> {
+  access.requireSome("read");
+  const found = await find(id);
+  if (found === undefined || !access.allows("read", found.application)) throw notFound(what, id);
+  return found;
+}
+
+/** @throws `not_found`, or `forbidden` for one that the principal may not change */
+export async function writable<T extends Owned>(
+  access: Access,
+  what: string,
+  id: number,
+  find: (id: number) => Promise<T | undefined>,
+): Promise<T> {
+  access.requireSome("write");
+  const found = existing(await find(id), what, id);
+  access.require("write", found.application);
+  return found;
+}
+
+/** @throws `not_found` for `undefined` */
+export function existing<T>(found: T | undefined, what: string, id: number | string): T {
+  if (found === undefined) throw notFound(what, id);
+  return found;
 }
 
 /** For what nobody can do with an action whose events are published by evreg about itself. */

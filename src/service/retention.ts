@@ -12,14 +12,14 @@ export interface RetentionOptions {
 }
 
 const ROUND_EVERY_MS = 5 * 60_000;
-/** So often it looks again at events that stayed for an unfinished delivery, which may be millions. */
+/** How often events that stayed for an unfinished delivery are scanned again; they may be millions. */
 const RESCAN_MS = 60 * 60_000;
-/** Events that one question to the store is about. */
+/** Events of one call of the store. */
 const SOME_EVENTS = 1_000;
 
 /**
- * After each step comes a rest of so many times what it took, waiting in the store's queue included: on a busy store steps
- * take longer, and so pruning by itself becomes rare when publishing and delivering need the time.
+ * After each step comes a pause of so many times what it took, its wait in the store's queue included. On a busy store steps
+ * take longer, so removing slows down when publishing and delivering need the time.
  */
 const PAUSE_FACTOR = 4;
 const MIN_PAUSE_MS = 5;
@@ -27,25 +27,25 @@ const MAX_PAUSE_MS = 1_000;
 /** While the store takes no writes. */
 const RETRY_MS = 10_000;
 
-/** Removes events that are older than they are to be kept, in rounds of small steps, for as long as it runs. */
+/** Removes events that are older than `keepMs`, in rounds of small steps. */
 export class Retention {
-  readonly #parts: RetentionOptions;
+  readonly #options: RetentionOptions;
   #running: Promise<void> | undefined;
   readonly #stopping = new AbortController();
-  /** All events before this time were looked at; those still there had an unfinished delivery then. */
-  #lookedBeforeMs: number | undefined;
-  #lookedAtAllMs = 0;
+  /** All events before this time were scanned; those still there had an unfinished delivery then. */
+  #scannedBeforeMs: number | undefined;
+  #scannedAllMs = 0;
 
-  constructor(parts: RetentionOptions) {
-    this.#parts = parts;
+  constructor(options: RetentionOptions) {
+    this.#options = options;
   }
 
-  /** Begins the first round. A second start changes nothing. */
+  /** Starts the first round. A second start changes nothing. */
   start(): void {
     this.#running ??= this.#run();
   }
 
-  /** Resolves when the step under way has ended; what is left is for the next start. Safe to call twice. */
+  /** Resolves when the running step has ended; the next start continues. Safe to call twice. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -56,60 +56,63 @@ export class Retention {
       try {
         await this.#round();
       } catch (error) {
-        this.#parts.logger.error({ err: error }, "Removing old events failed; it is tried again in a while.");
+        this.#options.logger.error(
+          { err: error },
+          "Removing old events failed; it is tried again in a while.",
+        );
       }
-      await this.#rest(ROUND_EVERY_MS);
+      await this.#pause(ROUND_EVERY_MS);
     }
   }
 
   async #round(): Promise<void> {
-    const { events, clock, logger, keepMs } = this.#parts;
-    const beganMs = clock.now();
-    const beforeMs = beganMs - keepMs;
+    const { events, clock, logger, keepMs } = this.#options;
+    const startedMs = clock.now();
+    const beforeMs = startedMs - keepMs;
     // The clock may have been set, in either direction.
-    const isForAll = Math.abs(beganMs - this.#lookedAtAllMs) >= RESCAN_MS;
-    const fromMs = isForAll ? undefined : this.#lookedBeforeMs;
-    const stretch = { beforeMs, most: SOME_EVENTS, ...(fromMs === undefined ? {} : { fromMs }) };
+    const isForAll = Math.abs(startedMs - this.#scannedAllMs) >= RESCAN_MS;
+    const fromMs = isForAll ? undefined : this.#scannedBeforeMs;
+    const range = { beforeMs, most: SOME_EVENTS, ...(fromMs === undefined ? {} : { fromMs }) };
     const removed = { events: 0, deliveries: 0 };
     for (let after: number | undefined = 0; after !== undefined;) {
-      const query: ExpiredSelection = { ...stretch, after };
+      const query: ExpiredSelection = { ...range, after };
       const found = await this.#step(() => events.findExpired(query));
       if (found === undefined) return;
-      for (let left = found.events; left.length > 0;) {
-        const some = left;
+      for (let remaining = found.events; remaining.length > 0;) {
+        const some = remaining;
         const step = await this.#step(() => events.remove(some));
         if (step === undefined) return;
         removed.events += step.events;
         removed.deliveries += step.deliveries;
-        left = left.slice(step.handled);
+        remaining = remaining.slice(step.handled);
       }
       ({ after } = found);
     }
-    this.#lookedBeforeMs = beforeMs;
-    if (isForAll) this.#lookedAtAllMs = beganMs;
+    this.#scannedBeforeMs = beforeMs;
+    if (isForAll) this.#scannedAllMs = startedMs;
     if (removed.events > 0) logger.info(removed, "Events older than retention.events were removed.");
   }
 
-  /** Does it as soon as the store can, and rests; `undefined` when it is stopped before. */
+  /** Does it as soon as the store can, and pauses; `undefined` when it is stopped before. */
   async #step<T>(work: () => Promise<T>): Promise<T | undefined> {
-    const { clock } = this.#parts;
+    const { clock } = this.#options;
     while (!this.#stopping.signal.aborted) {
-      const beganMs = clock.now();
+      const startedMs = clock.now();
       try {
         const result = await work();
-        const restMs = (clock.now() - beganMs) * PAUSE_FACTOR;
-        await this.#rest(Math.min(Math.max(restMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
+        const pauseMs = (clock.now() - startedMs) * PAUSE_FACTOR;
+        await this.#pause(Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
         return result;
       } catch (error) {
         // The store has said why in the log, and says when it takes writes again.
         if (!(error instanceof EvregError) || error.code !== "unavailable") throw error;
-        await this.#rest(RETRY_MS);
+        await this.#pause(RETRY_MS);
       }
     }
     return undefined;
   }
 
-  #rest(ms: number): Promise<void> {
-    return sleep(this.#parts.clock, ms, this.#stopping.signal);
+  #pause(ms: number): Promise<void> {
+    return sleep(this.#options.clock, ms, this.#stopping.signal);
   }
 }

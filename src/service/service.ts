@@ -50,12 +50,12 @@ export interface Service {
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
-   * Makes an admin token named `bootstrap` when the store holds no token at all, and tells whether it did.
+   * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
    * @param given the token to take instead of a new one; `usage` when it has not a token's form
    */
   bootstrapToken(keep: (token: string) => void, given?: string): Promise<boolean>;
-  /** Asks nothing of the store and needs no scope. */
+  /** Reads nothing from the store and needs no scope. */
   health(): Health;
 }
 

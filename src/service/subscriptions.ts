@@ -22,7 +22,17 @@ import type { Random } from "../runtime/clock.ts";
 import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkQuery, omitUndefined, notFound, allPages, readBody } from "./requests.ts";
+import {
+  allPages,
+  checkId,
+  checkQuery,
+  existing,
+  notFound,
+  omitUndefined,
+  readable,
+  readBody,
+  writable,
+} from "./requests.ts";
 import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
@@ -44,13 +54,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     if (!open) throw notFound("action", name, "action");
   }
 
-  async function writable(id: number): Promise<Subscription> {
-    access.requireSome("write");
-    const subscription = await store.catalog.findSubscription(checkId(id));
-    if (subscription === undefined) throw notFound("subscription", id);
-    access.require("write", subscription.application);
-    return subscription;
-  }
+  const find = (id: number): Promise<Subscription | undefined> => store.catalog.findSubscription(checkId(id));
 
   /** An overlap that has ended is none any more. */
   function shown(subscription: Subscription): Subscription {
@@ -110,15 +114,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       };
     },
     async get(id) {
-      access.requireSome("read");
-      const subscription = await store.catalog.findSubscription(checkId(id));
-      if (subscription === undefined || !access.allows("read", subscription.application)) {
-        throw notFound("subscription", id);
-      }
-      return { data: shown(subscription) };
+      return { data: shown(await readable(access, "subscription", id, find)) };
     },
     async update(id, input, signal) {
-      const before = await writable(id);
+      const before = await writable(access, "subscription", id, find);
       const body = readBody(SUBSCRIPTION_UPDATE, input, {
         action: checkActionName,
         handler: checkHandler,
@@ -141,26 +140,25 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         bearer: bearerSetting(body, before.bearer),
         settings,
       });
-      const after = await store.catalog.updateSubscription(id, patch, clock.now());
-      if (after === undefined) throw notFound("subscription", id);
+      const updated = await store.catalog.updateSubscription(id, patch, clock.now());
+      const after = existing(updated, "subscription", id);
       signals.subscriptionChanged(after);
       if (after.active) signals.replaysChanged();
       return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
-      await writable(id);
+      await writable(access, "subscription", id, find);
       const body = readBody(SECRET_ROTATION, input) as SecretRotation;
       const { overlap_ms: overlapMs = SUBSCRIPTION_LIMITS.overlapDefaultMs } = body;
       const secret = mintSecret(random);
-      const after = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
-      if (after === undefined) throw notFound("subscription", id);
+      const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
+      const after = existing(rotated, "subscription", id);
       signals.subscriptionChanged(after);
       return { data: { ...after, secret } };
     },
     async delete(id) {
-      await writable(id);
-      const deleted = await store.catalog.deleteSubscription(id, clock.now());
-      if (deleted === undefined) throw notFound("subscription", id);
+      await writable(access, "subscription", id, find);
+      const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
       signals.subscriptionChanged(deleted);
       // Only now does none come to them any more.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };

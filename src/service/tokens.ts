@@ -15,7 +15,7 @@ import type { TokensPort } from "../evreg.ts";
 import type { TokenRecord } from "../store/store.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkId, checkTime, omitUndefined, notFound, readBody } from "./requests.ts";
+import { checkId, checkTime, existing, omitUndefined, readBody } from "./requests.ts";
 
 export function tokensPort(context: ServiceContext, access: Access): TokensPort {
   const { store, clock, random, tokens } = context;
@@ -31,13 +31,13 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
         name: checkLabel,
         expires_at: checkTime,
       }) as NewToken;
-      const kept: Scope[] = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
+      const checked: Scope[] = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
       const expiresAtMs = expires_at === undefined ? undefined : parseIsoTime(expires_at);
       if (expiresAtMs !== undefined && expiresAtMs <= clock.now()) {
         throw invalidField("expires_at", "must be in the future", expires_at);
       }
       const token = mintToken((count) => random.bytes(count));
-      const record = { name, scopes: [...new Set(kept)], hash: hashToken(token) };
+      const record = { name, scopes: [...new Set(checked)], hash: hashToken(token) };
       const created = await store.tokens.create(
         omitUndefined<TokenRecord>({ ...record, expiresAtMs }),
         clock.now(),
@@ -50,8 +50,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       // Over the network nobody revokes the last admin token: none could be made any more without stopping the server. Whoever
       // holds the data folder can, and needs none.
       const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
-      const revoked = await store.tokens.revoke(id, managedAtMs);
-      if (revoked === undefined) throw notFound("token", id);
+      const revoked = existing(await store.tokens.revoke(id, managedAtMs), "token", id);
       tokens.evict(id);
       return { data: revoked };
     },
@@ -59,25 +58,25 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
 }
 
 /**
- * Makes the first admin token of a data folder that holds no token at all, and tells whether it did.
- * @param keep puts the token where its owner finds it. Called before it is stored: with one stored that nobody was told,
- * no later start would make another
- * @param wanted the token to use instead of a new one
- * @throws `usage` when `wanted` has not a token's form; what `keep` throws, and then none is stored
+ * Makes the first admin token of a data folder that holds no token at all, and returns whether it did.
+ * @param keep puts the token where its owner finds it. Called before it is stored: with one stored that nobody knows, no
+ * later start would make another
+ * @param requested the token to use instead of a new one
+ * @throws `usage` when `requested` has not a token's form; what `keep` throws, and then none is stored
  */
 export async function bootstrapToken(
   { store, clock, random }: ServiceContext,
   keep: (token: string) => void,
-  wanted: string | undefined,
+  requested: string | undefined,
 ): Promise<boolean> {
   if ((await store.tokens.list()).length > 0) return false;
-  if (wanted !== undefined && !isTokenForm(wanted)) {
+  if (requested !== undefined && !isTokenForm(requested)) {
     throw new EvregError(
       "usage",
       "The bootstrap token given has not the form of a token: evreg_, 30 letters or digits, and their 6 characters of checksum. Leave it out to have one made.",
     );
   }
-  const token = wanted ?? mintToken((count) => random.bytes(count));
+  const token = requested ?? mintToken((count) => random.bytes(count));
   keep(token);
   await store.tokens.create({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
   return true;

@@ -87,7 +87,7 @@ export class ValidationThread implements OffThreadValidator {
 
   #start(): Worker {
     const thread = startThread({ name: "evreg-check", bundledName: VALIDATION_THREAD, module: workerModule });
-    let reason = "it ended without being told to";
+    let reason = "it ended by itself";
     thread.on("message", (answer: OffThreadResult) => {
       this.#running?.resolve(answer);
       this.#startNext();

@@ -35,9 +35,9 @@ port.on("message", ({ schemata, payload, maxSteps, explains }: ThreadCheck) => {
 function others(found: Failure, schemata: string, value: unknown, maxSteps: number): readonly Failure[] {
   const all = compiled(explainers, schemata, compileExplainer).explain(value, maxSteps);
   const at = all.findIndex(({ field, message }) => field === found.field && message === found.message);
-  // Of what no branch of a schema allows either may tell another reason for the same place.
-  const rest = all.filter(({ field }, index) => (at === -1 ? field !== found.field : index !== at));
-  return rest.slice(0, MAX_FAILURES - 1);
+  // Of a value that no branch of a schema allows, the two may give different reasons for the same place.
+  const remaining = all.filter(({ field }, index) => (at === -1 ? field !== found.field : index !== at));
+  return remaining.slice(0, MAX_FAILURES - 1);
 }
 
 function compiledCache<T extends { readonly bytes: number }>(): LRUCache<string, T> {

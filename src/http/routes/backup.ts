@@ -31,8 +31,8 @@ export const BACKUP_ROUTE: Route = {
   },
   failures: [409],
   async handle(evreg, request, { clock, stopping }) {
-    const backup = await request.untilDisconnect((gone) =>
-      request.withoutIdleTimeout(() => evreg.backup(AbortSignal.any([gone, stopping]))),
+    const backup = await request.untilDisconnect((signal) =>
+      request.withoutIdleTimeout(() => evreg.backup(AbortSignal.any([signal, stopping]))),
     );
     const cut = (): void => request.disconnect();
     // A stop would wait for its caller, for whom a failure now is better than one when the time for stopping is over.
@@ -59,19 +59,19 @@ export const BACKUP_ROUTE: Route = {
   },
 };
 
-/** @param watch begins to wait for the next piece to be asked for; its answer ends that */
+/** @param watch waits for the next chunk to be taken; what it returns ends the wait */
 async function* thenClosed(backup: Backup, watch: () => () => void): AsyncGenerator<Uint8Array> {
-  let left = backup.bytes;
+  let remaining = backup.bytes;
   let unwatch: (() => void) | undefined;
   try {
     for await (const piece of backup.content()) {
-      left -= piece.length;
+      remaining -= piece.length;
       unwatch?.();
       unwatch = watch();
       // A caller that has its last byte may ask for the next backup at once.
-      if (left === 0) closeQuietly(backup);
+      if (remaining === 0) closeQuietly(backup);
       yield piece;
-      if (left === 0) return;
+      if (remaining === 0) return;
     }
   } finally {
     unwatch?.();
@@ -79,7 +79,7 @@ async function* thenClosed(backup: Backup, watch: () => () => void): AsyncGenera
   }
 }
 
-/** For where nobody waits for it; whoever reads the content is told. */
+/** Where nobody waits for it; a reader of the content gets the error. */
 function closeQuietly(backup: Backup): void {
   backup.close().catch(() => undefined);
 }

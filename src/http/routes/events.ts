@@ -152,8 +152,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       if (deprecation === undefined) {
         return replayed ? eventReply(200, data, REPLAYED) : eventReply(201, data);
       }
-      const told = deprecationHeaders(deprecation);
-      return replayed ? eventReply(200, data, [...REPLAYED, ...told]) : eventReply(201, data, told);
+      const headers = deprecationHeaders(deprecation);
+      return replayed ? eventReply(200, data, [...REPLAYED, ...headers]) : eventReply(201, data, headers);
     },
   },
   {
@@ -183,15 +183,14 @@ export const EVENT_ROUTES: readonly Route[] = [
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
       const items = await eventLoop.run(batchBodySteps(bytes, limits));
-      const result = await request.untilDisconnect((gone) =>
-        evreg.events.publishBatch(items, { ...query, minimal }, gone),
+      const result = await request.untilDisconnect((signal) =>
+        evreg.events.publishBatch(items, { ...query, minimal }, signal),
       );
       refusals?.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
-      const replyOf = (told: BatchResult): Reply =>
-        minimal ? batchReply(told, [MINIMAL_APPLIED]) : batchReply(told);
+      const replyOf = (all: BatchResult): Reply => batchReply(all, minimal ? [MINIMAL_APPLIED] : []);
       const whole = replyOf(result);
-      // What was accepted is in the body, which has its room already; why the others were not may be far more.
+      // The accepted events are no larger than the body, whose memory is reserved. The refusals may be far larger.
       if (result.errors.length === 0) return whole;
       return responses.tryReserve(request, whole) ?? replyOf({ ...result, errors: result.errors.map(brief) });
     },

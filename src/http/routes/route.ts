@@ -9,14 +9,13 @@ import { parseJson } from "../../json/raw-json.ts";
 import { omitUndefined } from "../../service/requests.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
-/** `open` asks for no token, `publish` for none where anonymous publishing is on, `token` always. */
+/** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
 export type Access = "open" | "publish" | "token";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /**
- * One route: what it does, and all that is told about it. The table of these registers the routes and is the OpenAPI
- * document, so neither can be without the other.
+ * One route: what it does, and its description. The app registers these, and the OpenAPI document is made from them.
  */
 export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
@@ -87,7 +86,7 @@ interface Operation extends Pick<
   readonly answer: readonly [description: string, schema: JsonSchema];
   readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
-  /** Of an answer to `GET`; with 0 it is made without asking the budget. A list of more than a page is of large records. */
+  /** Of an answer to `GET`; 0 takes nothing from the budget. Lists beyond `PAGE_BYTES` are of large records. */
   readonly maxBytes?: number;
   readonly run: (evreg: Evreg, input: OperationInput) => Promise<Answer<object, object | undefined>>;
 }
@@ -132,7 +131,7 @@ export function operation(description: Operation): Route {
 /** What a publish body may hold beside its payload: names, a key, white space. */
 export const ENVELOPE_BYTES = 64 * 1024;
 
-/** What stands behind the routes: the port for whoever is asking, and the way to find out who that is. */
+/** What the routes need: who a caller is, and the port for it. */
 export interface HttpService {
   as(principal: Principal): Evreg;
   /** `undefined` for a token that is unknown, expired or revoked. At once for one that was seen before. */
@@ -154,7 +153,7 @@ export interface HttpConfig {
   readonly dev: boolean;
 }
 
-/** Whether a server asks for a token: on the two publish routes, and on all others. */
+/** Whether a server requires a token: on the two publish routes, and on all others. */
 export interface TokenRequirement {
   readonly publish: boolean;
   readonly token: boolean;
