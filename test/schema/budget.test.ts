@@ -93,7 +93,7 @@ test("a schema that lists thousands of names is not copied to each of its refere
   expect(cpuMs() - started).toBeLessThan(BOUND_MS);
 });
 
-describe("every step of a walk counts, also where the first keyword fails", () => {
+describe("every step counts, also where the first keyword fails", () => {
   test.each<[string, unknown, unknown, number]>([
     ["names of members", squared({ propertyNames: { minLength: 1 } }, 3), map(1_000), 27_000],
     ["other members", squared({ additionalProperties: { type: "number" } }, 3), map(1_000), 27_000],
@@ -114,7 +114,7 @@ describe("every step of a walk counts, also where the first keyword fails", () =
   });
 });
 
-describe("ordinary payloads are far within the budget", () => {
+describe("ordinary payloads use a small part of the budget", () => {
   const { "event types": types } = lengthOf("schema/budget");
 
   test(`every payload GitHub has recorded of ${types} event types takes less than a hundredth`, () => {
@@ -143,9 +143,9 @@ describe("ordinary payloads are far within the budget", () => {
   });
 });
 
-describe("what is counted another way still means the same", () => {
+describe("counting does not change results", () => {
   test.each(["a/b", "~", "~1", "/", "0", "a".repeat(100), "/~".repeat(100)])(
-    "a fault below the name %j is found there",
+    "an error below the name %j is found there",
     (name) => {
       const value = { [name]: { [name]: 5 } };
       const field = of({ additionalProperties: { additionalProperties: { type: "string" } } }, value);
@@ -166,7 +166,7 @@ describe("what is counted another way still means the same", () => {
     },
   );
 
-  test("constants are equal whatever the order of their members", () => {
+  test("constants are equal in whatever order their members are", () => {
     const constant = { a: [1, { b: null }], c: "x", constructor: { d: 0 } };
     const schemata = { const: constant };
     expect(of(schemata, JSON.parse('{"constructor":{"d":-0},"c":"x","a":[1.0,{"b":null}]}'))).toBeUndefined();
@@ -185,19 +185,19 @@ describe("what is counted another way still means the same", () => {
     expect(of({ const: [] }, {})?.message).toBe("must be []");
   });
 
-  test("a list asked twice for unique items gives the same answer twice", () => {
+  test("a list checked twice for unique items gives the same answer twice", () => {
     const schemata = { allOf: [{ not: { uniqueItems: true } }, { uniqueItems: true }] };
     expect(of(schemata, [1, 2, 1])?.message).toBe("must not hold the same item twice (items 0 and 2)");
     expect(of(schemata, [1, 2])?.message).toBe("must not be of this kind");
   });
 
-  test("a list of half a million without the item it must contain is refused, beside another form too", () => {
+  test("a list of half a million without the required item is refused, next to another form too", () => {
     const schemata = { anyOf: [{ contains: { type: "string" } }, { type: "null" }] };
     expect(of(schemata, Array(500_000).fill(1))?.field).toBe("");
   });
 });
 
-test("whether a value conforms is told within the steps given, or not at all", () => {
+test("a check ends within the given steps, with a result or without", () => {
   const validator = accepted({ items: { type: "integer" } });
   const long = many(10_000, (index) => index);
   expect(validator.conforms(long, VALIDATION_STEPS)).toBe(true);

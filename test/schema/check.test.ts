@@ -6,7 +6,7 @@ import { accepted, refused } from "./refused.ts";
 
 const warnings = (schemata: unknown) => checkSchema(schemata).warnings;
 
-describe("a document that is no draft-07 schema", () => {
+describe("an invalid draft-07 schema", () => {
   const cases: [unknown, string, string][] = [
     [true, "schemata", "must be a JSON Schema object"],
     [null, "schemata", "must be a JSON Schema object"],
@@ -43,7 +43,7 @@ describe("a document that is no draft-07 schema", () => {
   });
 });
 
-describe("what other dialects have", () => {
+describe("other dialects", () => {
   test.each([
     ["https://json-schema.org/draft/2020-12/schema"],
     ["https://json-schema.org/draft/2019-09/schema"],
@@ -55,7 +55,7 @@ describe("what other dialects have", () => {
     expect(refused({ properties: { a: { $schema } } }).field).toBe("schemata.properties.a.$schema");
   });
 
-  test.each(["http", "https"])("draft-07 itself is taken as %s, with and without #", (scheme) => {
+  test.each(["http", "https"])("draft-07 itself is accepted as %s, with and without #", (scheme) => {
     expect(warnings({ $schema: `${scheme}://json-schema.org/draft-07/schema` })).toEqual([]);
     expect(warnings({ $schema: `${scheme}://json-schema.org/draft-07/schema#` })).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe("what other dialects have", () => {
 });
 
 describe("warnings", () => {
-  test("of the first 100, and how many more there are", () => {
+  test("are listed for the first 100, and counted for the rest", () => {
     const slips = (count: number) => warnings(many(count, () => 1));
     expect(slips(100)).toHaveLength(100);
     expect(slips(101).slice(100)).toEqual([
@@ -94,7 +94,7 @@ describe("warnings", () => {
     expect([...checkSchemaSteps(many(4_000, () => 1))].length).toBeLessThan(200);
   });
 
-  test("a slip is told with the keyword that was probably meant", () => {
+  test("name the keyword that was probably meant", () => {
     expect(warnings({ requried: ["a"], properties: { "a/b": { minlength: 1, foo: {} } } })).toEqual([
       {
         pointer: "/requried",
@@ -108,14 +108,14 @@ describe("warnings", () => {
     ]);
   });
 
-  test("an unknown format checks nothing", () => {
+  test("say that an unknown format checks nothing", () => {
     expect(warnings({ format: "emial" })).toEqual([
       { pointer: "/format", message: 'the format "emial" is not known and checks nothing' },
     ]);
     expect(accepted({ format: "emial" }).validate("x")).toBeUndefined();
   });
 
-  test("nullable checks nothing, as draft-07 does not know it", () => {
+  test("say that nullable checks nothing in draft-07", () => {
     expect(warnings({ type: "string", nullable: true })).toEqual([
       { pointer: "/nullable", message: expect.stringContaining('"type": ["string", "null"]') as string },
     ]);
@@ -134,7 +134,7 @@ describe("warnings", () => {
     [{ type: "string", nullable: false }, ""],
     [{ nullable: true }, ""],
     [{ $ref: "#/definitions/b", nullable: true }, ""],
-  ])("of nullable in %j no more is said than is so", (a, hint) => {
+  ])("are exact about nullable in %j", (a, hint) => {
     expect(warnings({ properties: { a }, definitions: { b: { type: "null" } } })).toEqual([
       {
         pointer: "/properties/a/nullable",
@@ -143,7 +143,7 @@ describe("warnings", () => {
     ]);
   });
 
-  test("what stands beside a $ref is ignored, and said so", () => {
+  test("say that what is next to a $ref is ignored", () => {
     const schemata = {
       properties: { a: { $ref: "#/definitions/text", maxLength: 2, description: "fine" } },
       definitions: { text: { type: "string" } },
@@ -153,7 +153,7 @@ describe("warnings", () => {
     expect(accepted(schemata).validate({ a: 1 })).toMatchObject({ field: "a" });
   });
 
-  test("annotations, definitions, extensions marked with x- and known formats are no slips", () => {
+  test("are not given for annotations, definitions, extensions marked with x- and known formats", () => {
     const schemata = {
       $id: "https://example.com/user",
       $comment: "c",
@@ -178,7 +178,7 @@ describe("warnings", () => {
   });
 });
 
-test("what draft-07 only recommends is not asked for, and means what its text says", () => {
+test("what draft-07 only recommends is not required", () => {
   expect(accepted({ properties: { a: { enum: [] } } }).validate({ a: 1 })?.message).toContain(
     "there are none",
   );
@@ -255,7 +255,7 @@ test.each([
   [undefined, "schemata.properties.a.type"],
   ["schemata", "schemata.properties.a.type"],
   ["filter", "filter.properties.a.type"],
-] as const)("a place is named from the member that holds the schema: %s", (member, field) => {
+] as const)("a place is given from the member that contains the schema: %s", (member, field) => {
   const check = (): unknown => checkSchema({ properties: { a: { type: "strin" } } }, member);
   expect(check).toThrow(expect.objectContaining({ details: expect.objectContaining({ field }) }));
   expect(check).toThrow(new RegExp(`^${field}: must be one of`));

@@ -32,14 +32,14 @@ describe("refused", () => {
     expect(refused(schemata).message).not.toBe("");
   });
 
-  test("each for a reason of its own", () => {
+  test("are each refused for their own reason", () => {
     const reasons = rows.map(([, schemata]) => refused(schemata).message);
     expect(new Set(reasons).size).toBe(rows.length);
     expect(rows.length).toBeGreaterThan(12);
   });
 });
 
-test("the limits are those that are enforced", () => {
+test("the documented limits are those that are enforced", () => {
   const told = [...section("Limits").matchAll(/^\| ([\d,]+) \|/gm)].map(([, most = ""]) =>
     Number(most.replaceAll(",", "")),
   );
@@ -56,7 +56,7 @@ test.each(examples("Accepted with a warning"))("warned of: %s", async (_, schema
   expect(await schemaWarnings(TASKS, "schemata", schemata as Schemata)).toHaveLength(1);
 });
 
-test("the formats are those that are checked", () => {
+test("the documented formats are those that are checked", () => {
   const [list = ""] = section("Formats").split("\n| ");
   const named = [...list.matchAll(/`([a-z0-9-]+)`/g)].map(([, name = ""]) => name);
   expect([...new Set(named)].toSorted()).toEqual(Object.keys(FORMATS).toSorted());
@@ -64,7 +64,7 @@ test("the formats are those that are checked", () => {
 
 const FORMAT_ROWS = [...section("Formats").matchAll(/^\| `(.+?)` \| `(.+)` \| `(.+)` \|$/gm)];
 
-test.each(FORMAT_ROWS.map(([, ...cells]) => cells))("the format %s takes %s and refuses %s", (...cells) => {
+test.each(FORMAT_ROWS.map(([, ...cells]) => cells))("the format %s accepts %s and refuses %s", (...cells) => {
   const [format, takes = "", refuses = ""] = cells;
   expect(isCheckedFormat(format!)).toBe(true);
   const schema = compileSchema({ properties: { a: { format } } });
@@ -83,6 +83,6 @@ test.each(NUMBER_ROWS.map(([, ...cells]) => cells))("as to %s, %s %s", (...cells
   expect(fault === undefined ? "conforms" : "does not").toBe(verdict);
 });
 
-test("each kind of row was found", () => {
+test("each kind of documented row was found", () => {
   expect([FORMAT_ROWS.length, NUMBER_ROWS.length]).toEqual([24, 5]);
 });

@@ -48,7 +48,7 @@ describe("a pattern means what ECMA-262 says", () => {
     for (const text of no) expect([text, matches(pattern, text)]).toEqual([text, false]);
   });
 
-  test("on any text, for any pattern made of the common pieces", () => {
+  test("is true of any text, for random patterns", () => {
     const atom = fc.constantFrom(
       "a",
       "b",
@@ -102,7 +102,7 @@ describe("a pattern means what ECMA-262 says", () => {
   });
 });
 
-describe("the engine's own expressions are taken only where they cannot turn back", () => {
+describe("JavaScript's own expressions are used only where they cannot backtrack", () => {
   test.each(["^A-[0-9]{8}$", "^[a-z]+$", "^\\d{3}-\\d*", "^[\\w\\-]{1,64}$", "^ab?$", "^é.$", "^$"])(
     "%s",
     (pattern) => {
@@ -128,7 +128,7 @@ describe("the engine's own expressions are taken only where they cannot turn bac
   });
 });
 
-describe("a pattern that cannot be used is refused in plain words", () => {
+describe("a pattern that is not supported is refused in plain words", () => {
   test.each([
     ["(?=a)b", "lookahead"],
     ["(?!a)b", "lookahead"],
@@ -163,7 +163,7 @@ describe("a pattern that cannot be used is refused in plain words", () => {
     expect(refused({ patternProperties: { [pattern]: true } }).message).toContain(reason);
   });
 
-  test("all patterns of a schema together have a limit too", () => {
+  test("are refused too when there is too much of them in one schema", () => {
     const patterns = Array.from({ length: 40 }, (_, index) => ({ pattern: `[a-z]{${index + 100}}x$` }));
     expect(() => accepted({ allOf: patterns.slice(0, 4) })).not.toThrow();
     expect(refused({ allOf: patterns }).message).toContain("too many states");
@@ -176,7 +176,7 @@ describe("a pattern of many optional parts in a row", () => {
   const pattern = `^(?:${parts.join("")})z$`;
   const [first, second] = [firsts[7]!, firsts[80]!];
 
-  test("is not tried in one pass: to find out whether it could be takes time in the cube of them", () => {
+  test("is not compiled for one pass, as that would take cubic time", () => {
     expect(expressionOf(pattern).re2Input.onepass).toBeNull();
     expect(expressionOf("^(?:[a-c]?[d-f]?)z$").re2Input.onepass).not.toBeNull();
   });
@@ -186,7 +186,7 @@ describe("a pattern of many optional parts in a row", () => {
     [pattern, ["", "zz", `${second}${first}z`, `x${first}z`, `${first}z\n`, first]],
     [`${pattern}|^b`, [`${first}z`, "b", "bb"]],
     [`${pattern}|^b`, ["ab", first, `a${first}z`]],
-  ])("means the same all the same: %#", (either, texts) => {
+  ])("means the same: %#", (either, texts) => {
     const compiled = new PatternCompiler().compile(either);
     for (const text of texts) {
       expect([text, compiled.test(text)]).toEqual([text, new RegExp(either, "u").test(text)]);
@@ -194,7 +194,7 @@ describe("a pattern of many optional parts in a row", () => {
   });
 });
 
-test("patterns do not stand in for one another", () => {
+test("one pattern is never used for another", () => {
   const schema = accepted({
     properties: { a: { pattern: "^a" }, b: { pattern: "^b" } },
     patternProperties: { "^c": { pattern: "^c" } },

@@ -61,7 +61,7 @@ function compiled(schemata: object): Validator | undefined {
   }
 }
 
-test("payloads conform to random schemas as they do for Ajv itself", () => {
+test("evreg and Ajv agree on random schemas and payloads", () => {
   const counts = { schemas: 0, conforming: 0, refused: 0 };
   fc.assert(
     fc.property(anyDocument, fc.integer(), (schemata, seed) => {

@@ -88,17 +88,17 @@ describe("a $ref", () => {
     });
   });
 
-  test("at the root, with its definitions beside it", () => {
+  test("at the root is followed, with its definitions next to it", () => {
     const schemata = { $ref: "#/definitions/t", definitions: { t: { required: ["a"] } } };
     expect(accepted(schemata).validate({})).toMatchObject({ field: "a", message: "is required" });
   });
 
-  test("to true or false", () => {
+  test("to true or false is followed", () => {
     expect(fails({ $ref: "#/definitions/t", definitions: { t: true } }, 1)).toBe(false);
     expect(fails({ $ref: "#/definitions/t", definitions: { t: false } }, 1)).toBe(true);
   });
 
-  test("beside an $id, which is ignored there", () => {
+  test("next to an $id is followed, and the $id is ignored", () => {
     const schemata = {
       $id: "http://e.com/s",
       properties: { a: { $id: "http://other.org/", $ref: "t.json" } },
@@ -170,7 +170,7 @@ describe("recursion", () => {
     expect(refused(schemata).message).toContain("never end");
   });
 
-  test("that goes deeper is a tree", () => {
+  test("that goes deeper is accepted", () => {
     const tree = {
       type: "object",
       properties: {
@@ -191,7 +191,7 @@ describe("recursion", () => {
     });
   });
 
-  test("across definitions, as expressions have it", () => {
+  test("across definitions is accepted", () => {
     const schemata = {
       $ref: "#/definitions/expression",
       definitions: {

@@ -34,8 +34,8 @@ function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number 
   }
 }
 
-test("a schema is checked and compiled a part at a time", () => {
-  const checked = among(checkSchemaSteps({ ...wide("string"), nullable: true }));
+test("a schema is checked and compiled in steps", () => {
+  const checked = among(checkingSchema({ ...wide("string"), nullable: true }));
   expect(checked.answer).toEqual(checkSchema({ ...wide("string"), nullable: true }));
   expect(checked.answer.warnings).toHaveLength(1);
   expect(checked.steps).toBeGreaterThan(300);
@@ -47,7 +47,7 @@ test("a schema is checked and compiled a part at a time", () => {
   expect(compiled.answer.validate({ p0: "", p299: 5 })).toMatchObject({ field: "p299" });
 });
 
-test("a schema of many schemas in each other is compiled a few dozen at a time", () => {
+test("a deeply nested schema is compiled a few dozen at a time", () => {
   let schemata: object = { type: "string" };
   for (let level = 0; level < 25; level++) {
     schemata = { properties: { ...wide("string", 30).properties, inner: schemata }, required: ["p1"] };
@@ -58,19 +58,19 @@ test("a schema of many schemas in each other is compiled a few dozen at a time",
   expect(answer.validate(inside(5, 25))).toMatchObject({ field: Array(25).fill("inner").join(".") });
 });
 
-test("what is refused is refused in steps as well, with its place", () => {
+test("a refused schema is refused in steps as well, with its place", () => {
   const broken = { ...wide("string"), anyOf: [{ pattern: "(" }] };
   expect(() => among(checkSchemaSteps(broken, "filter"))).toThrow("filter.anyOf[0].pattern");
 });
 
-test("no step of a check looks for what two misspelt keywords may have meant", () => {
+test("no step of a check compares two misspelt keywords", () => {
   const misspelt = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`minLenght${index}`, 1]));
   const { answer, steps } = among(checkSchemaSteps(misspelt));
   expect(answer.warnings).toHaveLength(100);
   expect(steps).toBeGreaterThan(100);
 });
 
-test("a text that many states lead to is looked for in short stretches", () => {
+test("a text that many states lead to is found in short steps", () => {
   refillBudget();
   const wanted = { matching: ["^(a|b)*a(a|b){9}$", "^(a|b)*b(a|b){8}$"], notMatching: ["^(a|b)*a(a|b){7}$"] };
   const search = new TextWitness().find(wanted);
@@ -81,8 +81,8 @@ test("a text that many states lead to is looked for in short stretches", () => {
   expect(stops).toBeGreaterThan(10);
 });
 
-test("two schemas are compared a stretch and an example at a time, with the same verdict", () => {
-  const { answer, steps } = among(compareSteps(wide("string"), wide("integer")));
+test("two schemas are compared in steps, with the same verdict", () => {
+  const { answer, steps } = among(comparing(wide("string"), wide("integer")));
   expect(answer).toEqual(compare(wide("string"), wide("integer")));
   const told = answer.breaks.filter(({ pointer }) => pointer !== "");
   expect(told).toHaveLength(200);
@@ -90,7 +90,7 @@ test("two schemas are compared a stretch and an example at a time, with the same
   expect(steps).toBeGreaterThan(200);
 });
 
-test("a pattern that takes all work there is takes it in a hundred steps", () => {
+test("a pattern that takes the whole budget takes it in a hundred steps", () => {
   const schemata = { properties: { a: { pattern: "^(.{0,40}[a-z]{3}|x){0,20}$" } } };
   const task = checkSchemaSteps(schemata);
   let steps = 0;
@@ -102,7 +102,7 @@ test("a pattern that takes all work there is takes it in a hundred steps", () =>
   expect(steps).toBeGreaterThan(SCHEMA_LIMITS.automatonWork / 12_000);
 });
 
-test("no step of a check, of compiling or of reading for a comparison compiles two patterns", () => {
+test("no step compiles two patterns", () => {
   const compile = vi.spyOn(RE2JS, "compile");
   const names = Array.from({ length: 40 }, (_, index) => `^x.{0,${index % 5}}${index}`);
   const schemata = {

@@ -48,7 +48,7 @@ describe("a failure names the offending field", () => {
 
 const patternMessage = (length: number) => messageFor({ pattern: `^${"é".repeat(length)}` }, "b")!;
 
-test("a failure cuts what is long: a name, a place and a message", () => {
+test("an error truncates a long name, place and message", () => {
   const schema = accepted({ additionalProperties: { $ref: "#" }, not: { type: "string" } });
   const at = (...names: string[]) => {
     const value = names.reduceRight<unknown>((inner, name) => ({ [name]: inner }), "x");
@@ -139,7 +139,7 @@ describe("a failure says what is wrong", () => {
     expect(messageFor(schemata, value)).toBe(message);
   });
 
-  test("of several forms, the one the value came closest to", () => {
+  test("is about the closest of several forms", () => {
     const shapes = {
       oneOf: [
         {
@@ -158,8 +158,8 @@ describe("a failure says what is wrong", () => {
   });
 });
 
-describe("values sent back", () => {
-  test("up to 1 KiB of JSON whole, beyond that their beginning", () => {
+describe("values repeated in errors", () => {
+  test("are whole up to 1 KiB of JSON, and then truncated", () => {
     const whole = "x".repeat(1_022);
     expect(failure({ type: "number" }, whole)?.value).toBe(whole);
     expect(failure({ type: "number" }, `${whole}x`)?.value).toBe(`${"x".repeat(1_021)}…`);
@@ -169,7 +169,7 @@ describe("values sent back", () => {
     expect(cut).toMatch(/^(😀)+…$/u);
   });
 
-  test("infinite numbers as text, as JSON has none", () => {
+  test("show infinite numbers as text", () => {
     expect(failure({ type: "number" }, JSON.parse("1e400"))?.value).toBe("1e999");
   });
 });
@@ -192,13 +192,13 @@ describe("values JSON Schema and JavaScript see differently", () => {
     expect(failure({ multipleOf }, value) === undefined).toBe(is);
   });
 
-  test("lengths are counted in characters", () => {
+  test("have their length counted in characters", () => {
     expect(messageFor({ maxLength: 2 }, "😀😀")).toBeUndefined();
     expect(messageFor({ minLength: 3 }, "😀😀")).toBeDefined();
     expect(messageFor({ maxLength: 3 }, "😀😀a")).toBeUndefined();
   });
 
-  test("equality ignores the order of members and tells types apart", () => {
+  test("are equal in any order of members, and types differ", () => {
     expect(messageFor({ enum: [{ a: 1, b: 2 }] }, { b: 2, a: 1 })).toBeUndefined();
     expect(messageFor({ enum: ["1", false] }, 1)).toBeDefined();
     expect(messageFor({ enum: [0] }, false)).toBeDefined();
@@ -211,7 +211,7 @@ describe("values JSON Schema and JavaScript see differently", () => {
     expect(messageFor({ uniqueItems: true }, [[{ a: 1 }], [{ a: 1 }]])).toBeDefined();
   });
 
-  test("names every object inherits are ordinary properties", () => {
+  test("may have members that every JavaScript object inherits", () => {
     const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
     for (const name of names) {
       const object = JSON.parse(`{${JSON.stringify(name)}:1}`) as unknown;
@@ -237,7 +237,7 @@ describe("values JSON Schema and JavaScript see differently", () => {
   });
 });
 
-describe("wide schemas are compiled in parts, and mean the same", () => {
+describe("wide schemas are compiled in parts with the same meaning", () => {
   const count = 200;
   const names = Array.from({ length: count }, (_, index) => `p${index}`);
   const filled = Object.fromEntries(names.map((name) => [name, 1]));
@@ -294,7 +294,7 @@ describe("wide schemas are compiled in parts, and mean the same", () => {
   });
 });
 
-test("the same value always gets the same answer, whatever was validated between", () => {
+test("the same value always gets the same result, whatever was checked between", () => {
   const schemata = {
     properties: {
       a: {

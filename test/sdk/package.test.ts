@@ -54,7 +54,7 @@ function imported(entry: string): string[] {
   return [...seen].toSorted();
 }
 
-test("evreg/client says which Node it needs on an older one", async () => {
+test("evreg/client names the Node version it needs on an older one", async () => {
   const older = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})`;
   const code = 'import("evreg/client").catch((error) => console.log(error.message))';
   const { stdout } = await inConsumer(["--import", older, "--eval", code]);
@@ -62,11 +62,11 @@ test("evreg/client says which Node it needs on an older one", async () => {
 });
 
 describe("what is loaded", () => {
-  test("evreg/webhook stands on node:crypto alone", () => {
+  test("evreg/webhook needs only node:crypto", () => {
     expect(imported("sdk/webhook.js")).toEqual(["node:crypto", "sdk/webhook.js"]);
   });
 
-  test("evreg/client knows nothing of the server, the store and the commands", () => {
+  test("evreg/client contains nothing of the server, the store and the commands", () => {
     const all = imported("sdk/client.js");
     const packages = all.filter((name) => !name.endsWith(".js"));
     expect(packages).toEqual(["node:buffer", "node:crypto", "node:timers/promises", "undici"]);
@@ -74,7 +74,7 @@ describe("what is loaded", () => {
     expect(new Set(folders)).toEqual(new Set(["client", "domain", "json", "sdk"]));
   });
 
-  test("nothing else can be imported", async () => {
+  test("no other module can be imported", async () => {
     const { exports } = JSON.parse(readFileSync(join(evreg, "package.json"), "utf8")) as { exports: object };
     expect(Object.keys(exports)).toEqual(["./client", "./webhook", "./package.json"]);
     for (const name of ["evreg", "evreg/dist/app/server.js", "evreg/dist/sdk/webhook.js"]) {
@@ -136,7 +136,7 @@ describe("in plain JavaScript", () => {
   });
   afterAll(() => server?.stop());
 
-  test("a program publishes by evreg/client and believes what evreg/webhook has verified", async () => {
+  test("a program publishes with evreg/client and verifies with evreg/webhook", async () => {
     writeFileSync(join(consumer, "program.js"), PROGRAM);
     const token = readFileSync(join(data, "token"), "utf8").trim();
     const { stdout, stderr } = await inConsumer(["program.js"], { URL: server.url, TOKEN: token });
@@ -224,7 +224,7 @@ describe("in TypeScript", () => {
   });
 });
 
-test("the package holds what runs, and no tests", () => {
+test("the package contains what runs, and no tests", () => {
   expect(readdirSync(evreg).toSorted()).toEqual(
     [
       ..."CHANGELOG.md CONTRIBUTING.md LICENSE README.md bin config.example.yaml dist docs examples".split(

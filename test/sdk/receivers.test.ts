@@ -96,7 +96,7 @@ async function statusOf(url: string, headers: Record<string, string>, body: Uint
   return (await fetch(url, { method: "POST", headers, body: Buffer.from(body) })).status;
 }
 
-test("the receiver of the documents takes deliveries, and no forged or old ones", async () => {
+test("the receiver in the documents accepts deliveries, and no forged or old ones", async () => {
   const { url, told } = await startReceiver(process.execPath, [fromPage("receiver.js")]);
   expect(await statusOf(url, signed())).toBe(204);
   await until("it tells of the event", () => told.out.includes("\n"));

@@ -58,7 +58,7 @@ const STANDARD = /^webhook-/;
 const OWN = /^x-evreg-signature$/;
 
 describe("verify", () => {
-  test("answers the body of what the engine signed", () => {
+  test("returns the body of what the engine signed", () => {
     expect(verify(signed(), BODY, SECRET, { nowMs: NOW_MS })).toEqual({
       event_id: "42",
       action: "user.created",
@@ -68,7 +68,7 @@ describe("verify", () => {
     });
   });
 
-  test("takes headers and bodies in any form a server has them in", () => {
+  test("accepts headers and bodies in any form that servers have", () => {
     expect(verdict(new Headers(signed()))).toBe("42");
     const asTyped = Object.entries(signed()).map(([name, value]) => [name.toUpperCase(), [value]] as const);
     expect(verdict(Object.fromEntries(asTyped))).toBe("42");
@@ -78,7 +78,7 @@ describe("verify", () => {
     expect(verdict(signed(), { secret: `${SECRET}\n` })).toBe("42");
   });
 
-  test("either form alone is enough, and where a standard header is, the standard form decides", () => {
+  test("accepts either set of headers, and the standard one decides where it is present", () => {
     expect(verdict(only(STANDARD))).toBe("42");
     expect(verdict(only(OWN))).toBe("42");
     expect(verdict(only(OWN), { accept: "standard" })).toBe("missing_header");
@@ -91,7 +91,7 @@ describe("verify", () => {
     expect(verdict({})).toBe("missing_header");
   });
 
-  test("during a rotation a receiver may have either secret, or both", () => {
+  test("accepts the old or new secret, or both, during a rotation", () => {
     const rotating = signed(OLD);
     for (const secret of [SECRET, OLD, [OTHER, SECRET], [OLD, OTHER]]) {
       expect.soft(verdict(rotating, { secret })).toBe("42");
@@ -104,7 +104,7 @@ describe("verify", () => {
     expect(verdict(own, { secret: [SECRET, OLD] })).toBe("42");
   });
 
-  test("anything else than what was sent is refused", () => {
+  test("refuses anything that was changed", () => {
     const { "webhook-signature": signature = "" } = signed();
     const hex = createHmac("sha256", SECRET).update("").digest("hex");
     const cases: [string, Record<string, string>, object?][] = [
@@ -132,12 +132,12 @@ describe("verify", () => {
     expect(verdict(twice)).toBe("malformed_header");
   });
 
-  test("a good signature is found among others, and what is no v1 passes by", () => {
+  test("finds a valid signature among others, and skips unknown versions", () => {
     const { "webhook-signature": right } = signed();
     expect(verdict({ ...signed(), "webhook-signature": `v1a,x v1,AAAA ${right} v2,y` })).toBe("42");
   });
 
-  test("a copy of an old request is refused, and one from the future", () => {
+  test("refuses a copy of an old request, and one from the future", () => {
     const late = { nowMs: NOW_MS + 300_000 };
     expect(verdict(signed(), late)).toBe("42");
     expect(verdict(signed(), { nowMs: NOW_MS + 300_001 })).toBe("too_old");
@@ -149,7 +149,7 @@ describe("verify", () => {
     expect(verdict(signed(), { nowMs: 0, secret: OTHER })).toBe("wrong_signature");
   });
 
-  test("what is signed and no delivery is told apart", () => {
+  test("reports a signed body that is not a delivery", () => {
     for (const body of ["[]", "null", "{}", "no JSON", new Uint8Array([0xff])]) {
       const hex = createHmac("sha256", SECRET).update(body).digest("hex");
       expect.soft(verdict({ "x-evreg-signature": `sha256=${hex}` }, { body })).toBe("not_a_delivery");
@@ -157,7 +157,7 @@ describe("verify", () => {
   });
 
   test.each([undefined, "", "whsec_", "whsec_c2hvcnQ=", "secret", [], [SECRET, ""]])(
-    "a secret of %j is the receiver's own mistake",
+    "reports a secret of %j as the receiver's own mistake",
     (secret) => {
       const call = () => verify(signed(), BODY, secret as string, { nowMs: NOW_MS });
       expect(call).toThrow(TypeError);
@@ -165,7 +165,7 @@ describe("verify", () => {
     },
   );
 
-  test("so is a body that was parsed", () => {
+  test("reports a parsed body as the receiver's own mistake", () => {
     const parsed: unknown = JSON.parse(BODY.toString());
     const call = () => verify(signed(), parsed as string, SECRET, { nowMs: NOW_MS });
     expect(call).toThrow(/turn the parser off/);

@@ -55,7 +55,7 @@ async function finished(walk: number): Promise<void> {
 
 const turn = (): Promise<unknown> => new Promise(setImmediate);
 
-describe("an action that is published for the first time", () => {
+describe("an action at its first event", () => {
   test("is compiled in steps, once for all who wait for it", async () => {
     const loads = [cache.load("a.b"), cache.load("a.b"), cache.load("a.b")];
     await turn();
@@ -69,7 +69,7 @@ describe("an action that is published for the first time", () => {
     expect(one?.validator.validate({ p299: 1 })).toMatchObject({ field: "p299" });
   });
 
-  test("and changed meanwhile, is not kept as it was, whichever is ready first", async () => {
+  test("is not cached in an old revision when it changes meanwhile", async () => {
     const before = cache.load("a.b");
     await turn();
     await made(0, 3);

@@ -57,7 +57,7 @@ async function judge(
   return { breaks, comparisons };
 }
 
-test("a schema that was in force several times is compared once", async () => {
+test("a schema that several revisions share is compared once", async () => {
   const [one, two] = [having("a"), having("b")];
   await withHistory([one, two, one, two, two, one]);
   const { breaks, comparisons } = await judge(having("c"));
@@ -73,7 +73,7 @@ test("a schema that was in force several times is compared once", async () => {
   ]);
 });
 
-test("of many revisions the newest are named and the others counted", async () => {
+test("the newest of many revisions are named and the others counted", async () => {
   const titled = Array.from({ length: 8 }, (_, index) => ({ ...having("a"), title: `no. ${index}` }));
   await withHistory([...titled, having("b")]);
   const { breaks } = await judge(having("b"));
@@ -87,7 +87,7 @@ const status = (...values: string[]): Schemata => ({
   properties: { status: { enum: values } },
 });
 
-test("where the last revision breaks with an older one already, no advice is given to leave it so", async () => {
+test("where the last revision already breaks with an older one, it is not suggested to leave it so", async () => {
   await withHistory([having("z"), status("a", "lost"), status("a")]);
   const next = { ...status("a"), title: "New" };
   const { breaks } = await judge(next);
@@ -109,14 +109,14 @@ test("where the last revision breaks with an older one already, no advice is giv
   );
 });
 
-test("what the last revision still says is to be left as it is, in an older one as well", async () => {
+test("what the last revision still has is suggested to be kept, also against older ones", async () => {
   await withHistory([status("a", "b"), { type: "object" }, having("status"), status("a", "b")]);
   const { breaks } = await judge(status("a"));
   expect(breaks[0]).toMatchObject({ revision: 4, remedy: expect.stringContaining("Leave enum as it is") });
   expect(breaks[0]?.message).toMatch(/^status must/);
 });
 
-test("when the steps are over, each side is told which revisions were not compared", async () => {
+test("when the step budget is used up, each side lists the revisions that were not compared", async () => {
   await withHistory([having("a"), having("b"), having("a", "b"), having()]);
   const { breaks, comparisons } = await judge(having("c"), 1);
   expect(comparisons).toBe(1);
@@ -131,7 +131,7 @@ test("when the steps are over, each side is told which revisions were not compar
   expect((await judge(having("c"), 1, { ...ALL, compatibility_against: "last" })).breaks).toEqual([]);
 });
 
-test("steps go by what is compared, so that they are over at the same revision each time", async () => {
+test("the step budget ends at the same revision each time", async () => {
   await withHistory([having("first"), ...Array.from({ length: 4 }, (_, index) => having(`p${index}`))]);
   const revisionsLeft = async (steps: number) =>
     (await judge(having("c"), steps)).breaks.find(({ pointer }) => pointer === "")?.message;
@@ -141,7 +141,7 @@ test("steps go by what is compared, so that they are over at the same revision e
   expect(await revisionsLeft(100_000)).toBeUndefined();
 });
 
-test("with a thousand breaks older revisions are not compared, and that is told", async () => {
+test("after a thousand breaks older revisions are not compared, and the answer says so", async () => {
   const own = (revision: number) =>
     having(...Array.from({ length: 100 }, (_, index) => `r${revision}-${index}`));
   await withHistory(Array.from({ length: 12 }, (_, index) => own(index + 1)));

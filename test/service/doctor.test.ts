@@ -55,12 +55,12 @@ const WELL: DoctorInput = {
 
 const backlogOf = (patient: DoctorInput) => findingsOf(patient).find(({ check }) => check === "backlog");
 
-describe("what the doctor finds", () => {
-  it("is nothing where all is well, with nothing to do", () => {
+describe("findings of the doctor", () => {
+  it("are none where all is well", () => {
     for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
   });
 
-  it("tells how many are paused, also where that is well", () => {
+  it("count paused subscriptions, also where all is well", () => {
     expect(findingsOf(WELL)).toContainEqual(
       expect.objectContaining({
         found: "1 active subscription, none of them failing; 1 more is paused.",
@@ -164,7 +164,7 @@ describe("what the doctor finds", () => {
       "warning",
       "due since 2026-03-01T11:50:00.000Z",
     ],
-  ])("is %s", (_, given, check, status, found) => {
+  ])("include: %s", (_, given, check, status, found) => {
     const findings = findingsOf({ ...WELL, ...given });
     expect(findings.filter((one) => one.status !== "ok")).toEqual([
       { check, status, found: expect.stringContaining(found), remedy: expect.stringMatching(/^[A-Z].*\.$/) },
@@ -172,7 +172,7 @@ describe("what the doctor finds", () => {
     expect(JSON.stringify(findings)).not.toContain("secret-path");
   });
 
-  it("says how many deliveries wait where a handler fails", () => {
+  it("count the deliveries that wait where a handler fails", () => {
     const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
     expect(backlogOf({ ...WELL, backlog })?.status).toBe("ok");
     const subscriptions = [subscription({ failing_since: inHours(-0.1) })];
@@ -183,7 +183,7 @@ describe("what the doctor finds", () => {
     expect(backlogOf({ ...WELL, subscriptions })?.status).toBe("ok");
   });
 
-  it("is fine with no token where none is needed", () => {
+  it("accept a server without tokens where none is needed", () => {
     const found = findingsOf({ ...WELL, tokens: [], isOpen: true }).find(({ check }) => check === "tokens");
     expect(found?.status).toBe("ok");
   });

@@ -45,7 +45,7 @@ function storedEvents(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_B
   return new StoredEventValidator({ events, clock, payloads, payloadBytes });
 }
 
-test("ends when its time is over, and tells how far it came; who waited behind it is told to try again", async () => {
+test("a check ends at its time limit and reports how far it came; the ones behind it are told to retry", async () => {
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
   const checks = storedEvents(slow);
@@ -58,7 +58,7 @@ test("ends when its time is over, and tells how far it came; who waited behind i
   expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
 });
 
-test("callers take turns, so that nobody's time is over by what another asked for", async () => {
+test("callers are served in rotation, so that none runs out of time by another's checks", async () => {
   await publish(500, {});
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 5));
   const checks = storedEvents(slow);
@@ -72,7 +72,7 @@ test("callers take turns, so that nobody's time is over by what another asked fo
   expect(more).toMatchObject({ reason: { code: "unavailable" } });
 });
 
-test("ends with its caller, and with it what waits behind it for the same one", async () => {
+test("a check ends with its caller, and so do that caller's waiting ones", async () => {
   await publish(500, {});
   const gone = new AbortController();
   let reads = 0;
@@ -89,7 +89,7 @@ test("ends with its caller, and with it what waits behind it for the same one", 
   expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
 });
 
-test("reads as many events at once as bounded memory can hold", async () => {
+test("a check reads as many events at once as its memory limit allows", async () => {
   await publish(30, {});
   const limits: number[] = [];
   const events = reading((limit) => limits.push(limit));
@@ -98,7 +98,7 @@ test("reads as many events at once as bounded memory can hold", async () => {
   expect(limits).toEqual([8, 8, 4]);
 });
 
-test("lets others in while it goes through many events", async () => {
+test("a check of many events lets other work run", async () => {
   // Each takes some time: its names are all compared with a pattern.
   const names = Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`name${index}`, index]));
   await publish(1_000, names);
@@ -121,7 +121,7 @@ const costly = (branches: readonly Schemata[]) => ({
   properties: { list: { items: { allOf: branches } } },
 });
 
-test("an event may take as many steps as publishing may, whatever its schema is made for", async () => {
+test("an event may take as many steps as publishing it, whatever its schema", async () => {
   const list = Array.from({ length: 3_000 }, (_, index) => index);
   await publish(1, { list });
   // The whole takes some millions of steps, and the first 50 schemas some hundred thousands.

@@ -59,7 +59,7 @@ describe("payloads that take long to check", () => {
     });
   });
 
-  test("are refused beyond the limit of steps, which the answer tells", async () => {
+  test("are refused beyond the step limit, with that reason", async () => {
     const most = (2_000_000 + 5 * ENDLESS.length).toLocaleString("en");
     expect(await outcomeOf("long", ENDLESS)).toMatchObject({
       code: "invalid",
@@ -67,7 +67,7 @@ describe("payloads that take long to check", () => {
     });
   });
 
-  test("take this thread no more than the steps of a short check", async () => {
+  test("use this thread for no longer than a short check", async () => {
     const publishing = outcomeOf("long", LONG);
     await new Promise(setImmediate);
     expect(budget.left).toBeLessThan(0);
@@ -76,7 +76,7 @@ describe("payloads that take long to check", () => {
     expect(budget.left).toBeLessThan(0);
   });
 
-  test("end with the caller of their batch; what was stored by then stays", async () => {
+  test("end when the caller of their batch leaves; what was stored by then stays", async () => {
     const gone = new AbortController();
     const items = [item("short", `{"id":1}`), ...Array.from({ length: 200 }, () => item("long", ENDLESS))];
     const publishing = local.evreg.events.publishBatch(items, {}, gone.signal);
@@ -85,7 +85,7 @@ describe("payloads that take long to check", () => {
     await expect(publishing).rejects.toBe(gone.signal.reason);
   });
 
-  test("go together with short ones in a batch, each to its own end and in order", async () => {
+  test("mix with short ones in a batch, with results in order", async () => {
     const batch = [item("short", `{"id":1}`), item("long", LONG), item("long", ENDLESS), item("short", "{}")];
     const { data, errors } = await local.evreg.events.publishBatch(batch);
     expect(data.map((event) => event?.action)).toEqual(["short", "long", undefined, undefined]);
@@ -95,7 +95,7 @@ describe("payloads that take long to check", () => {
     ]);
   });
 
-  test("answer a repeated key with the event of before, even if the schema would refuse it by now", async () => {
+  test("return the earlier event for a repeated key, even if the schema would refuse it now", async () => {
     const { actions, events } = local.evreg;
     await actions.create({ action: "keyed", application: "shop", schemata: DOUBLING });
     const { data: first } = await events.publish(item("keyed", LONG, "k"));
@@ -108,7 +108,7 @@ describe("payloads that take long to check", () => {
   });
 });
 
-test("longer checks come one in a turn of the event loop, and short ones together", async () => {
+test("longer checks run one per turn of the event loop, and short ones together", async () => {
   let turns = 0;
   let isOver = false;
   const count = (): void => {
@@ -139,12 +139,12 @@ test("longer checks come one in a turn of the event loop, and short ones togethe
   isOver = true;
 });
 
-describe("all that a payload breaks", () => {
+describe("all rules that a payload breaks", () => {
   const failure = { field: "id", message: "is required", value: null };
   const action = { validator: compileSchema({ required: ["id"] }), revision: 1 } as LoadedAction;
   const payload = RawJson.fromText("{}");
 
-  test("is told for as many payloads as were asked for, and the first rule for the others", async () => {
+  test("are reported for as many payloads as requested, and the first rule for the others", async () => {
     const clock = new ManualClock();
     const checks = new PayloadValidator(checksParts(clock, { required: ["id", "name"] }));
     const asker = { caller: checks, explained: { left: 1 } };
@@ -156,7 +156,7 @@ describe("all that a payload breaks", () => {
     await clock.advance(10_000);
   });
 
-  test("is left out where the other thread has too much to do", async () => {
+  test("are omitted where the other thread is too busy", async () => {
     const refusal = new EvregError("unavailable", "Too many wait.");
     const check = vi.fn<OffThreadValidator["check"]>(() => Promise.reject(refusal));
     const checks = new PayloadValidator({ ...checksParts(new ManualClock()), offThread: { check } });
@@ -169,7 +169,7 @@ describe("all that a payload breaks", () => {
   });
 });
 
-test("a large payload is not even read on this thread", async () => {
+test("a large payload is not parsed on this thread", async () => {
   const clock = new ManualClock();
   const schemata = { required: ["id"] };
   const checks = new PayloadValidator(checksParts(clock, schemata));
@@ -193,7 +193,7 @@ describe("a schema of many parts", () => {
     ),
   };
 
-  test("that was not used for a while is made ready in steps before a payload is held to it", async () => {
+  test("that was not used for a while is compiled in steps before a payload is checked", async () => {
     const clock = new ManualClock();
     const validator = compileSchema(schemata);
     let madeReady = 0;
@@ -232,7 +232,7 @@ const check = (schemata: object, payload: string) => ({
 describe("the thread", () => {
   const [one, another] = [{}, {}];
 
-  test("ends when it has had nothing to do for a while, and is there again when it is needed", async () => {
+  test("ends when it was idle for a while, and is there again when it is needed", async () => {
     const clock = new ManualClock();
     const thread = new ValidationThread(clock);
     const needing = { required: ["a"] };
@@ -254,7 +254,7 @@ describe("the thread", () => {
     await clock.advance(10_000);
   });
 
-  test("fails the check it ends in, and no other", async () => {
+  test("that dies fails the check in progress, and no other", async () => {
     const clock = new ManualClock();
     const thread = new ValidationThread(clock);
     // Not JSON, which never comes from a request: it throws outside of what a check foresees.
@@ -269,7 +269,7 @@ describe("the thread", () => {
     await clock.advance(10_000);
   });
 
-  test("serves callers by turns, and drops what waits for one who has gone", async () => {
+  test("serves callers in rotation, and drops what waits for one who left", async () => {
     const clock = new ManualClock();
     const thread = new ValidationThread(clock);
     const order: string[] = [];
@@ -294,7 +294,7 @@ describe("the thread", () => {
     await clock.advance(10_000);
   });
 
-  test("takes only so much of one caller, and others' all the same", async () => {
+  test("queues a limited amount for one caller, and still accepts others'", async () => {
     const clock = new ManualClock();
     const thread = new ValidationThread(clock);
     const large = check({}, `{"a":"${"x".repeat(40 * 1024 * 1024)}"}`);

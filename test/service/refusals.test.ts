@@ -35,7 +35,7 @@ async function detailsOf(item: NewEvent): Promise<Record<string, any>> {
   return (refusal as EvregError).details;
 }
 
-test("a long name is not told once for each rule that is broken below it", async () => {
+test("a long name is not repeated for each rule that is broken below it", async () => {
   const details = await detailsOf(event({ ['"'.repeat(7_000)]: NUMBERS }));
   const field = `[${JSON.stringify(`${'"'.repeat(64)}…${'"'.repeat(64)}`)}].c0`;
   expect(details).toMatchObject({ field, message: "must be a string", value: 1 });
@@ -43,7 +43,7 @@ test("a long name is not told once for each rule that is broken below it", async
   expect(details["errors"][0]).toEqual({ field, message: "must be a string", value: 1 });
 });
 
-test("the rules that are told of one event come to 16 KiB at most, and to all of it", async () => {
+test("the broken rules reported for one event have at most 16 KiB, and are complete up to that", async () => {
   const broken = Object.fromEntries(Object.keys(NUMBERS).map((name) => [name, "x".repeat(600)]));
   const { errors } = await detailsOf(event(broken, "told"));
   expect(errors.length).toBeLessThan(20);
@@ -51,7 +51,7 @@ test("the rules that are told of one event come to 16 KiB at most, and to all of
   expect(jsonBytes(errors) + 1 + jsonBytes(errors[0]) + 1).toBeGreaterThan(16 * 1024);
 });
 
-test("the refusals of a batch are told in full up to 1 MiB, and shortly after", async () => {
+test("the refusals of a batch are complete up to 1 MiB, and short after that", async () => {
   const broken = event({ a: "x".repeat(600) }, "told");
   const valid = event({ ok: { a: "b" } });
   const { data, errors } = await local.evreg.events.publishBatch([

@@ -101,7 +101,7 @@ describe("removing old events", () => {
     await roundOver();
   }
 
-  it("begins at the start, removes what is older than told, and says so in one line", async () => {
+  it("runs at the start, removes what is older than the limit, and logs one line", async () => {
     await publish(2_500);
     await clock.advance(HOUR_MS + 1);
     await publish(3);
@@ -130,7 +130,7 @@ describe("removing old events", () => {
     ]);
   });
 
-  it("looks at an event that stays for its delivery once an hour, not in each round", async () => {
+  it("looks once an hour at an event that waits for its delivery", async () => {
     const subscription = await store.catalog.createSubscription(
       {
         application: "x",
@@ -170,7 +170,7 @@ describe("removing old events", () => {
     expect(lines.map(({ fields }) => fields)).toEqual([{ events: 1, deliveries: 1 }]);
   });
 
-  it("rests after each step, for longer the longer the store took", async () => {
+  it("pauses after each step, for longer the longer the store took", async () => {
     await publish(10);
     await clock.advance(2 * HOUR_MS);
     const started = clock.now();
@@ -191,7 +191,7 @@ describe("removing old events", () => {
     expect(clock.nextTimerMs).toBe(started + 5 + 30 + 120);
   });
 
-  it("waits while the store takes no writes, and goes on where it was", async () => {
+  it("waits while the store takes no writes, and continues where it was", async () => {
     await publish(1_500);
     await clock.advance(2 * HOUR_MS);
     const full = new EvregError("unavailable", "Nothing can be stored: the disk is full.");
@@ -207,7 +207,7 @@ describe("removing old events", () => {
     expect(lines.map(({ level }) => level)).toEqual(["info"]);
   });
 
-  it("gives up a round that fails in another way, says so, and begins anew in the next", async () => {
+  it("ends a round that fails in another way, logs it, and starts the next one anew", async () => {
     await publish(5);
     await clock.advance(2 * HOUR_MS);
     failures = [new EvregError("internal", "no idea")];
@@ -220,7 +220,7 @@ describe("removing old events", () => {
     expect(await left()).toBe(0);
   });
 
-  it("stops after the step under way, whenever it is told, and twice", async () => {
+  it("stops after the step in progress, and can be stopped twice", async () => {
     await publish(3_000);
     await clock.advance(2 * HOUR_MS);
     for (const turns of [0, 1, 2, 3, 5, 8, 13, 21]) {

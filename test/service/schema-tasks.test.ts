@@ -36,7 +36,7 @@ async function end(name: string): Promise<void> {
   await turn();
 }
 
-test("two are under way at a time, and the others come in the order of asking", async () => {
+test("two schema tasks run at a time, and the others wait in order", async () => {
   const answers = ["a", "bad", "c", "d"].map((name) => checks.run(task(name)));
   const settled = Promise.allSettled(answers);
   await turn();
@@ -60,7 +60,7 @@ test("two are under way at a time, and the others come in the order of asking", 
   expect(await Promise.all(later)).toEqual(["e", "f", "g"]);
 });
 
-test("with too many waiting nobody is let in, and those who are go on", async () => {
+test("with too many waiting tasks no more are accepted, and the accepted ones continue", async () => {
   const admitted = tasks.runnerFor("check", somebody);
   const answers = Array.from({ length: 66 }, (_, index) => admitted.run(task(`${index}`)));
   await expect(checks.run(task("one too many"))).rejects.toMatchObject({
@@ -93,7 +93,7 @@ async function order(first: TaskRunner, then: TaskRunner): Promise<string[]> {
   return seen.slice(0, 7);
 }
 
-test("changes have every second turn at least, however many checks wait, and the other way round", async () => {
+test("changes and checks alternate, however many of either wait", async () => {
   const changes = requests("change", somebody);
   // Those that wait behind 64 of the other kind are not refused either.
   const some = ["first 0", "first 1", "then 0", "first 2", "then 1", "first 3", "then 2"];
@@ -101,7 +101,7 @@ test("changes have every second turn at least, however many checks wait, and the
   expect(await order(changes, checks)).toEqual(some);
 });
 
-test("callers take turns, and one that has asked for all it may keeps nobody out", async () => {
+test("callers are served in rotation, and one with the most tasks allowed keeps nobody out", async () => {
   const theirs = requests("check", another);
   const some = ["first 0", "first 1", "first 2", "then 0", "first 3", "then 1", "first 4"];
   expect(await order(checks, theirs)).toEqual(some);
@@ -120,7 +120,7 @@ test("callers take turns, and one that has asked for all it may keeps nobody out
   expect(await Promise.all([...answers, further, their])).toHaveLength(5);
 });
 
-test("what waits for a caller who goes leaves the queue, and its place is another's", async () => {
+test("the waiting task of a caller who leaves is removed, and its place is free", async () => {
   const answers = ["a", "b"].map((name) => checks.run(task(name)));
   const gone = new AbortController();
   const theirs = requests("check", somebody, gone.signal);
@@ -138,7 +138,7 @@ test("what waits for a caller who goes leaves the queue, and its place is anothe
   expect(await Promise.all([...answers, next])).toEqual(["a", "b", "c"]);
 });
 
-test("what is under way for a caller who goes ends before its next step", async () => {
+test("the running task of a caller who leaves ends before its next step", async () => {
   const gone = new AbortController();
   let steps = 0;
   function* long(): Steps<void> {

@@ -37,7 +37,7 @@ beforeEach(async () => {
 afterEach(() => local.close());
 
 describe("waking the engine", () => {
-  it("happens when a delivery may be due, and only then", async () => {
+  it("happens exactly when a delivery may be due", async () => {
     await publish(local.evreg);
     await local.evreg.events.publishBatch([newEvent()]);
     expect(local.wakes()).toBe(0);
@@ -51,7 +51,7 @@ describe("waking the engine", () => {
     expect(local.wakes()).toBe(2);
   });
 
-  it("happens with each change of a subscription, as what is leased ahead goes by it", async () => {
+  it("happens at each change of a subscription, as claimed deliveries depend on it", async () => {
     const { rowid } = await subscribe(local.evreg);
     const { subscriptions } = local.evreg;
     await subscriptions.update(rowid, {});
@@ -63,7 +63,7 @@ describe("waking the engine", () => {
     expect(local.wakes()).toBe(4);
   });
 
-  it("happens when a delivery is sent again", async () => {
+  it("happens when a delivery is retried", async () => {
     await subscribe(local.evreg);
     await publish(local.evreg);
     const nowMs = local.clock.now();
@@ -78,7 +78,7 @@ describe("waking the engine", () => {
 });
 
 describe("health", () => {
-  it("names a stopped engine", () => {
+  it("reports a stopped engine", () => {
     engine = "stopped";
     expect(local.service.health()).toEqual({
       status: "unavailable",
@@ -90,7 +90,7 @@ describe("health", () => {
     });
   });
 
-  it("gives the store's reason", () => {
+  it("reports the store's reason", () => {
     instead = { admin: { health: () => ({ status: "unavailable", reason: "The disk is full." }) } };
     expect(local.service.health()).toMatchObject({
       status: "unavailable",
@@ -99,14 +99,14 @@ describe("health", () => {
     });
   });
 
-  it("says so when the store is closed", async () => {
+  it("reports a closed store", async () => {
     await local.store.close();
     expect(local.service.health()).toMatchObject({ status: "unavailable", store: "unavailable" });
   });
 });
 
 describe("a schema that changes under a publish", () => {
-  it("is loaded again, once for many who find out together", async () => {
+  it("is loaded again, once for all concurrent publishes", async () => {
     await publish(local.evreg);
     const stored = (await local.store.catalog.findAction("user.created"))!;
     // Behind the service's back, as another node of a later store could.
@@ -126,7 +126,7 @@ describe("a schema that changes under a publish", () => {
     expect(loads).toBe(1);
   });
 
-  it("is given up on when it never rests", async () => {
+  it("is given up when it never stops changing", async () => {
     instead = {
       events: { record: (batch) => Promise.resolve(batch.map(() => ({ kind: "stale" }) as const)) },
     };
@@ -141,13 +141,13 @@ describe("a schema that changes under a publish", () => {
 });
 
 describe("a store that cannot commit", () => {
-  it("fails what needs it, as it said", async () => {
+  it("fails what needs it, with its reason", async () => {
     instead = { events: { record: unavailable } };
     expect((await refusal(publish(local.evreg), "unavailable")).message).toBe("The disk is full.");
     await refusal(local.evreg.events.publishBatch([newEvent()]), "unavailable");
   });
 
-  it("does not hide what a batch stored before", async () => {
+  it("does not hide what was stored of a batch before", async () => {
     await local.evreg.actions.create(newAction({ action: "any", schemata: ANY_OBJECT }));
     let calls = 0;
     instead = {
@@ -167,8 +167,8 @@ describe("a store that cannot commit", () => {
   });
 });
 
-describe("what goes wrong inside", () => {
-  it("is an internal error that keeps its cause to itself", async () => {
+describe("an unexpected error", () => {
+  it("is an internal error that hides its cause", async () => {
     const cause = new TypeError("secret detail");
     instead = { events: { find: () => Promise.reject(cause) } };
     const error = await refusal(local.evreg.events.get(1), "internal");
@@ -181,13 +181,13 @@ describe("what goes wrong inside", () => {
     ["a number for a name", () => local.evreg.events.list({ action: 7 } as unknown as EventQuery)],
     ["text for a number", () => local.evreg.events.list({ limit: "5" } as unknown as EventQuery)],
     ["text for an id", () => local.evreg.events.get("1" as unknown as number)],
-  ])("is not %s, which is malformed", async (_, call) => {
+  ])("is not reported for %s, which is malformed", async (_, call) => {
     await refusal(call(), "malformed");
   });
 });
 
 describe("a large batch", () => {
-  it("lets other work in", async () => {
+  it("lets other work run", async () => {
     const properties = Object.fromEntries(
       Array.from({ length: 300 }, (_, n) => [`p${n}`, { type: "string", format: "email" }]),
     );

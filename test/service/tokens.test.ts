@@ -50,7 +50,7 @@ const create = async (scopes = ["read"], expires_at?: string) =>
   ).data;
 
 describe("authenticating", () => {
-  it("tells who a token stands for, asking the store once", async () => {
+  it("finds whose a token is, and reads the store once", async () => {
     const { token } = await create(["read", "publish:billing"]);
     const first = await local.service.authenticate(token);
     expect(first).toEqual({ name: "n", scopes: ["read", "publish:billing"], expires_at: null });
@@ -58,7 +58,7 @@ describe("authenticating", () => {
     expect(lookups).toBe(1);
   });
 
-  it("never asks the store about what cannot be a token", async () => {
+  it("never reads the store for what cannot be a token", async () => {
     const { token } = await create();
     for (const text of [
       "",
@@ -71,12 +71,12 @@ describe("authenticating", () => {
     expect(lookups).toBe(0);
   });
 
-  it("knows no token that was not made here", async () => {
+  it("refuses a token that was not made here", async () => {
     expect(await local.service.authenticate(mintToken(randomBytes))).toBeUndefined();
     expect(lookups).toBe(1);
   });
 
-  it("ends at the expiry, to the millisecond, although the token was known", async () => {
+  it("ends at the expiry, to the millisecond, although the token was cached", async () => {
     const { token } = await create(["read"], "2026-01-01T00:01:00Z");
     await local.clock.advance(59_999);
     expect(await local.service.authenticate(token)).toBeDefined();
@@ -92,7 +92,7 @@ describe("authenticating", () => {
     expect(await local.service.authenticate(token)).toBeUndefined();
   });
 
-  it("is not outlived by a look-up that began before the token was revoked", async () => {
+  it("does not come back through a look-up that began before the token was revoked", async () => {
     const { token, rowid } = await create();
     const { promise, resolve: release } = Promise.withResolvers<void>();
     held = promise;
@@ -103,7 +103,7 @@ describe("authenticating", () => {
     expect(await local.service.authenticate(token)).toBeUndefined();
   });
 
-  it("keeps only a bounded number of tokens at hand", async () => {
+  it("caches a limited number of tokens", async () => {
     const { token } = await create();
     await local.service.authenticate(token);
     const others = await Promise.all(Array.from({ length: 1_000 }, () => create()));
@@ -123,7 +123,7 @@ describe("the last use", () => {
     expect(record?.last_used_at).toBe("2026-01-01T00:00:10.000Z");
   });
 
-  it("is noted in the background, many at once, and at most once a minute for each token", async () => {
+  it("is stored in the background, in batches, and at most once a minute for each token", async () => {
     const tokens = [await create(), await create()];
     const use = async (): Promise<void> => {
       for (const { token } of tokens) await local.service.authenticate(token);
@@ -144,7 +144,7 @@ describe("the last use", () => {
     expect(local.clock.pending).toBe(0);
   });
 
-  it("fails nobody when it cannot be noted", async () => {
+  it("fails no request when it cannot be stored", async () => {
     const { token } = await create();
     await local.service.authenticate(token);
     await local.store.close();
@@ -158,7 +158,7 @@ function noFile(): never {
 }
 
 describe("the bootstrap token", () => {
-  it("is made once, with every right", async () => {
+  it("is created once, with every right", async () => {
     const kept: string[] = [];
     expect(await local.service.bootstrapToken((token) => kept.push(token))).toBe(true);
     expect(kept).toEqual([expect.stringMatching(/^evreg_/)]);
@@ -179,7 +179,7 @@ describe("the bootstrap token", () => {
     expect(await local.service.authenticate(given)).toBeDefined();
   });
 
-  it("is not made where there is any token", async () => {
+  it("is not created where there is any token", async () => {
     await create(["read"]);
     expect(await local.service.bootstrapToken(noFile, mintToken(randomBytes))).toBe(false);
     expect((await local.evreg.tokens.list()).data).toHaveLength(1);
@@ -191,7 +191,7 @@ describe("the bootstrap token", () => {
     expect((await local.evreg.tokens.list()).data).toEqual([]);
   });
 
-  it("must have a token's form, and is not told back", async () => {
+  it("must have a token's form, and is not repeated", async () => {
     const error = await refusal(local.service.bootstrapToken(noFile, "hunter2"), "usage");
     expect(JSON.stringify(error.body())).not.toContain("hunter2");
     expect((await local.evreg.tokens.list()).data).toEqual([]);

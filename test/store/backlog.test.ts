@@ -56,7 +56,7 @@ describe("counting a long backlog", () => {
     return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
   };
 
-  it("comes to the same as looking at each, whatever the slices are, also where many are due at once", () => {
+  it("gives the same result as looking at each, with slices of any size, also where many are due at once", () => {
     fill(1, 3_000, "1 + n % 50", "n % 7 * 250");
     fill(3_001, 6_000, "3", "500 + n % 900");
     fill(6_001, 6_500, "5", "1");
@@ -71,7 +71,7 @@ describe("counting a long backlog", () => {
     }
   });
 
-  it("ends at its limit, says so, and never tells more than there is", () => {
+  it("stops at its limit, reports that, and never counts too many", () => {
     fill(1, 20_000, "1 + n % 4", "n");
     const plain = countedPlainly();
     const { isWhole, ...parts } = counted({ most: 2_000, slice: 100, firstLook: 10 });
@@ -86,7 +86,7 @@ describe("counting a long backlog", () => {
     expect(since).toBe(1);
   });
 
-  it("leaves out what is under way from what is due", () => {
+  it("does not count as due what is in flight", () => {
     fill(1, 1_000, "1", "20 + n % 10");
     connection.write((sql) =>
       sql.run(

@@ -34,7 +34,7 @@ const batchOf = (actionId: number, events: number) =>
   Array.from({ length: events }, () => ({ actionId, revision: 1, payload: Buffer.alloc(2_000, "x") }));
 
 describe("backups of a data file", () => {
-  it("are whole while it is written to, with all that was stored before", async () => {
+  it("are complete while it is written to, with all that was stored before", async () => {
     const store = await open();
     const actionId = await actionOf(store);
     const batch = batchOf(actionId, 500);
@@ -76,7 +76,7 @@ describe("backups of a data file", () => {
     await store.close();
   });
 
-  it("leave nothing beside the data, and do not keep the store from closing", async () => {
+  it("leave no other file, and do not keep the store from closing", async () => {
     const store = await open();
     await actionOf(store);
     const making = store.admin.backup();
@@ -92,7 +92,7 @@ describe("backups of a data file", () => {
     expect(readdirSync(join(scratch.path, "data"))).toEqual(["evreg.db"]);
   });
 
-  it("do not let the folder go while the store is open", async () => {
+  it("keep the folder locked while the store is open", async () => {
     const store = await open();
     const backup = await store.admin.backup();
     await backup.close();
@@ -102,7 +102,7 @@ describe("backups of a data file", () => {
     await store.close();
   });
 
-  it("are given up when their caller leaves, and the log goes on as before", async () => {
+  it("are aborted when their caller leaves, and the log works as before", async () => {
     const store = await open();
     const actionId = await actionOf(store);
     for (let round = 0; round < 8; round += 1) await store.events.record(batchOf(actionId, 500), 1);
@@ -120,7 +120,7 @@ describe("backups of a data file", () => {
 describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", () => {
   afterAll(() => small?.remove());
 
-  it("refuses the backup in words, and goes on taking writes", async () => {
+  it("refuses the backup with a clear message, and keeps taking writes", async () => {
     const folder = join(small?.path ?? "", "data");
     const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
     const actionId = await actionOf(store);

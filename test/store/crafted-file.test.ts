@@ -78,8 +78,8 @@ function restored(folder: string): Promise<Restored> {
   });
 }
 
-describe("what a data file is made of", () => {
-  it("is known for each form", () => {
+describe("the tables of a data file", () => {
+  it("are known for each format", () => {
     const pool = new ConnectionPool(":memory:", {}, 1);
     const sql = new Statements(pool.acquireSync());
     const digests = MIGRATIONS.map(({ statements }) => {
@@ -103,7 +103,7 @@ describe("what a data file is made of", () => {
     ["a column", "ALTER TABLE token ADD COLUMN more INTEGER AS (abs(rowid))", "a changed table token"],
     ["no index", "DROP INDEX event_action", "no index event_action on event"],
   ])(
-    "that another program gave %s is refused with its name, by restore, serve and doctor",
+    "changed by another program, with %s, are refused by name, by restore, serve and doctor",
     async (_, statement, name) => {
       const folder = crafted(statement);
       const refused = { code: "invalid", message: expect.stringContaining(`it has ${name}.`) };
@@ -113,13 +113,13 @@ describe("what a data file is made of", () => {
     },
   );
 
-  it("may have what an encryption that was cut off leaves", async () => {
+  it("may have what an interrupted encryption leaves", async () => {
     const folder = crafted("CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT");
     await (await open(folder)).close();
     await restored(folder);
   });
 
-  it("is no form below the first", async () => {
+  it("are no format below the first", async () => {
     const folder = crafted("PRAGMA user_version = -1");
     await expect(restored(folder)).rejects.toMatchObject({ code: "invalid" });
     await expect(open(folder)).rejects.toMatchObject({ code: "usage" });
@@ -130,7 +130,7 @@ describe("what a data file is made of", () => {
 const DEEP = `replace(hex(zeroblob(2500)), '00', '{"not":') || '{}' || replace(hex(zeroblob(2500)), '00', '}')`;
 
 describe("rows that evreg could not have written", () => {
-  it("are not in a file of its own", () => {
+  it("do not occur in evreg's own files", () => {
     expect(examined(crafted())).toMatchObject({
       impossible: [],
       damaged_events: [],
@@ -194,7 +194,7 @@ describe("rows that evreg could not have written", () => {
     });
   });
 
-  it("stop a start where no server could go on with them", async () => {
+  it("stop a start where no server could continue with them", async () => {
     for (const statement of [
       "UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2",
       "UPDATE token SET name = hex(zeroblob(50000000))",
@@ -206,7 +206,7 @@ describe("rows that evreg could not have written", () => {
     }
   });
 
-  it("are an error to whoever asks for them, and to nobody else", async () => {
+  it("are an error only for callers who read them", async () => {
     const store = await open(
       crafted(
         `UPDATE action_revision SET schemata = ${DEEP} WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,

@@ -13,7 +13,7 @@ describe("kill -9 in the middle of writing", () => {
   const open = (): Promise<Store> =>
     openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
 
-  it("loses nothing that was answered, leaves nothing half done, and frees what was leased", async () => {
+  it("loses nothing acknowledged, leaves nothing half done, and releases leases", async () => {
     const answered: number[] = [];
     for (let round = 0; round < 3; round += 1) {
       const child = startChild("store-child.ts", ["publish", scratch.path]);
@@ -59,7 +59,7 @@ describe("kill -9 in the middle of writing", () => {
     expect(counts["counted"]).toBe(0);
   });
 
-  it("leaves attempts that were cut short on record, and makes their deliveries due again", async () => {
+  it("records interrupted attempts, and makes their deliveries due again", async () => {
     const child = startChild("store-child.ts", ["publish", scratch.path]);
     for (let count = 0; count < 60; count += 1) await child.line();
     child.process.kill("SIGKILL");

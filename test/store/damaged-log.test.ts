@@ -44,8 +44,8 @@ const commits = (): CrashedFiles =>
     for (let n = 0; n < COMMITS; n += 1) write(connection);
   });
 
-describe("a log of which a byte was changed", () => {
-  it("is refused, or told of where it may be what a cut of the power left", () => {
+describe("a log with a changed byte", () => {
+  it("is refused, or reported where a power cut may have left it", () => {
     const { db, wal } = commits();
     putFiles(scratch.path, { db, wal });
     expect(checkLog(file())).toEqual({
@@ -71,7 +71,7 @@ describe("a log of which a byte was changed", () => {
     expect(verdicts.refused).toBeGreaterThan(header.length + PLACES / 2);
   });
 
-  it("is refused by any byte of its header, be there a single transaction", () => {
+  it("is refused for any byte of its header, even with a single transaction", () => {
     const { db, wal } = crashed((connection) => {
       connection.checkpoint();
       connection.write((sql) => sql.run("INSERT INTO write_check VALUES (1, x'')"));
@@ -85,7 +85,7 @@ describe("a log of which a byte was changed", () => {
     }
   });
 
-  it("is not opened by anybody, and stays as it is", async () => {
+  it("is not opened by anybody, and not changed", async () => {
     const { db, wal } = commits();
     damageCommit(wal, 3);
     putFiles(scratch.path, { db, wal });
@@ -102,8 +102,8 @@ describe("a log of which a byte was changed", () => {
   });
 });
 
-describe("going on without what a damaged log has lost", () => {
-  it("keeps both files as they were, all that is whole, and gives none of the numbers again", async () => {
+describe("giving up what a damaged log has lost", () => {
+  it("keeps both files as they were and all that is whole, and reuses no number", async () => {
     const { db, wal } = commits();
     damageCommit(wal, 4);
     putFiles(scratch.path, { db, wal });
@@ -132,8 +132,8 @@ describe("going on without what a damaged log has lost", () => {
   });
 });
 
-describe("what a cut of the power leaves", () => {
-  it("is never refused, whatever is kept of what no fsync had stored yet", () => {
+describe("what a power cut leaves", () => {
+  it("is never refused, whatever unsynced part of it is left", () => {
     let synced = Buffer.alloc(0);
     const { wal } = crashed((connection, running) => {
       // A second round of the log, so that older frames lie behind.
@@ -165,7 +165,7 @@ describe("what a cut of the power leaves", () => {
     expect(told).toBeGreaterThan(0);
   });
 
-  it("is not refused where the header was torn when the log was begun anew, however it was", () => {
+  it("is not refused where the header was torn when the log was restarted", () => {
     const synced: Buffer[] = [];
     const { db, wal } = crashed((connection, running) => {
       for (let n = 0; n < COMMITS; n += 1) write(connection);
@@ -190,7 +190,7 @@ describe("what a cut of the power leaves", () => {
     expect(checkLog(file(), 0).isDamaged).toBe(true);
   });
 
-  it("says nothing of frames that an earlier round of the log left behind", () => {
+  it("is not reported for frames of an earlier round of the log", () => {
     const files = crashed((connection) => {
       for (let n = 0; n < COMMITS; n += 1) write(connection);
       connection.read.run("PRAGMA wal_checkpoint(RESTART)");
@@ -200,7 +200,7 @@ describe("what a cut of the power leaves", () => {
     expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0, pagesBehind: 0 });
   });
 
-  it("starts by itself, tells of it, and gives none of the lost numbers again", async () => {
+  it("lets a start continue, with a report, and reuses none of the lost numbers", async () => {
     const { db, wal } = commits();
     damageCommit(wal, -2);
     putFiles(scratch.path, { db, wal });
@@ -213,8 +213,8 @@ describe("what a cut of the power leaves", () => {
   });
 });
 
-describe("a data file that was cut short while nobody had it open", () => {
-  it("is refused, unless its log holds what is missing", async () => {
+describe("a data file that was truncated while it was closed", () => {
+  it("is refused, unless its log contains what is missing", async () => {
     let before = 0;
     const { db, wal } = crashed((connection, running) => {
       connection.checkpoint();

@@ -50,7 +50,7 @@ describe.skipIf(small === undefined)(
     });
     afterAll(() => store.close());
 
-    it("refuses writes in plain words, goes on answering reads, and heals without a restart", async () => {
+    it("refuses writes with a clear message, keeps answering reads, and recovers without a restart", async () => {
       await publish();
       writeFileSync(filler, Buffer.alloc(6 * 1024 * 1024));
       let recorded = 1;
@@ -86,13 +86,13 @@ describe.skipIf(small === undefined)(
       expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
     });
 
-    it("leaves a whole file behind", async () => {
+    it("leaves an intact file", async () => {
       await store.close();
       const file = join(folder, "evreg.db");
       expect(rawSql(file, "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
     });
 
-    it("is told at the start as well", async () => {
+    it("is reported at the start as well", async () => {
       const other = join(disk, "other");
       mkdirSync(other);
       const left = Number(spawnSync("stat", ["-f", "-c", "%a", disk], { encoding: "utf8" }).stdout);
@@ -104,7 +104,7 @@ describe.skipIf(small === undefined)(
       await (await openLibsqlStore({ folder: other, owner: testOwner(), logger: silentLogger })).close();
     });
 
-    it("does not keep an older folder from being read, though nobody can be told who has it", async () => {
+    it("lets an older folder be read, though its owner cannot be written down", async () => {
       const before = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
       const { total } = await before.events.list({ order: "desc", limit: 1, page: 1 });
       await before.close();
@@ -125,8 +125,8 @@ describe.skipIf(small === undefined)(
   },
 );
 
-describe.skipIf(small === undefined)("a log that a start finds on a disk that is full", () => {
-  it("can be read, and is moved into the file before anything is committed behind it", () => {
+describe.skipIf(small === undefined)("a log found at a start on a full disk", () => {
+  it("can be read, and is moved into the file before anything is committed after it", () => {
     const disk = small?.path ?? "";
     for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
     const running = openFile(join(disk, "running.db"));
@@ -160,7 +160,7 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
   const folder = join(disk, "old");
   const filler = join(disk, "filler");
 
-  it("go as soon as there is room for that again, and are all there until then", async () => {
+  it("are removed as soon as there is room, and are all there until then", async () => {
     for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
     const clock = new ManualClock();
     mkdirSync(folder);
@@ -208,7 +208,7 @@ function record(payload: Uint8Array): BatchedCalls {
 describe("an engine that finds no room", () => {
   const scratch = useScratch();
 
-  it("loses the whole transaction and nothing else, and writes again once there is room", async () => {
+  it("fails the whole commit and nothing else, and writes again once there is room", async () => {
     const connection = openFile(join(scratch.path, "full.db"));
     const bytes = new Uint8Array(100_000);
     const createAction = {
@@ -238,7 +238,7 @@ describe("an engine that finds no room", () => {
 describe("a file system that fails under a commit", () => {
   const scratch = useScratch();
 
-  it("ends in 'nobody knows': no success is answered, and the store gives up for good", async () => {
+  it("leaves the result unknown: no success is answered, and the store fails for good", async () => {
     // A limit on the size of files makes the system refuse to write in the middle of a commit.
     const shell = "trap '' XFSZ; ulimit -f 3000";
     const child = startChild("store-child.ts", ["fill", scratch.path], { shell });

@@ -51,7 +51,7 @@ const FATAL = expect.objectContaining({ kind: "fatal" }) as unknown;
 const total = async (store: Store): Promise<number> =>
   (await store.events.list({ order: "asc", limit: 1, page: 1 })).total;
 
-describe("a data file that is not at its path any more", () => {
+describe("a data file that was moved, removed or truncated", () => {
   const ways: [how: string, named: string, act: () => void, back: () => void][] = [
     ["was moved", "evreg.db ", () => renameSync(file(), aside()), () => renameSync(aside(), file())],
     [
@@ -75,33 +75,36 @@ describe("a data file that is not at its path any more", () => {
     ],
   ];
 
-  it.each(ways)("because it %s takes no more, says so, and keeps all that was answered", async (...way) => {
-    const [, named, act, back] = way;
-    const fatal: EvregError[] = [];
-    const store = await open(fatal);
-    await recordOne(store);
-    const { actionId } = (await store.catalog.findAction("a.b")) ?? { actionId: 0 };
-    act();
-    const event = { actionId, revision: 1, payload: Buffer.from("{}") };
-    await expect(store.events.record([event], 1)).rejects.toMatchObject({
-      code: "unavailable",
-      message: expect.stringContaining(named),
-    });
-    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
-    expect(store.admin.health()).toMatchObject({
-      status: "unavailable",
-      reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
-    });
-    expect(fatal).toHaveLength(1);
-    await store.close();
+  it.each(ways)(
+    "takes no more writes because it %s, reports that, and keeps all that was acknowledged",
+    async (...way) => {
+      const [, named, act, back] = way;
+      const fatal: EvregError[] = [];
+      const store = await open(fatal);
+      await recordOne(store);
+      const { actionId } = (await store.catalog.findAction("a.b")) ?? { actionId: 0 };
+      act();
+      const event = { actionId, revision: 1, payload: Buffer.from("{}") };
+      await expect(store.events.record([event], 1)).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining(named),
+      });
+      await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
+      expect(store.admin.health()).toMatchObject({
+        status: "unavailable",
+        reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
+      });
+      expect(fatal).toHaveLength(1);
+      await store.close();
 
-    back();
-    const again = await open();
-    expect(await total(again)).toBe(1);
-    await again.close();
-  });
+      back();
+      const again = await open();
+      expect(await total(again)).toBe(1);
+      await again.close();
+    },
+  );
 
-  it("is whole in its new place, and leaves nothing behind that a file in its old place could take for its own", async () => {
+  it("is intact in its new place, and leaves nothing that a file in its old place could mistake for its own", async () => {
     const backup = join(scratch.path, "backup");
     const store = await open();
     await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
@@ -125,7 +128,7 @@ describe("a data file that is not at its path any more", () => {
     expect(rawSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("is not begun anew while the log of the one before is there", async () => {
+  it("is not created anew while the log of the one before is there", async () => {
     await (await open()).close();
     rmSync(file());
     writeFileSync(log(), "newest part");
@@ -138,7 +141,7 @@ describe("a data file that is not at its path any more", () => {
     await (await open()).close();
   });
 
-  it("is noticed when it is removed, by reads as well, and nothing is put in its place", async () => {
+  it("is noticed when it is removed, by reads too, and nothing is created in its place", async () => {
     const fatal: EvregError[] = [];
     const store = await open(fatal);
     await recordOne(store);
@@ -150,7 +153,7 @@ describe("a data file that is not at its path any more", () => {
     expect(existsSync(file())).toBe(false);
   });
 
-  it("is noticed when it is cut short, before anything more is acknowledged", async () => {
+  it("is noticed when it is truncated, before anything more is acknowledged", async () => {
     const fatal: EvregError[] = [];
     const store = await open(fatal);
     await recordOne(store);
@@ -176,7 +179,7 @@ describe("a data file that is not at its path any more", () => {
     ["wholly", () => 0],
     ["at a half", (size: number) => Math.floor(size / 2)],
   ])(
-    "takes no more when its log is cut short, %s, and has nothing of it moved into the file",
+    "takes no more writes when its log is truncated, %s, and has nothing of it moved into the file",
     async (_, to) => {
       const fatal: EvregError[] = [];
       const store = await open(fatal);
@@ -198,7 +201,7 @@ describe("a data file that is not at its path any more", () => {
     },
   );
 
-  it("is not taken for cut short by what is undone, nor when its log is begun anew", () => {
+  it("is not mistaken for truncated by a rollback, nor when its log restarts", () => {
     const connection = openFile(file());
     const write = (bytes: number): void =>
       connection.write((sql) => {
@@ -223,7 +226,7 @@ describe("a data file that is not at its path any more", () => {
     connection.close();
   });
 
-  it("fails the commit that is under way while it goes, as nobody would find it there", async () => {
+  it("fails the commit in progress when it is removed", async () => {
     const connection = openFile(file());
     const write = (): void =>
       connection.write((sql) => {
@@ -233,7 +236,7 @@ describe("a data file that is not at its path any more", () => {
     expect(write).toThrow(expect.objectContaining({ name: "EngineFailure", kind: "fatal" }));
   });
 
-  it("is not made anew for a connection that takes the place of another", async () => {
+  it("is not created anew for a connection that replaces another", async () => {
     const connection = Connection.open(file(), (sql) => admitFile(sql, file()));
     const { file: expected } = connection;
     renameSync(file(), aside());
@@ -243,7 +246,7 @@ describe("a data file that is not at its path any more", () => {
     expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
   });
 
-  it("may be a link, which is followed and held to as well", async () => {
+  it("may be a link, which is followed and watched too", async () => {
     const elsewhere = join(scratch.path, "elsewhere");
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, "real.db"), "");
@@ -266,7 +269,7 @@ describe("a data file that is not at its path any more", () => {
 });
 
 describe("a server whose data file was taken away", () => {
-  it("still keeps others off the folder while it answers", async () => {
+  it("keeps the folder locked while it answers", async () => {
     const owner = testOwner();
     const server = createServer((_request, response) =>
       response.writeHead(503).end(JSON.stringify({ data: { instance: owner.instance }, details: {} })),

@@ -96,7 +96,7 @@ function folder(): Record<string, string> {
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
 describe("a file with a key from the start", () => {
-  it("never has a secret in it, nor in its log, and signs as one without", async () => {
+  it("never contains a secret, nor does its log, and signs like one without", async () => {
     const store = await open({ key: A });
     await fill(store, 30);
     await store.catalog.updateSubscription(1, { bearer: { kind: "own", token: "bearer-of-one" } }, NOW);
@@ -111,7 +111,7 @@ describe("a file with a key from the start", () => {
     await again.close();
   });
 
-  it("sees a rotation and a new bearer at the next claim", async () => {
+  it("uses a rotation and a new bearer value at the next claim", async () => {
     const store = await open({ key: A });
     await fill(store, 1);
     expectAll(await claimed(store), [1]);
@@ -127,7 +127,7 @@ describe("a file with a key from the start", () => {
 });
 
 describe("a file that gets its key later", () => {
-  it("is encrypted at that start, and nothing plain stays behind, not of deleted subscriptions either", async () => {
+  it("is encrypted at that start, and nothing is left in plain text, not of deleted subscriptions either", async () => {
     const plain = await open();
     await fill(plain, 600);
     const changed = upTo(600).filter((n) => n > 300 && n % 2 === 1);
@@ -149,7 +149,7 @@ describe("a file that gets its key later", () => {
     expect(traces("whsec_")).toEqual([]);
   });
 
-  it("is encrypted as well when an earlier such start was cut off in the middle", async () => {
+  it("is encrypted too when an earlier start was interrupted in the middle", async () => {
     const plain = await open();
     await fill(plain, 10);
     await plain.close();
@@ -165,7 +165,7 @@ describe("a file that gets its key later", () => {
     expect(rawSql(file(), "SELECT name FROM sqlite_schema WHERE name = 'free_pages'")).toEqual([]);
   });
 
-  it("tells of the copies that hold secrets as they were", async () => {
+  it("reports older copies that contain secrets in plain text", async () => {
     writeOlderFile(
       file(),
       1,
@@ -194,7 +194,7 @@ describe("the key of an encrypted file", () => {
     ["no key", undefined, "no key was given: set EVREG_ENCRYPTION_KEY"],
     ["another key", { key: B }, "with another key than the one given"],
     ["two other keys", { key: B, previous: C }, "with neither of the keys given"],
-  ] as const)("is asked for: with %s the start ends before anything is changed", async (_, keys, words) => {
+  ] as const)("is required: with %s the start ends before anything is changed", async (_, keys, words) => {
     await encrypted();
     const before = folder();
     const error: unknown = await open(keys).catch((refused: unknown) => refused);
@@ -208,7 +208,7 @@ describe("the key of an encrypted file", () => {
     await store.close();
   });
 
-  it("is changed by one start with both, after which the old one opens nothing", async () => {
+  it("is changed by one start with both keys, after which the old one opens nothing", async () => {
     await encrypted();
     const both = await open({ key: B, previous: A });
     expectAll(await claimed(both), upTo(10));
@@ -222,7 +222,7 @@ describe("the key of an encrypted file", () => {
     }
   });
 
-  it("cannot open what was put in the place of another or in plain, which harms no other subscription", async () => {
+  it("opens no secret that was moved or replaced, and other subscriptions work", async () => {
     await encrypted();
     rawSql(
       file(),
@@ -252,8 +252,8 @@ function kept(): unknown {
   return rawSql(file(), "SELECT subscription_id AS id, previous_secret AS previous FROM subscription_secret");
 }
 
-describe("secrets that are over", () => {
-  it("are gone from the file: a deleted subscription's, and one's whose overlap ended before a start", async () => {
+describe("secrets that are no longer valid", () => {
+  it("are removed from the file: a deleted subscription's, and one whose overlap ended before a start", async () => {
     const store = await open();
     await fill(store, 5);
     for (const n of [1, 2, 3]) await store.catalog.deleteSubscription(n, NOW);

@@ -31,7 +31,7 @@ function openConnection(): Connection {
 }
 
 describe("SQLITE_BUSY", () => {
-  it("met at the opening leaves a store whose later writes do reach the file", async () => {
+  it("at the opening leaves a store whose later writes do reach the file", async () => {
     await (await open()).close();
     const file = join(scratch.path, "evreg.db");
     const other = startChild("raw-child.ts", [file, "--hold", "DELETE FROM write_check"]);
@@ -46,7 +46,7 @@ describe("SQLITE_BUSY", () => {
     expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 20 }]);
   });
 
-  it("never comes while it is open, whatever others try", async () => {
+  it("never occurs while it is open, whatever others try", async () => {
     const store = await open();
     const file = join(scratch.path, "evreg.db");
     const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
@@ -59,7 +59,7 @@ describe("SQLITE_BUSY", () => {
 });
 
 describe("the connection", () => {
-  it("has its settings, read back", () => {
+  it("has its settings in force", () => {
     const { read } = openConnection();
     const setting = (name: string): unknown =>
       Object.values(read.first<Record<string, unknown>>(`PRAGMA ${name}`) ?? {})[0];
@@ -70,7 +70,7 @@ describe("the connection", () => {
     expect(setting("busy_timeout")).toBe(0);
   });
 
-  it("waits for the disk unless a transaction may be durable later, and then again with the next", () => {
+  it("syncs each commit unless a transaction may be durable later, and then again with the next", () => {
     const connection = openConnection();
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
     expect(connection.write(synchronous, "later")).toEqual({ synchronous: 1 });
@@ -79,7 +79,7 @@ describe("the connection", () => {
     expect(connection.write(synchronous)).toEqual({ synchronous: 2 });
   });
 
-  it("refuses text that the engine would alter, and binds whole numbers as integers", () => {
+  it("refuses text that the engine would change, and binds whole numbers as integers", () => {
     const { read } = openConnection();
     for (const text of ["a\0b", "\ud800", "x\udc00y"]) {
       expect(() => read.first("SELECT ? AS x", text)).toThrow(expect.objectContaining({ code: "invalid" }));
@@ -92,7 +92,7 @@ describe("the connection", () => {
     expect(read.first("SELECT ? AS x", largest)).toEqual({ x: largest });
   });
 
-  it("undoes what fails in a transaction and stays usable", () => {
+  it("rolls back what fails in a transaction and keeps working", () => {
     const connection = openConnection();
     const failing = (): void =>
       connection.write((sql) => {
@@ -107,7 +107,7 @@ describe("the connection", () => {
 });
 
 describe("the store's thread", () => {
-  it("leaves the event loop of the others turning while it works", async () => {
+  it("does not block the event loop of other threads", async () => {
     const store = await open();
     const action = await newAction(store);
     const payload = new Uint8Array(16_000).fill(120);
@@ -133,7 +133,7 @@ describe("the store's thread", () => {
   it.each([
     ["is ended", (worker: Worker) => void worker.terminate()],
     ["throws", (worker: Worker) => worker.postMessage(null, [])],
-  ])("that %s takes nothing with it but what was under way, and says so", async (_, crash) => {
+  ])("that %s loses only what was in flight, and reports that", async (_, crash) => {
     let worker: Worker | undefined;
     process.once("worker", (started: Worker) => (worker = started));
     const fatal: EvregError[] = [];
@@ -163,7 +163,7 @@ describe("the store's thread", () => {
 });
 
 describe("starting and stopping", () => {
-  it("holds up when it is done over and over", async () => {
+  it("works when it is repeated over and over", async () => {
     for (let round = 0; round < 8; round += 1) {
       const store = await open();
       await store.tokens.create({ name: `t${round}`, scopes: [], hash: String(round).padStart(64, "0") }, 1);

@@ -176,7 +176,7 @@ describe("counts of sealed blocks", () => {
     );
   });
 
-  it("are as many at each level as there are sealed blocks, and none is left over for what was deleted", () => {
+  it("exist once per sealed block at each level, and none remains for what was deleted", () => {
     record(
       Array.from({ length: 80 }, (_, index) => index % 2),
       1,
@@ -203,7 +203,7 @@ describe("counts of sealed blocks", () => {
     expect(left).toEqual({ n: 0 });
   });
 
-  it.each([60, 2 ** 40])("are exact on both sides of %d numbers that nothing has", (rowids) => {
+  it.each([60, 2 ** 40])("are exact on both sides of %d skipped numbers", (rowids) => {
     const actions = Array.from({ length: 20 }, (_, index) => index % 3);
     record(actions, 1);
     skip(rowids);
@@ -215,7 +215,7 @@ describe("counts of sealed blocks", () => {
     expect(n).toBeLessThan(200);
   });
 
-  it("are made up for in parts where they are missing", () => {
+  it("are created in parts where they are missing", () => {
     connection.write((sql) =>
       sql.run(
         `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 90)

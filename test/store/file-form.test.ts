@@ -33,7 +33,7 @@ function snapshot(folder: string): Record<string, string> {
   );
 }
 
-describe("a file this evreg must not touch", () => {
+describe("a file that evreg must not touch", () => {
   const scratch = useScratch();
 
   async function refusedUntouched(code: string, words: string): Promise<void> {
@@ -64,7 +64,7 @@ describe("a file this evreg must not touch", () => {
     await refusedUntouched("usage", "not made by evreg");
   });
 
-  it("is another program's database that has no mark of its own", async () => {
+  it("is another program's database without a mark of its own", async () => {
     const file = join(scratch.path, "evreg.db");
     rawSql(file, "CREATE TABLE mine (x)");
     const before = readFileSync(file);
@@ -88,7 +88,7 @@ describe("migrations", () => {
     expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1));
   });
 
-  it("are told before and after, and a dry run does nothing", async () => {
+  it("are reported before and after, and a dry run does nothing", async () => {
     const all = MIGRATIONS.map(({ version, name }) => ({ version, name }));
     expect(inspectMigrations(scratch.path)).toMatchObject({ exists: false, current: 0, pending: all });
     expect(await migrate(scratch.path, { dryRun: true })).toMatchObject({ applied: [], pending: all });
@@ -104,7 +104,7 @@ describe("migrations", () => {
     expect(await migrate(scratch.path)).toMatchObject({ applied: [], pending: [] });
   });
 
-  it("keep a whole copy of a file with data before the first step, and nothing of a new one", async () => {
+  it("keep a complete copy of a file with data before the first step, and none of a new one", async () => {
     const file = await makeFile(scratch.path);
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
     const connection = openConnection(file);
@@ -124,7 +124,7 @@ describe("migrations", () => {
     expect(rawSql(copy ?? "", "PRAGMA application_id")).toEqual([{ application_id: APPLICATION_ID }]);
   });
 
-  it("undo a step that fails, and tell where the copy is", async () => {
+  it("roll back a step that fails, and report where the copy is", async () => {
     const file = await makeFile(scratch.path);
     const connection = openConnection(file);
     const steps = [...MIGRATIONS, next(["CREATE TABLE later (x)", "CREATE TABLE later (x)"])];
@@ -140,7 +140,7 @@ describe("migrations", () => {
     connection.close();
   });
 
-  it("take up a first start that was cut off", async () => {
+  it("continue a first start that was interrupted", async () => {
     const file = join(scratch.path, "evreg.db");
     writeFileSync(file, "");
     expect(inspectMigrations(scratch.path)).toMatchObject({ exists: true, current: 0 });

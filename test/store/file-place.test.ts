@@ -10,7 +10,7 @@ const log = (): string => `${file()}-wal`;
 const aside = (): string => join(scratch.path, "aside");
 const later = (): number => Date.now() + 60_000;
 
-describe("looking at the folder in place of the files", () => {
+describe("checking the folder instead of the files", () => {
   it.each([
     ["the file is removed", () => rmSync(file())],
     ["the file is moved", () => renameSync(file(), aside())],
@@ -32,7 +32,7 @@ describe("looking at the folder in place of the files", () => {
     rmSync(`${scratch.path}.moved`, { recursive: true, force: true });
   });
 
-  it("lets other files come and go", () => {
+  it("ignores other files", () => {
     for (const path of [file(), log()]) writeFileSync(path, "");
     const place = new FilePlace(file(), undefined, later);
     place.check();
@@ -45,7 +45,7 @@ describe("looking at the folder in place of the files", () => {
     place.check();
   });
 
-  it("does not rely on times so young that a change could have the same", () => {
+  it("does not rely on times so recent that a change could have the same", () => {
     for (const path of [file(), log()]) writeFileSync(path, "");
     for (const act of [() => rmSync(log()), () => rmSync(file())]) {
       for (let round = 0; round < 50; round += 1) {

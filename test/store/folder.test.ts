@@ -58,7 +58,7 @@ describe("the data folder", () => {
     ).toEqual([{ action: "a" }]);
   });
 
-  it("tells who has it while it is open, and not after", async () => {
+  it("names who has it while it is open, and not after", async () => {
     const owner = testOwner("actions list");
     const store = await open(scratch.path, owner);
     expect(readOwner(scratch.path)).toEqual(owner);
@@ -66,7 +66,7 @@ describe("the data folder", () => {
     expect(readOwner(scratch.path)).toBeUndefined();
   });
 
-  it("is whole in its one file once it is closed", async () => {
+  it("is a single file once it is closed", async () => {
     const store = await open(scratch.path);
     await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
     await store.close();
@@ -74,7 +74,7 @@ describe("the data folder", () => {
     expect(statSync(join(scratch.path, "evreg.db-shm"), { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it("is refused where it is no folder", async () => {
+  it("is refused where it is not a folder", async () => {
     const file = join(scratch.path, "file");
     writeFileSync(file, "mine");
     for (const path of [file, join(file, "inside")]) {
@@ -121,7 +121,7 @@ describe("the data folder", () => {
   });
 });
 
-describe("what lies where the data file should", () => {
+describe("what is found in place of the data file", () => {
   const scratch = useScratch();
   const file = (): string => join(scratch.path, "evreg.db");
 
@@ -131,7 +131,7 @@ describe("what lies where the data file should", () => {
     ["a link to itself", () => symlinkSync(file(), file()), "cannot be read"],
     ["a pipe", () => void spawnSync("mkfifo", [file()]), "not a file"],
     ["a folder", () => mkdirSync(file()), "not a file"],
-  ])("is refused in words when it is %s", async (_, make, words) => {
+  ])("is refused with a clear message when it is %s", async (_, make, words) => {
     make();
     expect(lstatSync(file()).isFile()).toBe(false);
     const refusal = {
@@ -166,7 +166,7 @@ describe("the lock", () => {
     await store.close();
   });
 
-  it("refuses this process a second time without setting the folder free for others", async () => {
+  it("refuses this process a second time without releasing the folder", async () => {
     const store = await open(scratch.path);
     await expect(open(scratch.path)).rejects.toMatchObject({ code: "conflict" });
     await expect(open(join(scratch.path, "."))).rejects.toMatchObject({ code: "conflict" });

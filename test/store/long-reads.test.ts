@@ -11,7 +11,7 @@ import { useScratch } from "./scratch.ts";
 
 const DELIVERIES = 60_000;
 
-describe("a read that looks through very much", () => {
+describe("a read of very many rows", () => {
   const scratch = useScratch();
   let store: Store;
 
@@ -46,7 +46,7 @@ describe("a read that looks through very much", () => {
   /** Its subscription had only events of the other action, each of which has to be looked at. */
   const long = (): Promise<unknown> => store.queue.list({ action: "b", limit: 50 });
 
-  it("lets writes and other reads pass", async () => {
+  it("does not block writes and other reads", async () => {
     const answers: unknown[] = [];
     const reading = Promise.all([long(), long()].map(async (read) => answers.push(await read)));
     let passed = 0;
@@ -74,14 +74,14 @@ function* way(steps: number, answer: string | undefined, log: string[]): Steps<s
   return answer;
 }
 
-describe("several ways to one answer", () => {
-  it("are gone by turns until the shortest is at its end", () => {
+describe("several ways to the same answer", () => {
+  it("advance in rotation until the shortest is done", () => {
     const log: string[] = [];
     expect(runSync(race([way(9, "a", log), way(2, "b", log)]))).toBe("b");
     expect(log).toEqual(["a 1", "b 1", "a 2", "b 2", "a 3"]);
   });
 
-  it("go on without one that gives up", () => {
+  it("continue without one that gives up", () => {
     expect(runSync(race([way(1, undefined, []), way(3, "b", [])]))).toBe("b");
   });
 });

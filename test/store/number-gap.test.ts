@@ -81,7 +81,7 @@ async function publish(store: Store, count: number, nowMs: number): Promise<numb
   return rowids;
 }
 
-it("no number is given out twice, whatever it numbers", async () => {
+it("no number is used twice, whatever it numbers", async () => {
   const store = await open();
   await oneOfEach(store, "a", NOW);
   const bytes = await bytesOf(store);
@@ -97,7 +97,7 @@ it("no number is given out twice, whatever it numbers", async () => {
     expect(anew[noun], noun).toBeGreaterThan(number + 1_000);
 });
 
-it("no number is given out that replaced data had given out, damaged as their log is", async () => {
+it("no number of replaced data is used again, even if their log is damaged", async () => {
   const store = await open();
   const bytes = await bytesOf(store);
   await store.close();
@@ -116,7 +116,7 @@ it("no number is given out that replaced data had given out, damaged as their lo
   expect(readFileSync(`${kept}-wal`).equals(files.wal)).toBe(true);
 });
 
-describe("how far numbers go on", () => {
+describe("how far numbers skip ahead", () => {
   const MILLION = 1_000_000;
   /** Of a store that has one event. */
   let bytes: Buffer | undefined;
@@ -142,7 +142,7 @@ describe("how far numbers go on", () => {
     expect(event! - 1).toBe(gap);
   });
 
-  it("from the time of the last event in a file that was copied by hand", async () => {
+  it("by the time of the last event in a file that was copied by hand", async () => {
     const store = await open();
     await oneOfEach(store, "a", NOW);
     await store.close();
@@ -152,7 +152,7 @@ describe("how far numbers go on", () => {
   });
 });
 
-it("lists, replays and prunes on both sides of the numbers passed over", async () => {
+it("lists, replays and retention work on both sides of the skipped numbers", async () => {
   const store = await open();
   await oneOfEach(store, "a", NOW);
   const before = [1, ...(await publish(store, 5_000, NOW + 1_000))];

@@ -14,8 +14,8 @@ import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
 
-describe("a file of an older form", () => {
-  it("is told of, and how it would be brought up to date, without a byte being written", async () => {
+describe("a file of an older format", () => {
+  it("is reported with what a migration would do, and not changed", async () => {
     const file = join(scratch.path, "evreg.db");
     writeOlderFile(file, 1);
     const before = readFileSync(file);
@@ -46,7 +46,7 @@ describe("a file of an older form", () => {
 });
 
 describe("a file from before there were counts", () => {
-  it("has them once it is open, and the same events", async () => {
+  it("gets them when it is opened, and keeps its events", async () => {
     const file = join(scratch.path, "evreg.db");
     writeOlderFile(
       file,
@@ -72,7 +72,7 @@ describe("a file from before there were counts", () => {
 });
 
 describe("a file from before there were checksums", () => {
-  it("keeps its events as they are, tells that they have none, and gives one to each new event", async () => {
+  it("keeps its events, reports that they have no checksum, and gives one to each new event", async () => {
     const file = join(scratch.path, "evreg.db");
     writeOlderFile(
       file,

@@ -17,7 +17,7 @@ it("opens a file by its path, whatever is in it", () => {
   expect(readdirSync(scratch.path)).toHaveLength(1);
 });
 
-it("names the system's own file layer, as the engine's takes a failed read for zeros", () => {
+it("uses the system's own file layer, as the engine's takes a failed read for zeros", () => {
   expect(addressOf("/a/b.db")).toMatch(/^file:\/\/.*\/a\/b\.db\?vfs=(unix|win32)$/);
 });
 

@@ -12,7 +12,7 @@ const scratch = useScratch();
 /** Two of them are more than is read in one step, and four as many as in two. */
 const BYTES = 2_000_000;
 
-it("a page of large payloads comes in steps, without an event that was deleted in between", () => {
+it("a page of large payloads is read in steps, without an event that was deleted in between", () => {
   const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
     WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);

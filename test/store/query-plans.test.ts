@@ -27,7 +27,7 @@ function scans(plans: readonly string[]): string[] {
   return plans.filter((detail) => GROWING.test(detail) && !unfinished.test(detail));
 }
 
-describe("what the engine does for each task", () => {
+describe("query plans", () => {
   const scratch = useScratch();
   let connection: Connection;
   beforeEach(() => {
@@ -76,7 +76,7 @@ describe("what the engine does for each task", () => {
     return plans;
   }
 
-  it("writes never look at what they need not", () => {
+  it("writes read only the rows they need", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const next = { kind: "delivered" } as const;
@@ -180,7 +180,7 @@ describe("what the engine does for each task", () => {
     expect(scans(updated)).toEqual([]);
   });
 
-  it("what waits is counted through the index of what waits", () => {
+  it("waiting deliveries are counted through their index", () => {
     const some = { most: 9, slice: 1, firstLook: 1 };
     const plans = [
       ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
@@ -197,7 +197,7 @@ describe("what the engine does for each task", () => {
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
-  it("expired events are found and removed without a look at all of them", () => {
+  it("expired events are found and removed without reading all of them", () => {
     const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
     const plans = [
       ...plansOf((sql) => runSync(SLICED_READS.findExpired(sql, query))),
@@ -232,7 +232,7 @@ describe("what the engine does for each task", () => {
     }
   });
 
-  it("events are counted and deleted without a look at all of them", () => {
+  it("events are counted and deleted without reading all of them", () => {
     expect(scans(plansOf((sql) => sealBlocks(sql, 2, 1, { rowids: 2, fanOut: 1, levels: 2 })))).toEqual([]);
     const plans = plansOf((sql) => {
       sql.run("DELETE FROM delivery WHERE event_id = 2");

@@ -65,7 +65,7 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   });
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 
-  it("before the backup has its place leaves the old data there, and can be done again", async () => {
+  it("before the backup is in place leaves the old data, and can be repeated", async () => {
     expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");
     const secondNames = keptNames();
     expect(restoreLeftovers(data)).toEqual({ secondNames, unfinished: [expect.any(String)] });
@@ -78,7 +78,7 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
     expect(restoreLeftovers(data)).toEqual({ secondNames: [], unfinished: [expect.any(String)] });
   });
 
-  it("where there are no second names, keeps a start from making an empty file", async () => {
+  it("on a file system without links, keeps a start from creating an empty file", async () => {
     expect(restore("link:error=EPERM", "rename:signal=KILL:when=2")).toBe("SIGKILL");
     const refusal = expect.stringContaining("a restore was cut off");
     await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
@@ -88,7 +88,7 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   });
 });
 
-it("a server's start and the doctor name what a restore that was cut off has left", async () => {
+it("a server's start and the doctor report what an interrupted restore has left", async () => {
   const [second, copy] = ["evreg.db.before-restore-20260301T120000000Z", `evreg.db.restore-${randomUUID()}`];
   linkSync(file, join(data, second));
   writeFileSync(join(data, copy), "half");
@@ -110,7 +110,7 @@ it("a server's start and the doctor name what a restore that was cut off has lef
   expect(await actions()).toEqual(["was.there"]);
 });
 
-it("a start does not go on without a log that was taken away from its file", async () => {
+it("a start does not continue without a log that was taken away from its file", async () => {
   const kept = `${file}.before-restore-20260301T120000000Z`;
   linkSync(file, kept);
   expect(await actions()).toEqual(["was.there"]);
@@ -130,7 +130,7 @@ it("a start does not go on without a log that was taken away from its file", asy
   expect(await actions()).toEqual(["was.there"]);
 });
 
-it("a start on a folder whose first restore was cut off names no data from before", async () => {
+it("a start on a folder whose first restore was interrupted reports no earlier data", async () => {
   rmSync(file);
   const copy = `evreg.db.restore-${randomUUID()}`;
   writeFileSync(join(data, copy), "half");

@@ -78,14 +78,14 @@ describe("restoring a backup", () => {
     backup ??= await backupOf("from.backup");
   });
 
-  it("makes it the data of a new folder, and leaves nothing else there", async () => {
+  it("makes the backup the data of a new folder, and leaves nothing else there", async () => {
     const restored = await put(backup);
     expect(restored).toMatchObject({ file: join(data, "evreg.db"), kept: null, last_event: 1 });
     expect(filesOf()).toEqual(["evreg.db"]);
     expect(await actionsIn(data)).toEqual(["from.backup"]);
   });
 
-  it("keeps what was there beside it, and only when told to replace it", async () => {
+  it("keeps the replaced data next to it, and replaces only on request", async () => {
     const store = await open(data);
     await store.catalog.createAction({ action: "was.there", application: "x", schemata: {} }, NOW);
     await store.close();
@@ -101,7 +101,7 @@ describe("restoring a backup", () => {
     expect(rawSql(kept!, "SELECT count(*) AS n FROM action WHERE action = 'was.there'")).toEqual([row]);
   });
 
-  it("makes it other data than that of the backup, which stays itself however often it is opened", async () => {
+  it("gives the data a new identity, which stays at every opening", async () => {
     const ids: string[] = [];
     const own = await backupOf("from.backup");
     for (const folder of [join(scratch.path, "from.backup"), join(scratch.path, "from.backup"), data, data]) {
@@ -119,7 +119,7 @@ describe("restoring a backup", () => {
     expect(new Set(ids).size).toBe(3);
   });
 
-  it("keeps the token file with a token of the backup, and sets another aside", async () => {
+  it("keeps a token file whose token is in the backup, and sets another one aside", async () => {
     const [mine, other] = [`evreg_${"a".repeat(36)}`, `evreg_${"b".repeat(36)}`];
     const source = await open(join(scratch.path, "from.backup"));
     await source.tokens.create({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
@@ -137,7 +137,7 @@ describe("restoring a backup", () => {
     expect(existsSync(path)).toBe(false);
   });
 
-  it("takes the log of a crashed server away with its file", async () => {
+  it("removes the log of a crashed server together with its file", async () => {
     const child = startChild("store-child.ts", ["publish", data]);
     await child.line();
     await child.line();
@@ -149,7 +149,7 @@ describe("restoring a backup", () => {
     expect(await actionsIn(data)).toEqual(["from.backup"]);
   });
 
-  it("takes the place of data that is damaged beyond opening", async () => {
+  it("replaces data that is damaged beyond opening", async () => {
     await put(backup);
     writeFileSync(join(data, "evreg.db"), backup.subarray(0, 5_000));
     const { kept } = await put(backup, { force: true });
@@ -163,7 +163,7 @@ describe("restoring a backup", () => {
     await store.close();
   });
 
-  it("is refused while another process has it", async () => {
+  it("is refused while another process has the folder", async () => {
     const child = startChild("store-child.ts", ["publish", data]);
     await child.line();
     expect(await refusal(put(backup, { force: true }), "conflict")).toContain("is in use");
@@ -178,14 +178,14 @@ describe("restoring a backup", () => {
     ["another program's", (bytes) => withNumber(bytes, 68, 7), /was not made by evreg/],
     ["of a newer evreg", (bytes) => withNumber(bytes, 60, 999), /has form 999/],
     ["changed in a row that an index has too", (bytes) => withText(bytes, "from.b", "form.b"), /damaged/],
-  ])("refuses one that is %s, and changes nothing", async (_, spoil, why) => {
+  ])("refuses a backup that is %s, and changes nothing", async (_, spoil, why) => {
     const message = await refusal(put(spoil(Buffer.from(backup))), "invalid");
     expect(message).toMatch(why);
     expect(message).toContain("b.db");
     expect(existsSync(data)).toBe(false);
   });
 
-  it("refuses one whose secrets the key does not open", async () => {
+  it("refuses a backup whose secrets the key does not open", async () => {
     const sealed = await backupOf("sealed.backup", KEY);
     expect(await refusal(put(sealed), "usage")).toContain("EVREG_ENCRYPTION_KEY");
     await refusal(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage");
@@ -194,7 +194,7 @@ describe("restoring a backup", () => {
     expect(await actionsIn(data, KEY)).toEqual(["sealed.backup"]);
   });
 
-  it("refuses a data file whose newest part is in the log beside it", () => {
+  it("refuses a data file whose newest part is in its log", () => {
     const path = join(scratch.path, "b.db");
     writeFileSync(path, backup);
     mustBeBackup(path, data);
@@ -202,7 +202,7 @@ describe("restoring a backup", () => {
     expect(() => mustBeBackup(path, data)).toThrow("newest part");
   });
 
-  it("refuses the data file of the folder itself, by whatever name", async () => {
+  it("refuses the data file of the folder itself, under any name", async () => {
     const { file } = await put(backup);
     linkSync(file, join(data, "copy.db"));
     for (const path of [file, join(data, "copy.db")]) {

@@ -85,7 +85,7 @@ describe("removing events", () => {
     },
   );
 
-  it("leaves exactly what is young or unfinished, whatever happens before, beside and after", () => {
+  it("leaves exactly what is young or unfinished, whatever else happens", () => {
     let removed = 0;
     const story = fc.tuple(
       fc.array(step, { minLength: 10, maxLength: 40, size: "max" }),
@@ -117,7 +117,7 @@ describe("removing events", () => {
     expect(removed).toBeGreaterThan(rounds(24, 200));
   }, 60_000);
 
-  it("leaves its room to the events that come after, so the file does not grow", () => {
+  it("reuses the freed space, so the file does not grow", () => {
     const file = open();
     file.write((sql) => {
       WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
@@ -146,7 +146,7 @@ describe("removing events", () => {
     }
   });
 
-  it("takes short transactions, however large the payloads are", () => {
+  it("uses short transactions, however large the payloads are", () => {
     const file = open();
     file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     const payload = Buffer.alloc(1_000_000, "x");
@@ -162,7 +162,7 @@ describe("removing events", () => {
     expect(calls).toEqual([2, 2, 2, 1]);
   });
 
-  it("forgets steps of the clock that nothing is left before", () => {
+  it("forgets clock steps that no event precedes", () => {
     const file = open();
     file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {

@@ -32,7 +32,7 @@ const OPERATOR = {
   secret: "s",
 };
 
-it("the schemas of this evreg are in force once a file is open, and a file that has them is left alone", async () => {
+it("the current schemas of evreg's events are in force once a file is open", async () => {
   const file = join(scratch.path, "evreg.db");
   await (await open()).close();
   rawSql(file, `UPDATE action_revision SET schemata = '{"type":"object"}' WHERE action_id = 1`);
@@ -50,7 +50,7 @@ it("the schemas of this evreg are in force once a file is open, and a file that 
   ]);
 });
 
-it("an action of such a name from before they were kept stays its owner's, and that event is not told", async () => {
+it("a user's older action with such a name stays the user's, and that event is not recorded", async () => {
   writeOlderFile(
     join(scratch.path, "evreg.db"),
     6,

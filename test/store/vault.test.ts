@@ -6,8 +6,8 @@ const key = randomBytes(32);
 const vault = new Vault(key);
 const about = aboutSecret(1, "secret");
 
-describe("a vault with a key", () => {
-  it("opens what it sealed, and seals the same text differently each time", () => {
+describe("encryption of secrets", () => {
+  it("decrypts what it encrypted, and encrypts the same text differently each time", () => {
     for (const text of ["whsec_abc", "", "é€😀", "x".repeat(5_000)]) {
       const [one, other] = [vault.seal(about, text), vault.seal(about, text)];
       expect(one).not.toBe(other);
@@ -17,7 +17,7 @@ describe("a vault with a key", () => {
     }
   });
 
-  it("does not open what is another's, for another purpose, under another key, or plain", () => {
+  it("does not decrypt what is another's, for another purpose, under another key, or plain text", () => {
     const sealed = vault.seal(about, "whsec_abc");
     expect(vault.open(aboutSecret(2, "secret"), sealed)).toBeUndefined();
     expect(vault.open(aboutSecret(1, "previous secret"), sealed)).toBeUndefined();
@@ -26,7 +26,7 @@ describe("a vault with a key", () => {
     expect(new Vault(undefined).open(about, sealed)).toBeUndefined();
   });
 
-  it("does not open what was changed anywhere, or cut short", () => {
+  it("does not decrypt what was changed anywhere, or truncated", () => {
     const sealed = vault.seal(about, "whsec_abc");
     const head = sealed.slice(0, sealed.lastIndexOf(" ") + 1);
     const bytes = Buffer.from(sealed.slice(head.length), "base64");
@@ -40,7 +40,7 @@ describe("a vault with a key", () => {
   });
 });
 
-it("without a key texts are kept as they are", () => {
+it("without a key keeps texts as they are", () => {
   const plain = new Vault(undefined);
   expect(plain.seal(about, "whsec_abc")).toBe("whsec_abc");
   expect(plain.open(about, "whsec_abc")).toBe("whsec_abc");

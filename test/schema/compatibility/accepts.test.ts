@@ -24,7 +24,7 @@ function compiled(schema: Json): Validator | undefined {
   }
 }
 
-test("a value is accepted exactly when the compiled schema accepts it", () => {
+test("evreg's reading of a schema accepts exactly what the compiled schema accepts", () => {
   const property = fc.property(anyDocument, fc.integer(), (schema, seed) => {
     const [asIs, reader] = [compiled(schema), compiled(readerOf(schema))];
     fc.pre(asIs !== undefined && reader !== undefined);
@@ -42,7 +42,7 @@ test("a value is accepted exactly when the compiled schema accepts it", () => {
   fc.assert(property, { numRuns: lengths.schemas });
 });
 
-test("so it is with GitHub's schemas and recordings", () => {
+test("the same is true of GitHub's schemas and recordings", () => {
   for (const { schemata, payloads, name } of someOf(githubTypes(), lengths["event types"])) {
     const [validator, read] = [compileSchema(schemata), root(schemata)];
     for (const payload of payloads) {

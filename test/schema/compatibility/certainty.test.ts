@@ -36,7 +36,7 @@ function* editedBy(edit: (schema: Json) => boolean, document: Json, random: () =
   }
 }
 
-test("of the edits a person makes, at most two in a hundred cannot be decided, and none is called safe that is not", () => {
+test("at most two in a hundred edits that people make cannot be decided, and no break is called safe", () => {
   const undecided: string[] = [];
   const byKind: Record<string, string> = {};
   let total = 0;

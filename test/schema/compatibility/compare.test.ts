@@ -4,7 +4,7 @@ import { githubTypes } from "../../support/github.ts";
 import type { Json } from "./random-schemas.ts";
 import { at, object, text, whole } from "./rule-cases.ts";
 
-test("a break tells the place, both sides, who breaks, a payload and a way out", () => {
+test("a break has its place, both sides, who breaks, a payload and a way out", () => {
   const old = object({ id: text, total: { type: "number", minimum: 0 } }, { required: ["id"] });
   const next = object({ id: text, total: { type: "number", minimum: 1 } }, { required: ["id", "email"] });
   expect(compare(old, next).breaks).toEqual([
@@ -32,7 +32,7 @@ test("a break tells the place, both sides, who breaks, a payload and a way out",
   ]);
 });
 
-test("what was optional and is only required now is to be left out of the list again", () => {
+test("for a member that became required, the way out is to remove it from the list again", () => {
   const properties = { id: text, email: text };
   const old = object(properties, { required: ["id"] });
   const next = object(properties, { required: ["id", "email"] });
@@ -107,7 +107,7 @@ const MESSAGES: [string, Json, Json, string][] = [
   ["a property forbidden", at(text), at(false), "p is not allowed any more."],
 ];
 
-test.each(MESSAGES)("%s is told in a sentence", (_, old, next, message) => {
+test.each(MESSAGES)("%s is described in a sentence", (_, old, next, message) => {
   const { breaks } = compare(old, next);
   expect(breaks[0]?.message).toContain(message);
   expect(breaks[0]?.message).toMatch(/ A (producer|consumer) .*\.$/);
@@ -177,7 +177,7 @@ test.each<[string, Json, Json, string, unknown]>([
   expect(shown).toMatchObject({ certainty: "proven", example });
 });
 
-test("what cannot be decided says so", () => {
+test("what cannot be decided is reported as that", () => {
   const old = at({ ...text, format: "uri", minLength: 40 });
   const next = at({ ...text, format: "uri", minLength: 40, pattern: "^[^ ]+$" });
   const { breaks } = compare(old, next, { mode: "producer" });
@@ -218,7 +218,7 @@ const wide = (count: number, type: Json): Json =>
 const messages = (count: number): string[] =>
   compare(wide(count, text), wide(count, { type: "integer" })).breaks.map(({ message }) => message);
 
-test("of very many breaks the first hundred of each side are told, and how many more there are", () => {
+test("of very many breaks the first hundred of each side are listed, and the rest counted", () => {
   expect(messages(100)).toHaveLength(200);
   const told = messages(103);
   expect(told).toHaveLength(202);
@@ -229,7 +229,7 @@ test("of very many breaks the first hundred of each side are told, and how many 
   expect(messages(101)[100]).toBe("1 more place breaks producers, beside the 100 told.");
 });
 
-test("schemas made to take for ever end with the steps", () => {
+test("schemas made to take for ever end with the step budget", () => {
   expect(
     compare(choices(0), choices(1), { steps: 300_000 }).breaks.map(({ certainty, pointer }) => ({
       certainty,
@@ -241,7 +241,7 @@ test("schemas made to take for ever end with the steps", () => {
   ]);
 });
 
-test("the largest schema there is fits into the steps, whatever is changed in it", () => {
+test("the largest schema fits into the step budget, whatever is changed in it", () => {
   const { schemata } = githubTypes().find(({ name }) => name === "github.pull_request")!;
   const next = structuredClone(schemata) as { definitions: Record<string, { properties: Json }> };
   next.definitions["user"]!.properties["login"] = { type: "integer" };
@@ -252,7 +252,7 @@ test("the largest schema there is fits into the steps, whatever is changed in it
   ]);
 });
 
-test("a payload too long to be read is not in the answer, the proof stands", () => {
+test("a payload too long to read is left out of the answer, and the proof remains", () => {
   const names = Array.from({ length: 500 }, (_, index) => `property-${index}`);
   const old = object(Object.fromEntries(names.map((name) => [name, text])), { required: names });
   const { breaks } = compare(old, { ...old, required: [...names, "more"] });
@@ -260,7 +260,7 @@ test("a payload too long to be read is not in the answer, the proof stands", () 
   expect(breaks[0]).not.toHaveProperty("example");
 });
 
-test("names that mean something to JavaScript are names", () => {
+test("names that mean something to JavaScript are ordinary names", () => {
   const own = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}') as Json;
   const other = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"integer"}}}') as Json;
   expect(compare(own, other).breaks.map(({ side, certainty }) => `${side} ${certainty}`)).toEqual([

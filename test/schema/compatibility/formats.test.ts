@@ -91,7 +91,7 @@ function* texts(count: number): Generator<string> {
 
 const PAIRS = [...WIDER_FORMATS].flatMap(([format, wider]) => wider.map((one) => [format, one] as const));
 
-test("what a format takes, each one that is called wider takes", () => {
+test("a wider format accepts all that a narrower one accepts", () => {
   const taken = new Map([...WIDER_FORMATS.keys()].map((format) => [format, 0]));
   for (const one of texts(lengthOf("schema/compatibility/formats").texts)) {
     refillBudget();
@@ -114,7 +114,7 @@ test.each(PAIRS)("%s may become %s for producers, and the other way round for co
 
 const formatted = (format: string) => at({ ...whole, format });
 
-test("so it is with the formats of whole numbers, and with bounds that say as much", () => {
+test("the same is true of formats of whole numbers and of equal bounds", () => {
   expect(compare(formatted("int32"), formatted("int64"), { mode: "producer" }).breaks).toEqual([]);
   expect(compare(formatted("int64"), formatted("int32")).breaks).toMatchObject([
     { side: "producer", certainty: "proven" },

@@ -72,11 +72,11 @@ describe.each(
 )("$name", ({ schemata, index }) => {
   const random = randomFrom(index + 1);
 
-  test("unchanged, it is compatible", () => {
+  test("is compatible with itself", () => {
     expect(compare(schemata, structuredClone(schemata)).breaks).toEqual([]);
   });
 
-  test("so it is with an optional property added at any depth", () => {
+  test("is compatible with an optional property added at any depth", () => {
     for (let round = 0; round < 2; round++) {
       const { copy, place } = picked(schemata, random, isObject);
       (place.schema["properties"] as Json)["added_later"] = { type: "string", maxLength: 10 };
@@ -84,7 +84,7 @@ describe.each(
     }
   });
 
-  test("with a property more in required it is refused there", () => {
+  test("breaks producers with one more required property, at that place", () => {
     const hasOptional = (schema: Json): boolean => isObject(schema) && optionalIn(schema).length > 0;
     if (!placesIn(schemata).some(({ schema }) => hasOptional(schema))) return;
     tried.required++;
@@ -94,14 +94,14 @@ describe.each(
     expectBreakAt(copy, `${place.pointer}/required`);
   });
 
-  test("with another type it is refused there", () => {
+  test("breaks producers with another type, at that place", () => {
     const { copy, place } = picked(schemata, random, isText);
     for (const keyword of Object.keys(place.schema)) delete place.schema[keyword];
     place.schema["type"] = "boolean";
     expectBreakAt(copy, `${place.pointer}/type`);
   });
 
-  test("with a value less in an enum it is refused there", () => {
+  test("breaks producers with one enum value less, at that place", () => {
     if (!placesIn(schemata).some(({ schema }) => isList(schema))) return;
     tried.enum++;
     const { copy, place } = picked(schemata, random, isList);
@@ -122,7 +122,7 @@ describe.each(
   }
 });
 
-test("hardly any of the 58 types has nothing to change", () => {
+test("nearly every event type had a change to try", () => {
   expect(all).toHaveLength(58);
   expect(tried).toEqual({ required: rounds(5, 57), enum: rounds(5, 56) });
 });

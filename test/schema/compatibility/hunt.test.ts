@@ -25,7 +25,7 @@ function judgeOf(old: Json, next: Json): Judge | undefined {
 }
 
 test(
-  "no payload of random changes breaks whom the verdict calls safe",
+  "no payload breaks a side that the comparison of random schemas calls safe",
   () => {
     const counts = {
       changes: 0,

@@ -19,7 +19,7 @@ function findings(left: SchemaNode, right: SchemaNode): number {
   return runSync(new InclusionProver("producer", left).compare(left, right)).length;
 }
 
-test("what comes back to itself is taken to hold only where it went deeper into the payload", () => {
+test("a recursive proof may assume itself only deeper in the payload", () => {
   const left = node("old", "properties");
   left.properties.set("a", left);
 

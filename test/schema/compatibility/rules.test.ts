@@ -28,7 +28,7 @@ function documented(): Row[] {
 
 const rows = documented();
 
-test("each case is of a row, and each row has a case", () => {
+test("each case belongs to a row of the table, and each row has a case", () => {
   expect([...new Set(CASES.map(([rule]) => rule))].toSorted()).toEqual(
     rows.map(({ rule }) => rule).toSorted(),
   );

@@ -117,7 +117,7 @@ function comparedIfTaken({ old, next }: NextVersion): Measured | undefined {
   }
 }
 
-test("what others made of their published schemas is decided", () => {
+test("the next versions of published schemas are decided", () => {
   const lengths = lengthOf("schema/compatibility/wide");
   const versions = [
     ...someOf(githubVersions(), lengths["versions of GitHub's"]),

@@ -91,7 +91,7 @@ const HOSTILE: readonly (readonly [name: string, schema: Record<string, unknown>
   ],
 ];
 
-test.each(HOSTILE)("%s: an end, without a payload", (_, schemata) => {
+test.each(HOSTILE)("%s: ends without a payload", (_, schemata) => {
   checkSchema(schemata);
   const begun = cpuMs();
   expect(new Sampler(schemata).sample(1, 0).payload).toBeUndefined();
@@ -127,7 +127,7 @@ const HARD: readonly (readonly [name: string, schema: Record<string, unknown>])[
   ],
 ];
 
-test.each(HARD)("%s: a payload that conforms", (_, schemata) => {
+test.each(HARD)("%s: gives a payload that conforms", (_, schemata) => {
   const whole = JSON.stringify(schemata).includes("definitions/x")
     ? { ...schemata, definitions: { x: true } }
     : schemata;

@@ -46,7 +46,7 @@ test("event types of GitHub have samples, which conform", { timeout: 120_000 }, 
   }
 });
 
-test("the same seed gives the same payloads, another seed and another stream others", () => {
+test("the same seed gives the same payloads; another seed or stream gives others", () => {
   const schemata = {
     type: "object",
     required: ["a"],
@@ -65,20 +65,20 @@ test("the same seed gives the same payloads, another seed and another stream oth
   expect(texts(42).map((_, stream) => JSON.stringify(sampler.sample(42, stream)))).toEqual(texts(42));
 });
 
-test("values that the schema gives as examples are taken, unless they do not conform", () => {
+test("examples in the schema are used if they conform", () => {
   const sampler = new Sampler(holding({ type: "string", pattern: "^\\d+$", examples: ["12", "no"] }));
   const found = new Set(Array.from({ length: 30 }, (_, stream) => sampler.sample(3, stream).payload?.["a"]));
   expect(found).toContain("12");
   expect(found).not.toContain("no");
 });
 
-describe("where there is nothing to be found", () => {
+describe("where no payload is found", () => {
   test("a contradiction ends without a payload", () => {
     const sampler = new Sampler(holding({ allOf: [{ type: "string" }, { type: "integer" }] }));
     expect(sampler.sample(1, 0)).toEqual({ payload: undefined, failure: undefined });
   });
 
-  test("it says how the last one that was made fell short", () => {
+  test("the error says why the last attempt failed", () => {
     const { payload, failure } = new Sampler({
       required: ["a"],
       properties: { a: { enum: [1, 2] } },

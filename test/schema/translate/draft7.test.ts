@@ -124,7 +124,7 @@ describe("2020-12", () => {
     expect(translated(schema)).toEqual({ schemata: expected ?? schema, notes: [] });
   });
 
-  test("a member named __proto__ is one like any other", () => {
+  test("a member named __proto__ is an ordinary one", () => {
     const schema = JSON.parse(
       '{"properties":{"__proto__":{"type":"null"}},"dependentRequired":{"__proto__":["a"]}}',
     ) as object;
@@ -167,7 +167,7 @@ describe("2020-12", () => {
     expect(refusal(schema).slice(0, start.length)).toBe(start);
   });
 
-  test("what accepts more is taken where that is asked for, and told", () => {
+  test("a keyword whose translation accepts more is allowed on request, and reported", () => {
     const schema = {
       anyOf: [{ properties: { a: {} } }],
       unevaluatedProperties: false,
@@ -199,7 +199,7 @@ describe("2020-12", () => {
         $defs: { a: { items: { $ref: "#/schema/$defs/b" } }, b: lost },
       },
     ],
-  ])("what would accept less inside %s is refused all the same", (_, schema) => {
+  ])("a keyword whose translation accepts less inside %s is always refused", (_, schema) => {
     expect(refusal(schema, { loosen: true })).toContain("inside not, if or oneOf, less would be accepted");
   });
 
@@ -216,12 +216,12 @@ describe("2020-12", () => {
     [{ anyOf: [{ type: "string" }, { type: "null" }], nullable: true }, ""],
     [{ $ref: "#/schema/$defs/b", nullable: true }, ""],
     [{ type: "string", nullable: false }, ""],
-  ])("of nullable in %j only what is so is told", (a, hint) => {
+  ])("nullable in %j is reported exactly", (a, hint) => {
     const { notes } = translated({ properties: { a }, $defs: { b: { type: ["string", "null"] } } });
     expect(notes).toEqual([`/schema/properties/a/nullable: left out: nullable checks nothing${hint}`]);
   });
 
-  test("what checks nothing is left out, and told", () => {
+  test("what checks nothing is left out and reported", () => {
     const schema = {
       properties: {
         a: { xml: {}, nullable: true, requird: [], additionalItems: false, examples: {}, title: null },
@@ -241,7 +241,7 @@ describe("2020-12", () => {
   });
 });
 
-test("draft-07 stays as it is, but for what it ignores", () => {
+test("draft-07 is unchanged, but for what it ignores", () => {
   const schema = {
     items: [{ type: "null" }],
     additionalItems: { dependencies: { a: ["b"], c: { $ref: "#/kept/text", maxLength: 3 } } },
@@ -261,12 +261,12 @@ test("draft-07 stays as it is, but for what it ignores", () => {
   });
 });
 
-test("a schema that names its dialect is read by that one", () => {
+test("a schema that names its dialect is read in that dialect", () => {
   const schema = { $schema: "http://json-schema.org/draft-07/schema#", items: [{}] };
   expect(translated(schema)).toEqual({ schemata: { items: [{}] }, notes: [] });
 });
 
-test("a document made to grow without end is refused before it does", () => {
+test("a document made to grow without end is refused early", () => {
   const kept = Object.fromEntries(
     Array.from({ length: 20_000 }, (_, at) => [`s${at}`, { allOf: [{ $ref: `#/kept/s${at + 1}` }] }]),
   );

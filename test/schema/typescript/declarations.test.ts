@@ -131,7 +131,7 @@ const uses = (name: string, definitions: Record<string, unknown>) => ({
 });
 
 describe("names", () => {
-  test("come from the actions, and are told apart where they would be the same", () => {
+  test("come from the actions, and are made unique", () => {
     expect(namesOf("user.created", "user_created", "user-created", "UserCreated.v2")).toEqual([
       "UserCreated",
       "UserCreated2",
@@ -147,7 +147,7 @@ describe("names", () => {
     ]);
   });
 
-  test("definitions have their own, shared by those that define the very same", () => {
+  test("belong to definitions too, shared by identical ones", () => {
     const money = { type: "object", properties: { amount: whole } };
     const shared = declarationsFor([uses("b", { money }), uses("a", { money, other: text })], []);
     expect(shared.source.match(/type Money /g)).toHaveLength(1);
@@ -166,7 +166,7 @@ describe("names", () => {
     expect(like.source).toContain("export type MoneyMoney = {");
   });
 
-  test("references lead anywhere, and in circles", () => {
+  test("follow references, also circular ones", () => {
     expect(declared({ properties: { a: { $ref: "#" }, b: { $ref: "#/properties/c" }, c: text } })).toBe(
       "export type X = { a?: X; b?: XPropertiesC; c?: string; }; export type XPropertiesC = string;",
     );
@@ -191,7 +191,7 @@ describe("comments", () => {
     expect(typeOf({ ...text, description: "One line." })).toContain("One line.");
   });
 
-  test("end where they end, whatever the schema says", async () => {
+  test("cannot be closed by the schema's text", async () => {
     const hostile = [
       "*/ export const stolen: never = 1; /*",
       "a\u2028*/ b",
@@ -286,7 +286,7 @@ const ODD: readonly Record<string, unknown>[] = [
   },
 ];
 
-test("what is declared compiles, alone and together", { timeout: 60_000 }, async () => {
+test("declarations compile, alone and together", { timeout: 60_000 }, async () => {
   const schemas = ODD.map((schemata, index) => {
     checkSchema(schemata);
     return { name: `odd.${index}`, schemata, about: [] };
