@@ -35,7 +35,7 @@ function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number 
 }
 
 test("a schema is checked and compiled in steps", () => {
-  const checked = among(checkingSchema({ ...wide("string"), nullable: true }));
+  const checked = among(checkSchemaSteps({ ...wide("string"), nullable: true }));
   expect(checked.answer).toEqual(checkSchema({ ...wide("string"), nullable: true }));
   expect(checked.answer.warnings).toHaveLength(1);
   expect(checked.steps).toBeGreaterThan(300);
@@ -82,7 +82,7 @@ test("a text that many states lead to is found in short steps", () => {
 });
 
 test("two schemas are compared in steps, with the same verdict", () => {
-  const { answer, steps } = among(comparing(wide("string"), wide("integer")));
+  const { answer, steps } = among(compareSteps(wide("string"), wide("integer")));
   expect(answer).toEqual(compare(wide("string"), wide("integer")));
   const told = answer.breaks.filter(({ pointer }) => pointer !== "");
   expect(told).toHaveLength(200);
