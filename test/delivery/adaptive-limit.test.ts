@@ -17,7 +17,7 @@ function fill(
 }
 
 describe("the adaptive limit of a subscription", () => {
-  it.each([30, 500])("grows to all it may have while answers take %i ms as ever", (tookMs) => {
+  it.each([30, 500])("grows to the maximum while answers steadily take %i ms", (tookMs) => {
     const limit = new AdaptiveLimit(512);
     expect(limit.size).toBe(FIRST_LIMIT);
     // Doubled to 32, then by half each time.
@@ -27,19 +27,19 @@ describe("the adaptive limit of a subscription", () => {
     expect(limit.size).toBe(512);
   });
 
-  it("does not grow beyond what a handler can be sent that answers at once", () => {
+  it("does not grow beyond what a handler that answers at once can use", () => {
     const limit = new AdaptiveLimit(512);
     fill(limit, 50, () => 20);
     expect(limit.size).toBe(32);
   });
 
-  it("grows all the same when answers take now 100 and now 500 ms, and some ten times as long", () => {
+  it("grows too when answers take between 100 and 500 ms, and some ten times as long", () => {
     const limit = new AdaptiveLimit(512);
     fill(limit, 40, (_inFlight, nth) => (nth % 50 === 0 ? 5_000 : 100 + ((nth * 37) % 400)));
     expect(limit.size).toBeGreaterThan(400);
   });
 
-  it("comes to what a handler can take that has work for 100 at a time, and stays there", () => {
+  it("settles at what a handler can take that handles 100 at a time", () => {
     const limit = new AdaptiveLimit(512);
     const sizes = fill(limit, 200, (inFlight) => 200 * Math.max(1, inFlight / 100));
     expect(Math.max(...sizes)).toBeLessThan(260);
@@ -47,12 +47,12 @@ describe("the adaptive limit of a subscription", () => {
     expect(Math.max(...sizes.slice(20))).toBeLessThanOrEqual(230);
   });
 
-  it("stays at what it always was for a handler that does one thing after the other", () => {
+  it("stays low for a handler that does one thing at a time", () => {
     const limit = new AdaptiveLimit(512);
     expect(Math.max(...fill(limit, 100, (inFlight) => 10 * inFlight))).toBeLessThanOrEqual(110);
   });
 
-  it("learns anew what a handler takes that has become slower for good", () => {
+  it("adapts to a handler that has become slower for good", () => {
     const limit = new AdaptiveLimit(512);
     fill(limit, 20, () => 100);
     const sizes = fill(limit, 60, () => 400);
@@ -60,7 +60,7 @@ describe("the adaptive limit of a subscription", () => {
     expect(limit.size).toBe(512);
   });
 
-  it("does not grow beyond what is used, nor with answers that tell of faults", () => {
+  it("does not grow beyond what is used, nor with answers that report errors", () => {
     const limit = new AdaptiveLimit(512);
     fill(limit, 6, () => 100);
     const { size } = limit;
@@ -70,7 +70,7 @@ describe("the adaptive limit of a subscription", () => {
     expect(limit.size).toBe(32);
   });
 
-  it("halves with each attempt that gets no answer, and never closes", () => {
+  it("halves with each attempt without an answer, and never reaches zero", () => {
     const limit = new AdaptiveLimit(64);
     fill(limit, 10, () => 50);
     const sizes = [limit.size];

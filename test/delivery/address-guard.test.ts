@@ -121,7 +121,7 @@ describe("no connection is made", () => {
     expect(canary.accepted).toBe(before);
   });
 
-  it("to an address that is not allowed, though another one is", async () => {
+  it("to a private address, even if the name has a public one too", async () => {
     const setup = { allowNetworks: ["127.0.0.2/32"], resolve: answering(["127.0.0.2", "127.0.0.1"]) };
     const before = canary.accepted;
     expect(await send(`http://rebind.test:${canary.port}/`, setup)).toEqual(REFUSED);
@@ -129,14 +129,14 @@ describe("no connection is made", () => {
   });
 });
 
-describe("a name is looked up once a connection", () => {
-  it("and the connection goes to the address that was checked, whatever the name says later", async () => {
+describe("the look-up of a name serves one connection", () => {
+  it("and the connection uses the address that was checked, whatever the name resolves to later", async () => {
     // A second look-up would answer an address that is not allowed.
     const setup = { allowNetworks: ["127.0.0.5/32"], resolve: answering(["127.0.0.5"], ["10.0.0.1"]) };
     expect(await send(`http://rebind.test:${canary.port}/`, setup)).toMatchObject({ statusCode: 200 });
   });
 
-  it("and shared by those that ask at the same time", async () => {
+  it("and concurrent look-ups share it", async () => {
     let lookups = 0;
     const guard = createAddressGuard({
       rules: createAddressRules(["127.0.0.0/8"]),
@@ -156,7 +156,7 @@ describe("a name is looked up once a connection", () => {
     expect(lookups).toBe(2);
   });
 
-  it("with one address where one is asked for", async () => {
+  it("and returns one address where one is wanted", async () => {
     const guard = createAddressGuard({
       rules: createAddressRules([]),
       ownAddresses: () => [],
@@ -184,7 +184,7 @@ describe("a name with many addresses", () => {
   const v4 = Array.from({ length: 200 }, (_, index) => `1.1.1.${index}`);
   const v6 = Array.from({ length: 50 }, (_, index) => `2606:4700::${index + 1}`);
 
-  it("is tried at four of each family", async () => {
+  it("is tried at four addresses of each family", async () => {
     const [error, tried] = await lookUp([...v6, ...v4]);
     expect(error).toBeNull();
     expect(tried).toEqual([
@@ -193,17 +193,17 @@ describe("a name with many addresses", () => {
     ]);
   });
 
-  it("is refused when the last of them is", async () => {
+  it("is refused when the last address is", async () => {
     const [error] = await lookUp([...v4, ...v6, "::ffff:10.0.0.1"]);
     expect(String(error)).toContain("::ffff:10.0.0.1 are not allowed: it is in 10.0.0.0/8");
   });
 
-  it("is refused when there are more than 256", async () => {
+  it("is refused when it has more than 256", async () => {
     const [error] = await lookUp([...v4, ...v4]);
     expect(String(error)).toContain("more than 256 addresses");
   });
 
-  it("is not found when there are none", async () => {
+  it("is not found when it has none", async () => {
     const [error] = await lookUp([]);
     expect(error).toMatchObject({ code: "ENOTFOUND", syscall: "getaddrinfo" });
   });
@@ -212,7 +212,7 @@ describe("a name with many addresses", () => {
 describe("the service's own listeners", () => {
   const allowNetworks = ["0.0.0.0/0", "::/0"];
 
-  it("are not sent to, however they are spelled", async () => {
+  it("receive no deliveries, however they are spelled", async () => {
     const before = canary.accepted;
     const own = (listener: string) => ({ allowNetworks, ownAddresses: [`${listener}:${canary.port}`] });
     for (const host of ["127.0.0.1", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "localhost", "[::1]"]) {
@@ -225,14 +225,14 @@ describe("the service's own listeners", () => {
     expect(canary.accepted).toBe(before);
   });
 
-  it("leave other ports of the same machine alone", async () => {
+  it("do not block other ports of the same machine", async () => {
     const ownAddresses = [`127.0.0.1:${canary.port + 1}`];
     expect(await send(`http://127.0.0.1:${canary.port}/`, { allowNetworks, ownAddresses })).toMatchObject({
       statusCode: 200,
     });
   });
 
-  it("on a wildcard are found at every address of the machine", () => {
+  it("are recognised on every address of the machine when they listen on a wildcard", () => {
     for (const addresses of Object.values(networkInterfaces())) {
       for (const { address } of addresses ?? []) {
         expect(isOwnListener(address.replace(/%.*$/, ""), 7480, ["0.0.0.0:7480"]), address).toBe(true);

@@ -52,7 +52,7 @@ async function order({ rowid }: Subscription, ordered: boolean): Promise<Subscri
 }
 
 describe("a subscription that becomes ordered while it is busy", () => {
-  it("sends nothing that was leased ahead, and the rest one at a time in order", async () => {
+  it("starts nothing that was prefetched, and sends the rest one at a time in order", async () => {
     const { engine, subscription, events, answers } = await busy();
     engine.wake(await order(subscription, true));
     const counted = countConcurrent(receiver);
@@ -68,7 +68,7 @@ describe("a subscription that becomes ordered while it is busy", () => {
     expect(counted.most).toBe(1);
   });
 
-  it("waits for the retry of what had ended before, and was stored after it", async () => {
+  it("waits for the retry of an attempt whose result is stored after the change", async () => {
     const subscription = await bench.subscribe(receiver.url, 0, { retry_schedule: [5_000] });
     let isAway = true;
     const store = portWith(bench.store.queue, {
@@ -98,7 +98,7 @@ describe("a subscription that becomes ordered while it is busy", () => {
     expect(receiver.requests).toHaveLength(4);
   });
 
-  it("waits for the retry of what was under way, and then begins with it", async () => {
+  it("waits for the retry of an attempt in flight, and then starts with it", async () => {
     const { engine, subscription, events, answers } = await busy();
     engine.wake(await order(subscription, true));
     receiver.answer = () => ({});

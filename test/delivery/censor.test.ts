@@ -27,7 +27,7 @@ function inHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (sign) => names[sign]!);
 }
 
-describe("a value in the text of an attempt", () => {
+describe("a secret in the text of an attempt", () => {
   it.each([
     ["as it is", KEY],
     ["in capitals", KEY.toUpperCase()],
@@ -52,7 +52,7 @@ describe("a value in the text of an attempt", () => {
         .join(""),
     ],
     ["with its beginning only", KEY.slice(0, 12)],
-  ])("is gone %s", (_how, echoed) => {
+  ])("is redacted %s", (_how, echoed) => {
     const text = censor(`got ${echoed}, ok`, keys(KEY));
     expect(text).toContain(CENSOR);
     expect(text).toMatch(/^got /);
@@ -61,7 +61,7 @@ describe("a value in the text of an attempt", () => {
     expect(text.length).toBeLessThanOrEqual("got , ok".length + CENSOR.length + 12);
   });
 
-  it("is gone with its beginning where the limit of what is kept cuts it, in each spelling", () => {
+  it("is redacted too where the size limit cuts it, in each spelling", () => {
     for (const spelling of [
       KEY,
       encodeURIComponent(KEY),
@@ -78,7 +78,7 @@ describe("a value in the text of an attempt", () => {
     }
   });
 
-  it("is no reason to touch what is not cut and only begins like it, nor values that anybody can guess", () => {
+  it("does not redact what only begins like it, nor values that anybody can guess", () => {
     expect(censor("k+7/Z", keys(KEY))).toBe("k+7/Z");
     const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
     expect(
@@ -91,14 +91,14 @@ describe("a value in the text of an attempt", () => {
     ["production is down, and production2", "productio"],
     ['{"status":"true"} application/json', "application"],
     ["billing-team", "billing"],
-  ])("is left within other words, or where it is short: %s", (text, own) => {
+  ])("is kept within other words, or where it is short: %s", (text, own) => {
     const headers = { "X-Own": own };
     const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
     const kept = censor(text, secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers } }));
     expect(kept).toBe(text.replace(/application\b/, CENSOR));
   });
 
-  it("takes no longer for being made for that", () => {
+  it("is searched for in linear time", () => {
     const own = Array.from({ length: 20 }, (_, index) => "a".repeat(380 + index));
     const texts = ["a".repeat(1_024), "%61".repeat(341), "&".repeat(1_024), `${"a".repeat(1_023)}b`];
     for (const text of texts) censor(text, { keys: own, own });
@@ -109,7 +109,7 @@ describe("a value in the text of an attempt", () => {
     expect((user + system) / 1_000 / (5 * texts.length)).toBeLessThan(10);
   });
 
-  it("leaves a text that is no longer than what is kept", () => {
+  it("never makes a text longer than the size limit", () => {
     expect(censor("abcd ".repeat(204), keys("abcd"))).toHaveLength(1_024);
   });
 });
@@ -119,7 +119,7 @@ describe("a handler that answers with the headers it was sent", () => {
   let receiver: Receiver;
   useBench((opened) => ({ bench, receiver } = opened));
 
-  it("has none of its secrets kept, the one before a rotation neither", async () => {
+  it("has none of its secrets stored, nor the one before a rotation", async () => {
     receiver.answer = ({ headers }) => ({ status: 500, body: JSON.stringify(headers) });
     const own = "own-header-value-1";
     const subscription = await bench.subscribe(receiver.url, 0, { headers: { "X-Api-Key": own } });

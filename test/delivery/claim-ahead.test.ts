@@ -26,7 +26,7 @@ async function all(subscription: Subscription): Promise<DeliveryWithAttempts[]> 
 }
 
 describe("a backlog for a fast handler", () => {
-  it("is claimed by the hundred, and never more than its window is under way", async () => {
+  it("is claimed by the hundred, within its adaptive limit", async () => {
     const requests: ClaimRequest[] = [];
     const store = portWith(bench.store.queue, {
       claim: (request) => {
@@ -45,7 +45,7 @@ describe("a backlog for a fast handler", () => {
     expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(2_000);
   });
 
-  it("is handed back by a stop as if what was not begun had never been claimed", async () => {
+  it("is released by a stop as if it had never been claimed", async () => {
     answerOnly(40);
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription, 200);
@@ -75,7 +75,7 @@ describe("a backlog for a fast handler", () => {
     expect(attempts.filter((attempt) => attempt === "1")).toHaveLength(152);
   });
 
-  it("is not held on to when the handler goes silent", async () => {
+  it("is released when the handler goes silent", async () => {
     answerOnly(40);
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 200);
@@ -89,7 +89,7 @@ describe("a backlog for a fast handler", () => {
     expect(await bench.statuses(subscription)).toEqual({ delivered: 40, delivering: 8, pending: 152 });
   });
 
-  it("is left alone when the handler says that it is gone", async () => {
+  it("is held when the handler says that it is gone", async () => {
     let answered = 0;
     receiver.answer = () => {
       answered += 1;
@@ -106,7 +106,7 @@ describe("a backlog for a fast handler", () => {
     expect(receiver.requests.length).toBeLessThanOrEqual(48);
   });
 
-  it("ends soon after its subscription is paused", async () => {
+  it("is no longer sent soon after its subscription is paused", async () => {
     const gate = Promise.withResolvers<void>();
     let answered = 0;
     receiver.answer = () => {
@@ -128,7 +128,7 @@ describe("a backlog for a fast handler", () => {
 });
 
 describe("a handler that hangs", () => {
-  it("has one attempt at a time after a while, and its window back soon after it answers again", async () => {
+  it("has one attempt at a time after a while, and its limit back soon after it answers again", async () => {
     receiver.answer = () => "hang";
     const subscription = await bench.subscribe(receiver.url, 20);
     await bench.publish(subscription, 300);
@@ -147,7 +147,7 @@ describe("a handler that hangs", () => {
     });
   });
 
-  it("leaves room to one that comes later, with 50 of them and long backlogs", async () => {
+  it("leaves capacity to a new handler, with 50 hanging ones and long backlogs", async () => {
     const hanging = await startReceiver();
     hanging.answer = () => "hang";
     const stuck = await Promise.all(Array.from({ length: 50 }, () => bench.subscribe(hanging.url)));

@@ -21,7 +21,7 @@ describe("what the engine counts", () => {
     await receiver.close();
   });
 
-  it("is one attempt for each, and one end for each delivery that came to it", async () => {
+  it("are each attempt once, and each delivery's end once", async () => {
     const engine = bench.engine({}, { counts });
     receiver.script({ status: 302, headers: { location: "/" } }, { status: 500 }, "reset", { status: 999 });
     await bench.publish(await bench.subscribe(receiver.url, 3));
@@ -47,7 +47,7 @@ describe("what the engine counts", () => {
     expect(counts.latencySeconds.sum).toBeCloseTo(1.4);
   });
 
-  it("has an attempt that is cut short as handed back", async () => {
+  it("are aborted attempts as returned", async () => {
     const engine = bench.engine({}, { counts });
     receiver.script("hang");
     await bench.publish(await bench.subscribe(receiver.url));
@@ -65,7 +65,7 @@ describe("what the engine counts", () => {
     expect(counts.finished).toEqual({ delivered: 0, failed: 0, filtered: 0 });
   });
 
-  it("goes by what was stored of a delivery, whatever its attempt was judged to be", async () => {
+  it("are results as they were stored, whatever the attempt was judged to be", async () => {
     const engine = bench.engine({}, { counts });
     const blocking = { ordered: true, on_exhausted: "block" } as const;
     const subscription = await bench.subscribe(receiver.url, 0, blocking);
@@ -99,7 +99,7 @@ describe("what the engine counts", () => {
     expect([counts.finished.failed, failedByChange]).toEqual([1, 1]);
   });
 
-  it("has no delivery as ended whose result came after its lease", async () => {
+  it("are no ends of deliveries whose result came after the lease", async () => {
     const engine = bench.engine({}, { counts, store: portWith(bench.store.queue, { finish: refuseAll }) });
     await bench.publish(await bench.subscribe(receiver.url));
     await engine.runOnce();

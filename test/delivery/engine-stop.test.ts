@@ -11,7 +11,7 @@ let receiver: Receiver;
 useBench((opened) => ({ bench, receiver } = opened));
 
 describe("stopping", () => {
-  it("lets what is under way end within the grace, and begins nothing new", async () => {
+  it("lets attempts in flight finish before the deadline, and starts nothing new", async () => {
     const gate = Promise.withResolvers<void>();
     receiver.answer = () => ({ after: gate.promise });
     const subscription = await bench.subscribe(receiver.url);
@@ -32,7 +32,7 @@ describe("stopping", () => {
     expect(bench.clock.pending).toBe(0);
   });
 
-  it("hands back what does not end, without counting it as a failure", async () => {
+  it("returns what does not finish, without counting it as a failure", async () => {
     receiver.script("hang");
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
@@ -55,7 +55,7 @@ describe("stopping", () => {
     ]);
   });
 
-  it("can be hurried by a second stop, and both are told", async () => {
+  it("can be hurried by a second stop, and both are logged", async () => {
     receiver.answer = () => "hang";
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
@@ -70,7 +70,7 @@ describe("stopping", () => {
     expect(engine.state()).toBe("stopped");
   });
 
-  it("before a start, or twice, is nothing", async () => {
+  it("before a start, or twice, does nothing", async () => {
     const engine = bench.engine();
     await engine.stop(1_000);
     await engine.start();
@@ -81,7 +81,7 @@ describe("stopping", () => {
     expect(bench.clock.pending).toBe(0);
   });
 
-  it("and starting again and again loses nothing", async () => {
+  it("and starting repeatedly loses nothing", async () => {
     const subscriptions = await Promise.all(Array.from({ length: 3 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 40);
     const engine = bench.engine({ maxInFlight: 8 });
@@ -110,7 +110,7 @@ function claimAt(nowMs: number): Promise<ClaimAnswer> {
 }
 
 describe("leases", () => {
-  it("of a worker that died end, and the delivery is sent", async () => {
+  it("of a dead worker expire, and the delivery is sent", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     expect((await claimAt(bench.clock.now())).claims).toHaveLength(1);
@@ -123,7 +123,7 @@ describe("leases", () => {
     expect(receiver.requests[0]?.headers["x-evreg-delivery"]).toMatch(/_2$/);
   });
 
-  it("that were lost fence a late result", async () => {
+  it("that expired fence a late result", async () => {
     const gate = Promise.withResolvers<void>();
     receiver.script({ status: 500, after: gate.promise });
     const subscription = await bench.subscribe(receiver.url);
@@ -146,7 +146,7 @@ describe("leases", () => {
 const unavailable = (): Promise<never> => Promise.reject(new EvregError("unavailable", "The disk is full."));
 
 describe("a store that cannot commit", () => {
-  it("is asked again for what is due, less and less often, and deliveries go on by themselves", async () => {
+  it("is asked less and less often, and deliveries continue by themselves", async () => {
     let isDown = true;
     let asked = 0;
     const store = portWith(bench.store.queue, {
@@ -195,7 +195,7 @@ describe("a store that cannot commit", () => {
     expect(receiver.requests).toHaveLength(3);
   });
 
-  it("that is only slow to store what came of attempts holds up new ones, and nothing else", async () => {
+  it("that is only slow to store results delays new attempts, and nothing else", async () => {
     const gate = Promise.withResolvers<void>();
     const store = portWith(bench.store.queue, {
       finish: async (results, nowMs) => {
@@ -215,7 +215,7 @@ describe("a store that cannot commit", () => {
     expect(receiver.requests).toHaveLength(300);
   });
 
-  it("does not keep the engine from stopping; what could not be recorded is sent again", async () => {
+  it("does not prevent a stop; what could not be recorded is sent again", async () => {
     let isDown = true;
     const store = portWith(bench.store.queue, {
       finish: (results, nowMs) => (isDown ? unavailable() : bench.store.queue.finish(results, nowMs)),
@@ -237,7 +237,7 @@ describe("a store that cannot commit", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it("may refuse one result without holding up the others", async () => {
+  it("may refuse one result without delaying the others", async () => {
     const store = portWith(bench.store.queue, {
       finish: (results, nowMs) => {
         if (results.some(({ statusCode }) => statusCode === 500)) {

@@ -37,7 +37,7 @@ describe("a delivery", () => {
     });
   });
 
-  it("fails, unsent and visibly, while its secret cannot be read, and goes out once there is another", async () => {
+  it("fails visibly without a request while its secret cannot be read, and is sent once there is another", async () => {
     const subscription = await bench.subscribe(receiver.url, 1);
     await bench.publish(subscription);
     const unreadable = portWith(bench.store.queue, {
@@ -78,7 +78,7 @@ describe("a delivery", () => {
     expect(receiver.requests).toHaveLength(100);
   });
 
-  it("to an address that is not allowed fails without a connection, and is retried", async () => {
+  it("to a forbidden address fails without a connection, and is retried", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
     await bench.engine({ allowNetworks: [] }).runOnce();
@@ -219,7 +219,7 @@ describe("410", () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it("from a handler that the subscription has left meanwhile has the delivery sent to the new one at once", async () => {
+  it("of a former handler sends the delivery to the new one at once", async () => {
     const moved = await startReceiver();
     const { promise: isMoved, resolve: move } = Promise.withResolvers<void>();
     receiver.script({ status: 410, after: isMoved });
@@ -240,8 +240,8 @@ describe("410", () => {
   });
 });
 
-describe("what others leave no room for in a claim", () => {
-  it("is claimed next, though nobody else has anything left and no time goes by", async () => {
+describe("what did not fit into a claim", () => {
+  it("is claimed next, without waiting", async () => {
     const quick = await Promise.all(Array.from({ length: 9 }, () => bench.subscribe(receiver.url)));
     const engine = bench.engine();
     await engine.start();
@@ -272,7 +272,7 @@ describe("what others leave no room for in a claim", () => {
 });
 
 describe("fairness", () => {
-  it("delivers everything to healthy handlers while others hang, with no time gone by", async () => {
+  it("delivers everything to healthy handlers while others hang", async () => {
     const hanging = await startReceiver();
     hanging.answer = () => "hang";
     const stuck = await Promise.all(Array.from({ length: 10 }, () => bench.subscribe(hanging.url)));
@@ -291,7 +291,7 @@ describe("fairness", () => {
     await hanging.close();
   });
 
-  it("never has more attempts under way than allowed", async () => {
+  it("never has more attempts in flight than allowed", async () => {
     const concurrent = countConcurrent(receiver);
     const subscriptions = await Promise.all(Array.from({ length: 4 }, () => bench.subscribe(receiver.url)));
     for (const subscription of subscriptions) await bench.publish(subscription, 50);
@@ -320,7 +320,7 @@ describe("fairness", () => {
 });
 
 describe("an idle engine", () => {
-  it("asks the store for nothing due until something is", async () => {
+  it("reads nothing from the store until something is due", async () => {
     let claims = 0;
     const store = portWith(bench.store.queue, {
       claim: (request) => {
@@ -341,7 +341,7 @@ describe("an idle engine", () => {
     await bench.untilStatus(subscription, "delivered");
   });
 
-  it("notices within its pace of lease checks that the clock was set forward", async () => {
+  it("notices at its next lease check that the clock was set forward", async () => {
     receiver.script({ status: 500, headers: { "retry-after": "3600" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription);
@@ -355,7 +355,7 @@ describe("an idle engine", () => {
 });
 
 describe("what is logged", () => {
-  it("is one line for each attempt, without secrets and without the path and query of the handler", async () => {
+  it("is one line for each attempt, without secrets, paths or queries", async () => {
     receiver.script({ status: 500, body: "answer-text" });
     const subscription = await bench.subscribe(`${receiver.url}/path-token?token=query-token`);
     const [event] = await bench.publish(subscription, 1, '{"payload":"payload-text"}');

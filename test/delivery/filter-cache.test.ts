@@ -91,13 +91,13 @@ test("filters are compiled once as long as the cache holds them all", async () =
   expect(await compiledIn(20, 100, 100 * 1024)).toBe(100);
 });
 
-test("a few too many, used in rotation, cost a few compilations and not all", async () => {
+test("a few more than fit cost a few compilations when used in rotation", async () => {
   const compiled = await compiledIn(20, 105, 100 * 1024);
   expect(compiled).toBeGreaterThan(105);
   expect(compiled).toBeLessThan(105 + 20 * 25);
 });
 
-test("those that go and come again decide as before, and a changed one as it is now", async () => {
+test("filters that were evicted decide as before, and a changed one as it is now", async () => {
   const filters = new Filters({
     logger: silentLogger,
     random,
@@ -113,7 +113,7 @@ test("those that go and come again decide as before, and a changed one as it is 
   expect(await excludes(filters, claim(1, only(2), { country: 2 }))).toBe(false);
 });
 
-test("one is compiled a part at a time, and whatever its subscription has meanwhile is not decided unready", async () => {
+test("a filter is compiled in steps, and meanwhile decides nothing", async () => {
   const filters = new Filters({ logger: silentLogger, random, yielder, longChecks });
   const wide = claim(1, properties(300), { p299: 1 });
   yielder.isHeld = true;
@@ -134,7 +134,7 @@ test("one is compiled a part at a time, and whatever its subscription has meanwh
 
 const bytes = (schemata: Schemata): number => compileSchema(schemata).bytes;
 
-test("what one takes grows with its properties and its patterns", () => {
+test("the size of a filter in the cache grows with its properties and patterns", () => {
   expect(bytes(properties(1))).toBeLessThan(12 * 1024);
   expect(bytes(properties(300))).toBeGreaterThan(4 * bytes(properties(1)));
   // Measured: 2.1 MiB.
@@ -144,7 +144,7 @@ test("what one takes grows with its properties and its patterns", () => {
 
 const large = (country: number) => ({ country, note: "x".repeat(SHORT_CHECK_BYTES) });
 
-test("a large payload is decided by the filter in force, without being read on this thread", async () => {
+test("a large payload is checked by the filter in force, on another thread", async () => {
   const filters = new Filters({ logger: silentLogger, random, yielder, longChecks });
   const read = vi.spyOn(JSON, "parse");
   expect(await excludes(filters, claim(1, only(1), large(1)))).toBe(false);
@@ -175,7 +175,7 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
   ]);
 });
 
-test("a large payload is held to each of very many filters, however much waits", async () => {
+test("a large payload is checked by each of very many filters, however much waits", async () => {
   const logger = { ...silentLogger, error: (_: object, message: string) => expect.fail(message) };
   const filters = new Filters({ logger, random, yielder, longChecks });
   const payload = { country: 2, note: "x".repeat(1024 * 1024) };

@@ -45,7 +45,7 @@ function countries(): string[] {
 }
 
 describe("a filter", () => {
-  it("has only the events sent that conform to it, and the others recorded as filtered", async () => {
+  it("sends only matching events, and records the others as filtered", async () => {
     const subscription = await filtered(FRENCH);
     const other = await bench.store.catalog.createSubscription(
       {
@@ -85,7 +85,7 @@ describe("a filter", () => {
     expect(bench.log.with("filtered")).toHaveLength(3);
   });
 
-  it("is not asked between a failed attempt and its retry", async () => {
+  it("is not checked between a failed attempt and its retry", async () => {
     const subscription = await filtered(FRENCH);
     await bench.publish(subscription, 1, FR);
     receiver.script({ status: 500 });
@@ -96,7 +96,7 @@ describe("a filter", () => {
     expect(await bench.delivery(subscription)).toMatchObject({ status: "delivered", attempt: 2 });
   });
 
-  it("is asked again after an attempt that a crash cut short, or that never began", async () => {
+  it("is checked again after an attempt that a crash interrupted, or that never started", async () => {
     const subscription = await filtered(GERMAN);
     await bench.publish(subscription, 1, FR);
     // Whoever has leased it is gone before the filter was asked.
@@ -111,7 +111,7 @@ describe("a filter", () => {
     expect(receiver.requests).toHaveLength(0);
   });
 
-  it("is asked anew, as it is by then, for what a person sends again", async () => {
+  it("is checked again, as it is by then, for what a person retries", async () => {
     const subscription = await filtered(GERMAN);
     await bench.publish(subscription, 1, FR);
     const engine = bench.engine();
@@ -135,7 +135,7 @@ describe("a filter", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it("is the one in force when deliveries begin that a pause held", async () => {
+  it("is the one in force when a paused subscription resumes", async () => {
     const subscription = await filtered(GERMAN);
     const { rowid } = subscription;
     await bench.publish(subscription, 2, FR);
@@ -151,7 +151,7 @@ describe("a filter", () => {
     expect(countries()).toEqual(["FR", "FR"]);
   });
 
-  it("lets pass what takes too long to check, and says so", async () => {
+  it("lets pass what takes too long to check, and logs it", async () => {
     const subscription = await filtered({ properties: { list: { uniqueItems: true } } });
     const list = Array.from({ length: 30_000 }, (_, n) => ({ n: [n, { n }] }));
     const costly = JSON.stringify({ list: [...list, ...list, ...list, ...list] });
@@ -166,7 +166,7 @@ describe("a filter", () => {
     expect(more).toEqual([]);
   });
 
-  it("lets all pass where it cannot be used, and says so once", async () => {
+  it("lets all pass where it cannot be used, and logs it once", async () => {
     const subscription = await filtered({ properties: { a: { pattern: "(" } } });
     await bench.publish(subscription, 3, '{"a":"x"}');
     await bench.engine().start();
@@ -174,7 +174,7 @@ describe("a filter", () => {
     expect(bench.log.with("filter cannot be used")).toHaveLength(1);
   });
 
-  it("costs no places: one that lets one in a hundred pass gets them while its events are looked through by the hundred", async () => {
+  it("costs no capacity: excluded events are looked through by the hundred", async () => {
     const subscription = await filtered(FRENCH);
     for (let batch = 0; batch < 40; batch += 1) {
       await bench.publish(subscription, 99, DE);
@@ -201,7 +201,7 @@ describe("a filter", () => {
     expect(claims.reduce((sum, count) => sum + count)).toBeLessThan(4_400);
   });
 
-  it("looks through what comes behind one that waits for a handler which cannot be reached", async () => {
+  it("looks through events after one that waits for an unreachable handler", async () => {
     const subscription = await filtered(FRENCH);
     await receiver.close();
     await bench.publish(subscription, 1, FR);
@@ -216,7 +216,7 @@ describe("a filter", () => {
     expect(oldest).toMatchObject({ event_id: 1, last_error: "connection_refused" });
   });
 
-  it("hands back what it has not looked at when the engine stops", async () => {
+  it("releases unchecked events when the engine stops", async () => {
     const subscription = await filtered(FRENCH);
     for (let batch = 0; batch < 10; batch += 1) await bench.publish(subscription, 400, DE);
     const engine = bench.engine();
@@ -239,7 +239,7 @@ describe("a filter", () => {
     expect(receiver.requests).toHaveLength(0);
   });
 
-  it("that lets one pass whose handler hangs leaves the room to others", async () => {
+  it("whose handler hangs leaves capacity to others", async () => {
     receiver.answer = () => "hang";
     const hanging = await filtered(FRENCH);
     await bench.publish(hanging, 300, DE);

@@ -153,7 +153,7 @@ const REFUSED = {
   refusal: expect.stringContaining("are not allowed: it "),
 };
 
-it("the canaries would see a connection, at each of their addresses", async () => {
+it("the test's canaries notice a connection, at each of their addresses", async () => {
   for (const host of canaries.addresses) {
     await new Promise((resolve, reject) => {
       connect({ host, port: canaries.port }).on("close", resolve).on("error", reject);
@@ -182,7 +182,7 @@ describe("at registration and at connect", () => {
     expect(canaries.accepted).toBe(before);
   });
 
-  it("texts that are no host are refused as well", async () => {
+  it("texts that are not hosts are refused as well", async () => {
     const before = canaries.accepted;
     for (const host of BROKEN) {
       const register = (): string =>
@@ -194,7 +194,7 @@ describe("at registration and at connect", () => {
   });
 });
 
-it.each(NAMES)("the name %s, which the hosts file leads astray, is refused at connect", async (name) => {
+it.each(NAMES)("the name %s, which the hosts file points elsewhere, is refused at connect", async (name) => {
   const before = canaries.accepted;
   expect(await send(name)).toEqual(REFUSED);
   expect(canaries.accepted).toBe(before);

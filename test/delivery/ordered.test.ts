@@ -54,7 +54,7 @@ function awayStore(): { store: DeliveryQueue; isAway: boolean; tried: number } {
 }
 
 describe("an ordered subscription", () => {
-  it("gets one at a time in the order of publication, a claim for many", async () => {
+  it("is sent one delivery at a time in the order of publication, with one claim for many", async () => {
     const counted = countConcurrent(receiver);
     let claims = 0;
     const store = portWith(bench.store.queue, {
@@ -72,7 +72,7 @@ describe("an ordered subscription", () => {
     expect(claims).toBeLessThan(75);
   });
 
-  it("keeps the order through failures of any kind, and others are not held up", async () => {
+  it("keeps the order through failures of any kind, and delays no other", async () => {
     const answers: Answer[] = [
       {},
       {},
@@ -113,7 +113,7 @@ describe("an ordered subscription", () => {
     await other.close();
   });
 
-  it("begins none before the end of the one before is stored", async () => {
+  it("starts none before the result of the one before is stored", async () => {
     const away = awayStore();
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
@@ -134,7 +134,7 @@ describe("an ordered subscription", () => {
     expect(received()).toEqual([...warm, first, ...others]);
   });
 
-  it("sends nothing that was leased ahead when an attempt turns out to count for nothing", async () => {
+  it("sends nothing prefetched after an attempt that does not count", async () => {
     const subscription = await subscribe();
     const warm = await bench.publish(subscription, 50);
     let lost = 0;
@@ -173,7 +173,7 @@ describe("an ordered subscription", () => {
     expect(sequence()).toEqual([...warm, ...events]);
   });
 
-  it("tries one on for which it blocks, at growing distances, until it is taken", async () => {
+  it("keeps trying the one that blocks it, with growing pauses, until it is accepted", async () => {
     receiver.answer = () => ({ status: 500 });
     const subscription = await subscribe({}, 2);
     const events = await bench.publish(subscription, 3);
@@ -201,7 +201,7 @@ describe("an ordered subscription", () => {
     expect(sequence()).toEqual(events);
   });
 
-  it("goes on at once when it is changed to skip what it blocks for", async () => {
+  it("continues at once when it is changed to skip what blocks it", async () => {
     receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 500 : 200 });
     const subscription = await subscribe({}, 0);
     const events = await bench.publish(subscription, 4);
@@ -219,7 +219,7 @@ describe("an ordered subscription", () => {
     expect(sequence()).toEqual(events);
   });
 
-  it("goes on at once when a person skips what it blocks for, also when that was refused", async () => {
+  it("continues at once when a person skips what blocks it, also at a second try", async () => {
     receiver.answer = (request) => ({ status: eventOf(request) === blocking ? 503 : 200 });
     const subscription = await subscribe({}, 0);
     const events = await bench.publish(subscription, 4);
@@ -254,7 +254,7 @@ describe("an ordered subscription", () => {
     expect(received()).toHaveLength(40);
   });
 
-  it("goes on with the next by itself after each batch, and with what comes meanwhile", async () => {
+  it("continues after each batch by itself, and with what comes meanwhile", async () => {
     const subscription = await subscribe();
     const engine = bench.engine();
     await engine.start();
@@ -267,7 +267,7 @@ describe("an ordered subscription", () => {
     expect(received()).toEqual(events);
   });
 
-  it("is carried through in order by a one-off run, as far as it has claimed", async () => {
+  it("is delivered in order by a one-off run, as far as it has claimed", async () => {
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 10);
     for (let run = 1; run <= 10; run += 1) {
@@ -277,7 +277,7 @@ describe("an ordered subscription", () => {
     expect(await bench.statuses(subscription)).toEqual({ delivered: 10 });
   });
 
-  it("begins with what it becomes ordered with, once what is under way has ended", async () => {
+  it("starts in order once what was in flight has ended", async () => {
     const { rowid } = await bench.subscribe(receiver.url);
     const subscription = (await bench.store.catalog.findSubscription(rowid))!;
     await bench.publish(subscription, 50);
@@ -303,7 +303,7 @@ describe("an ordered subscription", () => {
     expect(received().slice(55)).toEqual(events.slice(5));
   });
 
-  it("keeps the order over stops in the middle", async () => {
+  it("keeps the order over restarts", async () => {
     const subscription = await subscribe();
     const events = await bench.publish(subscription, 300);
     for (let start = 1; (await bench.statuses(subscription))["delivered"] !== 300; start += 1) {

@@ -53,7 +53,7 @@ describe("a rate", () => {
     );
   });
 
-  it("foretells when each of those that wait may start", () => {
+  it("predicts when each waiting one may start", () => {
     const limiter = new RateLimiter(100);
     startAt(limiter, [NOW]);
     const foretold = [0, 1, 2, 7].map((before) => limiter.allowedAtMs(before, NOW));
@@ -63,7 +63,7 @@ describe("a rate", () => {
     expect(other.allowance(NOW + 100, NOW)).toBe(startAt(other, everyMs(100)).length);
   });
 
-  it("goes on from the slot of another, and no further off than its own gap", () => {
+  it("continues after the slot of another rate, by at most its own gap", () => {
     const slow = new RateLimiter(0.1);
     startAt(slow, [NOW]);
     const quick = new RateLimiter(1, slow);
@@ -74,7 +74,7 @@ describe("a rate", () => {
     expect(unhurried.allows(NOW)).toBe(true);
   });
 
-  it("makes nobody wait for longer when the clock was set back", () => {
+  it("delays nobody when the clock was set back", () => {
     const limiter = new RateLimiter(1);
     startAt(limiter, [NOW]);
     expect(limiter.allowedAtMs(0, NOW - 3_600_000)).toBeLessThanOrEqual(NOW - 3_600_000 + 1_000);

@@ -120,7 +120,7 @@ function post(sender: Sender, name: string): Promise<SendResult> {
   });
 }
 
-it("the canaries would see a connection", async () => {
+it("the test's canaries notice a connection", async () => {
   for (const host of canaries.addresses) {
     await new Promise((resolve, reject) => {
       connect({ host, port: canaries.port }).on("close", resolve).on("error", reject);
@@ -134,7 +134,7 @@ describe("rebinding", () => {
   const NAMES_EACH = 40;
   const ROUNDS = 3;
 
-  it("ends at none of the canaries, 1,000 answers long", async () => {
+  it("reaches none of the canaries in 1,000 answers", async () => {
     const before = canaries.accepted;
     const asked = dns.questions.length;
     const plans = new Map<string, { readonly answers: Answers; round: number }>();
@@ -180,7 +180,7 @@ describe("the engine", () => {
 
   afterEach(() => bench.close());
 
-  it("delivers to a name while it is harmless, and not where it leads afterwards", async () => {
+  it("delivers to a name while it is public, and not where it points afterwards", async () => {
     const before = canaries.accepted;
     let round = 0;
     dns.answer = (_name, type) => {
@@ -204,7 +204,7 @@ describe("the engine", () => {
     expect(canaries.accepted).toBe(before);
   });
 
-  it("goes on delivering while name servers of many other handlers never answer", async () => {
+  it("keeps delivering while name servers of many other handlers never answer", async () => {
     dns.answer = (name, type) => {
       if (name.endsWith("dead.test")) return "silent";
       return type === "A" ? [HARMLESS] : [];

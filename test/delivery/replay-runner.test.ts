@@ -98,7 +98,7 @@ describe("replays in a running server", () => {
     });
   });
 
-  it("sends what failed again, with the attempts counting on and the same webhook-id", async () => {
+  it("retries what failed, with attempts counting on and the same webhook-id", async () => {
     const subscription = await bench.subscribe(receiver.url, 0);
     receiver.answer = () => ({ status: 500 });
     const events = await bench.publish(subscription, 5);
@@ -115,7 +115,7 @@ describe("replays in a running server", () => {
     expect(again).toHaveLength(5);
   });
 
-  it("keeps live events from standing behind a large replay", async () => {
+  it("does not delay live events", async () => {
     const [subscription] = await late(3_000);
     receiver.answer = () => ({ after: new Promise((resolve) => setTimeout(resolve, 10)) });
     runner.start();
@@ -130,7 +130,7 @@ describe("replays in a running server", () => {
     expect(await bench.store.replays.find(replay.rowid)).toMatchObject({ status: "running" });
   });
 
-  it("waits while its subscription is paused, and goes on when told", async () => {
+  it("waits while its subscription is paused, and continues when it resumes", async () => {
     const [subscription] = await late(500);
     await bench.store.catalog.updateSubscription(subscription.rowid, { active: false }, 0);
     runner.start();
@@ -146,7 +146,7 @@ describe("replays in a running server", () => {
     await receiver.received(500);
   });
 
-  it("ends in the middle when it is cancelled, and when its subscription is deleted", async () => {
+  it("ends when it is cancelled, and when its subscription is deleted", async () => {
     const [one] = await late(5_000);
     const [other] = await late(5_000);
     runner.start();
@@ -164,7 +164,7 @@ describe("replays in a running server", () => {
     }
   });
 
-  it("goes on where it was after a stop, with nothing twice", async () => {
+  it("continues after a stop, with nothing twice", async () => {
     const [subscription, events] = await late(1_000);
     runner.start();
     const replay = await begin(subscription, "missed");
@@ -180,7 +180,7 @@ describe("replays in a running server", () => {
     expect(await bench.store.replays.find(replay.rowid)).toMatchObject({ total, queued: 1_000 });
   });
 
-  it("goes on by itself when the store commits again", async () => {
+  it("continues by itself when the store commits again", async () => {
     const [subscription] = await late(10);
     let refusals = 2;
     runner = newRunner(

@@ -128,7 +128,7 @@ function resultOf({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult 
   };
 }
 
-describe("claims that are buffered", () => {
+describe("prefetched deliveries", () => {
   let bench: Bench;
   beforeEach(() => {
     deliveries = 0;
@@ -147,7 +147,7 @@ describe("claims that are buffered", () => {
     expect([sub.inFlight, bench.scheduler.buffered, bench.scheduler.bufferedBytes]).toEqual([3, 0, 0]);
   });
 
-  it("take turns where there is not capacity for all, so that a long row delays nobody", () => {
+  it("start in rotation where there is not capacity for all, so that a long queue delays nobody", () => {
     for (const id of [1, 2, 3]) bench.makeFast(id);
     bench.lease(...claims(1, 20), ...claims(2, 2), ...claims(3, 2));
     // One fast subscription has no more in flight than are still free.
@@ -156,7 +156,7 @@ describe("claims that are buffered", () => {
     expect(bench.order.slice(6)).toEqual([1]);
   });
 
-  it("take no more memory of those in flight than is still free, and each may have one", () => {
+  it("use at most the free memory, and each may have one", () => {
     const payload = new Uint8Array(20 * 1_024 * 1_024);
     const sub = bench.makeFast(1);
     bench.makeFast(2);
@@ -172,7 +172,7 @@ describe("claims that are buffered", () => {
     expect(bench.inFlight.length).toBeGreaterThanOrEqual(2);
   });
 
-  it("stay where they are while the thread is left to others", () => {
+  it("stay queued while other work runs", () => {
     bench.makeFast(1);
     bench.scheduler.claimRequest(bench.nowMs, 60_000);
     bench.scheduler.leased({ claims: claims(1, 6), nextDueAtMs: undefined, limitedTiers: [] }, bench.nowMs);
@@ -188,7 +188,7 @@ describe("claims that are buffered", () => {
     expect([bench.order.length, bench.scheduler.buffered, bench.inFlight.length]).toEqual([500, 0, 0]);
   });
 
-  it("end without an attempt where a filter excludes them, so many of them in a turn", () => {
+  it("end without an attempt where a filter excludes them, a limited number in a turn", () => {
     const [one, two] = [bench.makeFast(1), bench.makeFast(2)];
     const ofOne = claims(1, 200);
     for (const { deliveryId } of ofOne.slice(0, 199)) bench.unwanted.add(deliveryId);
@@ -200,7 +200,7 @@ describe("claims that are buffered", () => {
     expect(bench.scheduler.bufferedBytes).toBe(0);
   });
 
-  it("wait for their filter to be ready, and hold up nobody else", () => {
+  it("wait for their filter to be ready, and delay nobody else", () => {
     const [one] = [1, 2].map((id) => bench.makeFast(id));
     const ofOne = claims(1, 3);
     bench.unwanted.add(ofOne[0]!.deliveryId);
@@ -268,7 +268,7 @@ describe("claims that are buffered", () => {
     expect(bench.released).toEqual([4, 5, 6]);
   });
 
-  it("are all released at the end, with what still comes", () => {
+  it("are all released at the end, with later claims", () => {
     bench.makeFast(1);
     bench.lease(...claims(1, 6));
     bench.scheduler.close();

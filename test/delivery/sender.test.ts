@@ -97,7 +97,7 @@ describe("a request", () => {
     );
   });
 
-  it("uses its connections again after small answers", async () => {
+  it("reuses its connections after small answers", async () => {
     const clock = new ManualClock();
     const receiver = await receiverWith();
     const sender = senderWith({ clock });
@@ -112,7 +112,7 @@ describe("a request", () => {
     expect(receiver.accepted).toBeLessThanOrEqual(2);
   });
 
-  it("goes nowhere unencrypted where that is not allowed, whatever was when its handler was registered", async () => {
+  it("is not sent unencrypted where that is not allowed, whatever was allowed at registration", async () => {
     const receiver = await receiverWith();
     expect(await post(senderWith({ allowHttp: false }), receiver.url)).toMatchObject({
       kind: "error",
@@ -121,7 +121,7 @@ describe("a request", () => {
     expect(receiver.accepted).toBe(0);
   });
 
-  it("takes no proxy from the environment", async () => {
+  it("ignores proxies of the environment", async () => {
     const proxy = await receiverWith();
     const receiver = await receiverWith();
     const before = process.env["HTTP_PROXY"];
@@ -151,13 +151,13 @@ function writeForEver(socket: Socket, beginning: string, written: { bytes: numbe
 }
 
 describe("an answer", () => {
-  it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is told as it is", async (status) => {
+  it.each([200, 201, 204, 299, 400, 404, 410, 429, 500, 503])("%i is reported as it is", async (status) => {
     const receiver = await receiverWith();
     receiver.script({ status });
     expect(await post(senderWith(), receiver.url)).toEqual({ kind: "answered", statusCode: status });
   });
 
-  it.each([301, 302, 303, 307, 308])("%i is not followed", async (status) => {
+  it.each([301, 302, 303, 307, 308])("%i is not followed as a redirect", async (status) => {
     const other = await receiverWith();
     const receiver = await receiverWith();
     receiver.script({ status, headers: { location: other.url } });
@@ -165,7 +165,7 @@ describe("an answer", () => {
     expect(other.accepted).toBe(0);
   });
 
-  it("brings its Retry-After and its first 1,024 bytes", async () => {
+  it("is read for its Retry-After and its first 1,024 bytes", async () => {
     const receiver = await receiverWith();
     receiver.script({ status: 503, headers: { "Retry-After": "7" }, body: "ä".repeat(600) });
     expect(await post(senderWith(), receiver.url)).toEqual({
@@ -184,7 +184,7 @@ describe("an answer", () => {
     expect(Buffer.byteLength((sent as { response?: string }).response ?? "")).toBeLessThanOrEqual(1_024);
   });
 
-  it("of any length is cut off after a few kilobytes", async () => {
+  it("is cut after a few kilobytes", async () => {
     const written = { bytes: 0, isOver: false };
     const beginning = "HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n";
     const receiver = await receiverWith();
@@ -215,7 +215,7 @@ describe("an answer", () => {
     expect(written.bytes).toBeLessThan(20_000_000);
   });
 
-  it("of many small chunks is taken as far as it is kept", async () => {
+  it("of many small chunks is read up to the limit", async () => {
     const receiver = await receiverWith();
     const chunks = `1;${"x".repeat(40)}\r\na\r\n`.repeat(1_000);
     receiver.script({
@@ -276,9 +276,9 @@ async function expectTimeout(
 }
 
 describe("the deadline", () => {
-  it("ends a wait for headers", () => expectTimeout("hang", (receiver) => receiver.received(1)));
+  it("limits a wait for headers", () => expectTimeout("hang", (receiver) => receiver.received(1)));
 
-  it("ends headers that come in drips", async () => {
+  it("limits headers that arrive slowly", async () => {
     let sockets: Socket[] = [];
     await expectTimeout(
       { raw: (socket) => void sockets.push(socket.on("error", () => {})) },
@@ -290,7 +290,7 @@ describe("the deadline", () => {
     sockets = [];
   });
 
-  it("ends a body that comes in drips, though its status was 200", async () => {
+  it("limits a body that arrives slowly, though its status was 200", async () => {
     await expectTimeout(
       {
         raw: (socket) =>
@@ -300,14 +300,14 @@ describe("the deadline", () => {
     );
   });
 
-  it("ends a body that stops in the middle", async () => {
+  it("limits a body that stops in the middle", async () => {
     await expectTimeout(
       { raw: (socket) => socket.write("HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\nabc") },
       (receiver) => receiver.received(1),
     );
   });
 
-  it("ends a name look-up that hangs, and nothing is sent when it succeeds later", async () => {
+  it("limits a name look-up, and nothing is sent when that succeeds later", async () => {
     const clock = new ManualClock();
     const receiver = await receiverWith();
     let answer: (() => void) | undefined;
@@ -326,7 +326,7 @@ describe("the deadline", () => {
     expect(receiver.requests).toHaveLength(1);
   });
 
-  it("is kept over connecting as well", async () => {
+  it("includes connecting", async () => {
     // A listener whose queue is full answers no more connections.
     const full = createServer();
     await new Promise<void>((resolve) => {
@@ -346,7 +346,7 @@ describe("the deadline", () => {
 });
 
 describe("an interruption", () => {
-  it("ends what is under way, and what has not begun", async () => {
+  it("aborts what is in flight, and what has not started", async () => {
     const receiver = await receiverWith();
     receiver.script("hang");
     const sender = senderWith();
@@ -367,8 +367,8 @@ describe("an interruption", () => {
 const slowResolve: Resolve = (_hostname, callback) =>
   void setTimeout(callback, 40, null, [{ address: "127.0.0.1", family: 4 }]);
 
-describe("where the time went", () => {
-  it("is told of a request for which a connection was made, and of no other", async () => {
+describe("timings of a request", () => {
+  it("are reported for a request with a new connection, and for no other", async () => {
     const receiver = await receiverWith({ tls: true });
     const clock = new ManualClock();
     const sender = senderWith({ clock, ca: TEST_CERTIFICATE, resolve: slowResolve });
@@ -389,7 +389,7 @@ describe("where the time went", () => {
     expect(made).toBeLessThan(5);
   });
 
-  it("is told as far as it came", async () => {
+  it("are reported as far as it came", async () => {
     const receiver = await receiverWith();
     receiver.script("reset");
     const { connection } = await postTimed(senderWith(), receiver.url);
@@ -406,7 +406,7 @@ describe("where the time went", () => {
   });
 });
 
-describe("a connection that fails", () => {
+describe("a failed connection", () => {
   it("is reset", async () => {
     const receiver = await receiverWith();
     receiver.script("reset");
@@ -535,7 +535,7 @@ describe("TLS", () => {
     expect(receiver.requests).toHaveLength(2);
   });
 
-  it("does not trust a certificate nobody vouches for, even with verification turned off in the environment", async () => {
+  it("refuses an untrusted certificate, even with verification turned off in the environment", async () => {
     const receiver = await receiverWith({ tls: true });
     const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
     process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
@@ -548,14 +548,14 @@ describe("TLS", () => {
     expect(receiver.requests).toHaveLength(0);
   });
 
-  it("does not trust a certificate that has expired, whoever vouches for it", async () => {
+  it("refuses an expired certificate, whoever signed it", async () => {
     const receiver = await receiverWith({ tls: true, cert: EXPIRED_CERTIFICATE });
     const sender = senderWith({ ca: EXPIRED_CERTIFICATE });
     expect(await post(sender, receiver.url)).toEqual({ kind: "error", errorCode: "tls_failed" });
     expect(receiver.requests).toHaveLength(0);
   });
 
-  it("with something that does not speak it fails", async () => {
+  it("fails where the other side does not speak TLS", async () => {
     const receiver = await receiverWith();
     expect(await post(senderWith(), `https://127.0.0.1:${receiver.port}/`)).toEqual({
       kind: "error",
@@ -564,7 +564,7 @@ describe("TLS", () => {
   });
 });
 
-describe("connections nobody uses", () => {
+describe("idle connections", () => {
   it("are closed, one and all", async () => {
     const sender = senderWith({ keepAliveMs: 30, maxPerOrigin: 8 });
     const receivers = await Promise.all(Array.from({ length: 50 }, () => receiverWith()));
@@ -576,7 +576,7 @@ describe("connections nobody uses", () => {
     await until("all connections to be gone", () => sender.origins() === 0);
   });
 
-  it("leave nothing behind for origins that cannot be reached", async () => {
+  it("leave nothing for unreachable origins", async () => {
     const sender = senderWith({ keepAliveMs: 30, resolve: names({ "refused.test": ["10.0.0.1"] }) });
     const receiver = await receiverWith();
     await receiver.close();
@@ -593,7 +593,7 @@ describe("connections nobody uses", () => {
     await until("all connections to be gone", () => sender.origins() === 0);
   });
 
-  it("do not outlive their time, though one request follows the other, and cut none short", async () => {
+  it("do not outlive their time, though requests follow each other, and none is cut short", async () => {
     const receiver = await receiverWith();
     const sender = senderWith({ keepAliveMs: 40, lifeMs: 60 });
     const { promise: isTime, resolve: answer } = Promise.withResolvers<void>();
@@ -609,7 +609,7 @@ describe("connections nobody uses", () => {
     await until("all connections to be gone", () => sender.origins() === 0 && receiver.open === 0);
   });
 
-  it("never exceed the bound for one origin", async () => {
+  it("never exceed the limit for one origin", async () => {
     const receiver = await receiverWith();
     const sender = senderWith({ maxPerOrigin: 4 });
     await Promise.all(Array.from({ length: 40 }, () => post(sender, receiver.url)));
@@ -617,7 +617,7 @@ describe("connections nobody uses", () => {
     expect(receiver.requests).toHaveLength(40);
   });
 
-  it("make room for those that wait, also when each ends badly", async () => {
+  it("are closed for waiting requests, also when each ends badly", async () => {
     const receiver = await receiverWith();
     receiver.answer = () => "reset";
     const sender = senderWith({ maxPerOrigin: 2 });

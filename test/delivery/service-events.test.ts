@@ -34,7 +34,7 @@ function watch(action: string): Promise<Subscription> {
   );
 }
 
-it("a handler that fails for good is told of once, signed, as soon as it has failed", async () => {
+it("a final failure is reported at once by one signed event", async () => {
   await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 1);
   const [event] = await bench.publish(subscription);
@@ -59,7 +59,7 @@ it("a handler that fails for good is told of once, signed, as soon as it has fai
   expect(failing.requests).toHaveLength(2);
 });
 
-it("tells each failure once where many fail together", async () => {
+it("each of many failures at once is reported once", async () => {
   const watching = await watch("evreg.delivery.failed");
   const subscription = await bench.subscribe(failing.url, 0);
   const events = await bench.publish(subscription, 9);
@@ -73,7 +73,7 @@ it("tells each failure once where many fail together", async () => {
   expect(bench.log.with("its delivery had moved on")).toEqual([]);
 });
 
-it.each([500, 410])("an operator's handler that answers %i makes no further events", async (status) => {
+it.each([500, 410])("an operator's handler that answers %i causes no further events", async (status) => {
   operator.answer = () => ({ status });
   const watching = await Promise.all(
     ["evreg.delivery.failed", "evreg.subscription.deactivated"].map((action) => watch(action)),

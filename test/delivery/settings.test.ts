@@ -28,8 +28,8 @@ async function update(
   return (await bench.store.catalog.updateSubscription(rowid, { settings }, bench.clock.now()))!;
 }
 
-describe("a subscription with a rate", () => {
-  it("gets so many a second and no more, and others are not held up", async () => {
+describe("a subscription with a rate limit", () => {
+  it("is sent exactly that many a second, and delays no other", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 50 });
     const other = await startReceiver();
     const free = await bench.subscribe(other.url);
@@ -47,7 +47,7 @@ describe("a subscription with a rate", () => {
     await other.close();
   });
 
-  it("leases no more than it may begin soon", async () => {
+  it("leases only what may start soon", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
     await bench.publish(limited, 50);
     await bench.engine().start();
@@ -64,7 +64,7 @@ describe("a subscription with a rate", () => {
     expect(deliveries.filter(({ attempt }) => attempt > 1)).toEqual([]);
   });
 
-  it("goes by a change at once", async () => {
+  it("follows a change at once", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.01 });
     await bench.publish(limited, 20);
     const engine = bench.engine();
@@ -74,7 +74,7 @@ describe("a subscription with a rate", () => {
     await bench.untilDelivered(limited, 20);
   });
 
-  it("keeps to it however often it is changed in other ways, and is not held up by that", async () => {
+  it("keeps the rate when other settings change", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 20 });
     await bench.publish(limited, 300);
     const engine = bench.engine();
@@ -91,7 +91,7 @@ describe("a subscription with a rate", () => {
     expect(receiver.requests.length).toBeLessThanOrEqual(106);
   });
 
-  it("has its turn go over to another rate", async () => {
+  it("continues from its last start after a change of the rate", async () => {
     const limited = await bench.subscribe(receiver.url, 5, { rate_limit: 0.1 });
     await bench.publish(limited, 50);
     const engine = bench.engine();
@@ -121,8 +121,8 @@ describe("a subscription with a rate", () => {
   });
 });
 
-describe("a subscription with a limit of attempts under way", () => {
-  it.each([1, 3])("never has more than %i", async (most) => {
+describe("a subscription with a concurrency limit", () => {
+  it.each([1, 3])("never has more than %i in flight", async (most) => {
     const limited = await bench.subscribe(receiver.url, 5, { max_in_flight: most });
     await bench.publish(limited, 50);
     const engine = bench.engine();
@@ -139,7 +139,7 @@ describe("a subscription with a limit of attempts under way", () => {
     await bench.untilDelivered(limited, 100);
   });
 
-  it("has fewer from the next claim on when it is lowered", async () => {
+  it("has fewer from the next claim on when the limit is lowered", async () => {
     const limited = await bench.subscribe(receiver.url);
     await bench.publish(limited, 200);
     const engine = bench.engine();
@@ -159,7 +159,7 @@ describe("a subscription with a limit of attempts under way", () => {
 });
 
 describe("a subscription with a timeout", () => {
-  it("has its attempts end after it, and others after the service's", async () => {
+  it("has its attempts end then, and others by the service's timeout", async () => {
     receiver.answer = () => ({ after: new Promise<void>(() => {}) });
     const quick = await bench.subscribe(receiver.url, 0, { timeout_ms: 300 });
     const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 25_000 });
@@ -179,7 +179,7 @@ describe("a subscription with a timeout", () => {
     await endsAfter(slow, 15_000);
   });
 
-  it("keeps its lease for as long as that may take", async () => {
+  it("has a lease that lasts as long", async () => {
     receiver.answer = () => ({ after: new Promise<void>(() => {}) });
     const slow = await bench.subscribe(receiver.url, 0, { timeout_ms: 60_000 });
     await bench.publish(slow);
@@ -195,7 +195,7 @@ describe("a subscription with a timeout", () => {
 });
 
 describe("a subscription with headers", () => {
-  it("has them sent with each attempt, beside all of ours", async () => {
+  it("sends them with each attempt, next to evreg's own", async () => {
     const plain = await bench.subscribe(receiver.url);
     const own = await bench.subscribe(receiver.url, 5, { headers: { "X-Team": "billing", Cookie: "a=b" } });
     await bench.publish(plain);
@@ -210,7 +210,7 @@ describe("a subscription with headers", () => {
     ).toEqual(Object.keys(one?.headers ?? {}));
   });
 
-  it("cannot replace ours, whatever the data file says", async () => {
+  it("cannot replace evreg's own, whatever the data file says", async () => {
     const forged = { authorization: "Bearer forged", "X-EVREG-Signature": "forged", "Content-Length": "3" };
     const own = await bench.subscribe(receiver.url, 5, { headers: forged });
     await bench.publish(own);
@@ -221,8 +221,8 @@ describe("a subscription with headers", () => {
   });
 });
 
-describe("a subscription with waits of its own", () => {
-  it("is retried by them, the last going for all that follow", async () => {
+describe("a subscription with a retry schedule", () => {
+  it("is retried by it, and its last wait is used for all further retries", async () => {
     receiver.answer = () => ({ status: 500 });
     const own = await bench.subscribe(receiver.url, 4, { retry_schedule: [1_000, 86_400_000] });
     await bench.publish(own);
@@ -244,7 +244,7 @@ describe("a subscription with waits of its own", () => {
 });
 
 describe("a subscription that is changed", () => {
-  it("has nothing begun any more by what it was, leased ahead or in a claim under way", async () => {
+  it("starts nothing by the old settings, prefetched or in a claim in flight", async () => {
     const old = await bench.subscribe(receiver.url);
     const other = await startReceiver();
     await bench.publish(old, 50);
@@ -285,7 +285,7 @@ describe("a subscription that is changed", () => {
     await other.close();
   });
 
-  it("has nothing begun once it is paused", async () => {
+  it("starts nothing once it is paused", async () => {
     const paused = await bench.subscribe(receiver.url);
     await bench.publish(paused, 50);
     const engine = bench.engine({ maxInFlightPerSubscription: 4 });

@@ -25,7 +25,7 @@ const id = (change: Partial<SignedDelivery>): string | undefined =>
   deliveryHeaders({ ...delivery, ...change })["webhook-id"];
 
 describe("deliveryHeaders", () => {
-  it("has the members of the specification under the service's own name", () => {
+  it("has the specified headers under the service's own name", () => {
     expect(deliveryHeaders(delivery)).toMatchObject({
       "Content-Type": "application/json",
       Authorization: `Bearer ${secret}`,
@@ -62,7 +62,7 @@ describe("deliveryHeaders", () => {
     expect(headers["webhook-signature"]).toMatch(/^v1,\S{44} v1,\S{44}$/);
   });
 
-  it("keeps to the old secret while both are in force where a header holds one value", () => {
+  it("signs with the old secret while both are in force where a header holds one value", () => {
     const old = newSecret();
     const { Authorization, "X-Evreg-Signature": signature } = deliveryHeaders({
       ...delivery,
@@ -75,7 +75,7 @@ describe("deliveryHeaders", () => {
     });
   });
 
-  it("carries a bearer value of its own, or none, whichever secrets are in force", () => {
+  it("contains the subscription's bearer value, or none, whichever secrets are in force", () => {
     for (const secrets of [{}, { previousSecret: newSecret() }]) {
       const own = deliveryHeaders({ ...delivery, ...secrets, bearer: "mine" });
       expect(own["Authorization"]).toBe("Bearer mine");
@@ -83,7 +83,7 @@ describe("deliveryHeaders", () => {
     }
   });
 
-  it("names the delivery the same in each retry and differently for each subscription and event", () => {
+  it("has the same id in each retry, and different ones for each subscription and event", () => {
     expect(id({ attempt: 4 })).toBe(id({}));
     expect(
       new Set([

@@ -57,7 +57,7 @@ async function returned(subscription: Subscription): Promise<number> {
 }
 
 describe("a handler that always takes half a second", () => {
-  it("gets more and more requests at once, and a stop hands all of them back", async () => {
+  it("gets more and more requests at once, and a stop releases all of them", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 500);
     const config = { maxInFlight: 256, maxInFlightPerSubscription: MOST, timeoutMs: 60_000 };

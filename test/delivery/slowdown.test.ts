@@ -12,36 +12,39 @@ async function settle(): Promise<void> {
   await bench.advance(1, 1);
 }
 
-describe("a handler that says how long to wait", () => {
-  it.each([429, 502, 503, 504])("with %i gets no attempt of any delivery before", async (status) => {
-    receiver.answer = () => ({ status, headers: { "retry-after": "600" } });
-    const subscription = await bench.subscribe(receiver.url);
-    const other = await startReceiver();
-    const undisturbed = await bench.subscribe(other.url);
-    await bench.publish(subscription, 50);
-    const engine = bench.engine();
-    await engine.start();
-    await receiver.received(1);
-    await until("it to be stored", async () => {
-      const found = await bench.store.catalog.findSubscription(subscription.rowid);
-      return found?.slowed_until === new Date(bench.clock.now() + 600_000).toISOString();
-    });
-    // Others are delivered to, and what is published for it meanwhile waits as well.
-    await bench.publish(undisturbed, 20);
-    await bench.publish(subscription, 10);
-    engine.wake();
-    await bench.untilDelivered(undisturbed, 20);
-    await bench.advance(599_000, 50_000);
-    expect(receiver.requests).toHaveLength(1);
-    expect((await bench.statuses(subscription))["delivering"]).toBeUndefined();
-    receiver.answer = () => ({});
-    await bench.advance(1_100, 100);
-    await bench.untilDelivered(subscription, 60);
-    expect(receiver.requests).toHaveLength(61);
-    await other.close();
-  });
+describe("a handler that sends Retry-After", () => {
+  it.each([429, 502, 503, 504])(
+    "with %i gets no attempt of any delivery before that time",
+    async (status) => {
+      receiver.answer = () => ({ status, headers: { "retry-after": "600" } });
+      const subscription = await bench.subscribe(receiver.url);
+      const other = await startReceiver();
+      const undisturbed = await bench.subscribe(other.url);
+      await bench.publish(subscription, 50);
+      const engine = bench.engine();
+      await engine.start();
+      await receiver.received(1);
+      await until("it to be stored", async () => {
+        const found = await bench.store.catalog.findSubscription(subscription.rowid);
+        return found?.slowed_until === new Date(bench.clock.now() + 600_000).toISOString();
+      });
+      // Others are delivered to, and what is published for it meanwhile waits as well.
+      await bench.publish(undisturbed, 20);
+      await bench.publish(subscription, 10);
+      engine.wake();
+      await bench.untilDelivered(undisturbed, 20);
+      await bench.advance(599_000, 50_000);
+      expect(receiver.requests).toHaveLength(1);
+      expect((await bench.statuses(subscription))["delivering"]).toBeUndefined();
+      receiver.answer = () => ({});
+      await bench.advance(1_100, 100);
+      await bench.untilDelivered(subscription, 60);
+      expect(receiver.requests).toHaveLength(61);
+      await other.close();
+    },
+  );
 
-  it("gets no more than was under way, however many are leased ahead", async () => {
+  it("gets only what was in flight, however many are prefetched", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 200);
     const engine = bench.engine();
@@ -61,7 +64,7 @@ describe("a handler that says how long to wait", () => {
     expect(receiver.requests).toHaveLength(before);
   });
 
-  it("is still left alone after a restart, and by one-off runs", async () => {
+  it("gets no attempt after a restart either, nor by one-off runs", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "3600" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 20);
@@ -80,7 +83,7 @@ describe("a handler that says how long to wait", () => {
     await bench.untilDelivered(subscription, 20);
   });
 
-  it("gets what a person asks for at once, and nothing else", async () => {
+  it("gets what a person retries at once, and nothing else", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "600" } });
     const subscription = await bench.subscribe(receiver.url, 0);
     await bench.publish(subscription);
@@ -101,7 +104,7 @@ describe("a handler that says how long to wait", () => {
     expect(await bench.statuses(subscription)).toEqual({ delivered: 1, pending: 30 });
   });
 
-  it("is sent to again as soon as a person says so", async () => {
+  it("gets attempts again as soon as a person says so", async () => {
     receiver.script({ status: 429, headers: { "retry-after": "21600" } });
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 5);
@@ -115,7 +118,7 @@ describe("a handler that says how long to wait", () => {
     await bench.untilDelivered(subscription, 4);
   });
 
-  it("has what was under way counted against its retries, and nothing else", async () => {
+  it("has attempts in flight counted against their retries, and nothing else", async () => {
     receiver.answer = () => ({ status: 503, headers: { "retry-after": "60" } });
     const subscription = await bench.subscribe(receiver.url, 1);
     await bench.publish(subscription, 10);
@@ -132,8 +135,8 @@ describe("a handler that says how long to wait", () => {
   });
 });
 
-describe("a handler that refuses without saying for how long", () => {
-  it("gets fewer and fewer, then one at a growing distance, and all again once it takes them", async () => {
+describe("a handler that throttles without Retry-After", () => {
+  it("gets fewer and fewer attempts, then one with growing pauses, and all again once it accepts them", async () => {
     const subscription = await bench.subscribe(receiver.url);
     await bench.publish(subscription, 100);
     const engine = bench.engine();
@@ -158,7 +161,7 @@ describe("a handler that refuses without saying for how long", () => {
     await bench.untilDelivered(subscription, 500);
   });
 
-  it("keeps most of its speed when it refuses one of twenty", async () => {
+  it("keeps most of its speed when it throttles one of twenty", async () => {
     const subscription = await bench.subscribe(receiver.url, 20);
     let count = 0;
     receiver.answer = () => ({ status: ++count % 20 === 0 ? 503 : 200 });
@@ -178,7 +181,7 @@ describe("a handler that refuses without saying for how long", () => {
 describe("a handler that fails throughout", () => {
   const DAY_MS = 86_400_000;
 
-  it("is deactivated after the time given, with a reason, its deliveries held, and the log says so", async () => {
+  it("is deactivated after the configured time, with a reason, its deliveries held, and a log line", async () => {
     receiver.answer = () => ({ status: 500 });
     const subscription = await bench.subscribe(receiver.url, 20);
     const sinceMs = bench.clock.now();
@@ -203,7 +206,7 @@ describe("a handler that fails throughout", () => {
     ]);
   });
 
-  it("is not deactivated at a start after a long time, nor while one in a while goes well", async () => {
+  it("is not deactivated at a start after a long time, nor while it succeeds now and then", async () => {
     receiver.answer = () => ({ status: 500 });
     const subscription = await bench.subscribe(receiver.url, 20);
     await bench.publish(subscription, 1);

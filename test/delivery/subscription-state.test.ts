@@ -39,7 +39,7 @@ describe("what is known of a handler", () => {
     expect(sub.tier(NOW + 5)).toBe(FAST);
   });
 
-  it("is that it is slow once it has stalled for a second, and fast again with a fast answer", () => {
+  it("is slow once it has stalled for a second, and fast again with a fast answer", () => {
     const sub = new SubscriptionState(1, 32);
     answer(sub, NOW, 5);
     sub.started(NOW + 10_000);
@@ -51,7 +51,7 @@ describe("what is known of a handler", () => {
     expect(sub.tier(NOW + 14_000)).toBe(FAST);
   });
 
-  it("is that it is fast while others are answered beside one that hangs", () => {
+  it("is fast while others are answered next to one that hangs", () => {
     const sub = new SubscriptionState(1, 32);
     sub.started(NOW);
     for (let atMs = NOW; atMs < NOW + 9_000; atMs += 500) answer(sub, atMs, 5);
@@ -60,7 +60,7 @@ describe("what is known of a handler", () => {
     expect(sub.tier(NOW + 9_000)).toBe(FAST);
   });
 
-  it("is that it is slow when it cannot be reached, however fast that is known", () => {
+  it("is slow when it cannot be reached, however fast the failure is", () => {
     const unknown = new SubscriptionState(1, 32);
     unknown.started(NOW);
     unknown.unanswered(NOW + 1, NOW);
@@ -97,7 +97,7 @@ describe("what is prefetched", () => {
     expect(sub.prefetch(NOW + 1_001)).toBe(0);
   });
 
-  it("comes in the order in which it was leased, however much it is", () => {
+  it("starts in the order of its leases, however much it is", () => {
     const sub = new SubscriptionState(1, 32);
     const taken: number[] = [];
     let leased = 0;
@@ -123,7 +123,7 @@ function throttle(sub: SubscriptionState, atMs: number): number {
 }
 
 describe("a handler that throttles", () => {
-  it("gets half as many at once each time, then one with growing gaps, until it answers otherwise", () => {
+  it("gets half as many at once each time, then one with growing pauses, until it answers otherwise", () => {
     const sub = new SubscriptionState(1, 32);
     for (let count = 0; count < 40; count += 1) answer(sub, NOW, 5);
     expect([sub.limit, sub.prefetch(NOW)]).toEqual([32, 512]);
@@ -145,7 +145,7 @@ describe("a handler that throttles", () => {
     expect(throttle(sub, NOW + 400)).toBe(1_000);
   });
 
-  it("shows nothing new with what was in flight when it throttled before", () => {
+  it("is not judged again by what was in flight when it throttled", () => {
     const sub = new SubscriptionState(1, 32);
     for (let count = 0; count < 40; count += 1) answer(sub, NOW, 5);
     for (let count = 0; count < 32; count += 1) sub.started(NOW);
@@ -153,7 +153,7 @@ describe("a handler that throttles", () => {
     expect([sub.limit, sub.inFlight]).toEqual([16, 0]);
   });
 
-  it("is not evicted while what it asked for is not stored", () => {
+  it("is kept in memory until what it asked for is stored", () => {
     const sub = new SubscriptionState(1, 32);
     sub.block("throttle");
     expect([sub.isBlockedBy("throttle"), sub.isIdle(NOW)]).toEqual([true, false]);
@@ -163,7 +163,7 @@ describe("a handler that throttles", () => {
 });
 
 describe("what is leased for a filter to exclude", () => {
-  it("is as much as it excludes one after the other, and half of that after each that passes", () => {
+  it("is as much as was excluded in a row, and half of that after each that passes", () => {
     const sub = new SubscriptionState(1, 32);
     expect(sub.filterAllowance).toBe(0);
     for (let count = 0; count < 100; count += 1) sub.excluded();
@@ -174,7 +174,7 @@ describe("what is leased for a filter to exclude", () => {
     expect(sub.filterAllowance).toBe(0);
   });
 
-  it("is no more than a claim brings, and nothing at the limit", () => {
+  it("is at most what a claim returns, and nothing at the limit", () => {
     const sub = new SubscriptionState(1, 32);
     for (let count = 0; count < 2_000; count += 1) sub.excluded();
     expect(sub.filterAllowance).toBe(256);

@@ -36,7 +36,7 @@ describe("the capacity for those not known to be fast", () => {
     expect(tierLimits(load(given))[SLOW]).toBe(slow);
   });
 
-  it("leaves some to the next every second, and a quarter to the fast ones, however many hang of which nothing is known", () => {
+  it("leaves some capacity to the next ones, and a quarter to the fast ones, however many unknown ones hang", () => {
     let slow = 0;
     for (let second = 1; second <= 9; second += 1) {
       const tried = tierLimits(load({ inFlight: slow, slow }))[UNKNOWN];
@@ -46,7 +46,7 @@ describe("the capacity for those not known to be fast", () => {
     expect(256 - slow).toBeGreaterThanOrEqual(60);
   });
 
-  it("is at most half for slow ones, whose parts become smaller with each", () => {
+  it("is at most half for slow ones, whose shares shrink as their number grows", () => {
     const parts: number[] = [];
     for (let handler = 0; handler < 500; handler += 1) {
       const slow = parts.reduce((sum, part) => sum + part, 0);
@@ -58,7 +58,7 @@ describe("the capacity for those not known to be fast", () => {
   });
 });
 
-describe("the part of a fast one", () => {
+describe("the share of a fast one", () => {
   it.each([
     [64, 256, 64],
     [64, 40, 40],

@@ -65,7 +65,7 @@ describe("a name", () => {
     }
   });
 
-  it("does not wait long for the other family where a name server keeps silent about it", async () => {
+  it("does not wait long for the other family where a name server does not answer for it", async () => {
     server.answer = (_name, type) => (type === "A" ? ["192.0.2.1"] : "silent");
     const found = lookUp("a.test");
     await until("the first family to be there", () => clock.pending === 2);
@@ -88,7 +88,7 @@ describe("a name", () => {
     expect(await lookUp("many.test")).toHaveLength(300);
   });
 
-  it("is asked for anew each time, whatever its time to live", async () => {
+  it("is looked up anew each time, whatever its time to live", async () => {
     let last = 0;
     server.answer = (_name, type) =>
       type === "A" ? [{ data: `192.0.2.${(last += 1)}`, ttlSeconds: 3_600 }] : [];
@@ -117,21 +117,21 @@ describe("a name", () => {
 
 describe("localhost", () => {
   it.each(["localhost", "localhost.", "LOCALHOST", "app.localhost"])(
-    "is %s, and nobody is asked",
+    "is %s, without a look-up",
     async (name) => {
       expect(await lookUp(name)).toEqual(["127.0.0.1", "::1"]);
       expect(server.questions).toEqual([]);
     },
   );
 
-  it("is what the hosts file says, where it says something", async () => {
+  it("is what the hosts file says, where it has an entry", async () => {
     await hosts("127.0.0.1 localhost\n");
     expect(await lookUp("localhost")).toEqual(["127.0.0.1"]);
   });
 });
 
 describe("the hosts file", () => {
-  it("comes before DNS, whatever the case and the trailing dot", async () => {
+  it("wins over DNS, in any case and with a trailing dot", async () => {
     await hosts(
       "# comment\n10.0.0.1\tAPP app.internal # more\nfd00::1 app\n10.0.0.1 app\nnonsense x\nfe80::1%eth0 scoped\r\n",
     );
@@ -166,7 +166,7 @@ describe("the search list", () => {
     expect(asked()).toEqual(["A app.one.test", "A app.two.test"]);
   });
 
-  it("completes names of few dots first where ndots says so, and others after they were not found", async () => {
+  it("completes names with few dots first where ndots says so, and others after they were not found", async () => {
     await resolver("search test\noptions timeout:1 ndots:5\n");
     expect(await lookUp("app.two")).toEqual(["10.0.0.2"]);
     expect(asked()).toEqual(["A app.two.test"]);
@@ -176,7 +176,7 @@ describe("the search list", () => {
     expect(asked().slice(1)).toEqual(["A app.two", "A app.two.test"]);
   });
 
-  it("does not touch a name that ends in a dot", async () => {
+  it("does not complete a name that ends in a dot", async () => {
     await resolver("search two.test\noptions ndots:5\n");
     expect(await lookUp("app.")).toBe("ENOTFOUND");
     expect(asked()).toEqual(["A app"]);
@@ -184,7 +184,7 @@ describe("the search list", () => {
 });
 
 describe("a name server that never answers", () => {
-  it("ends a look-up in its time", async () => {
+  it("times a look-up out", async () => {
     server.answer = () => "silent";
     const found = lookUp("dead.test");
     await until("the question to come", () => server.questions.length > 0);
@@ -192,7 +192,7 @@ describe("a name server that never answers", () => {
     expect(await found).toBe("ETIMEOUT");
   });
 
-  it("does not hold up other names, however many wait for it", async () => {
+  it("does not delay other names, however many wait for it", async () => {
     server.answer = (name, type) => {
       if (name.endsWith("dead.test")) return "silent";
       return type === "A" ? ["192.0.2.1"] : [];
@@ -209,7 +209,7 @@ describe("a name server that never answers", () => {
     expect(new Set(await Promise.all(dead))).toEqual(new Set(["ETIMEOUT"]));
   });
 
-  it("has only so many names wait for it", async () => {
+  it("has a limited number of names waiting for it", async () => {
     server.answer = () => "silent";
     names = createHostNames({ clock, withinMs: 10_000, servers: [server.address], mostNames: 50 });
     const dead = Array.from({ length: 50 }, (_, index) => lookUp(`h${index}.dead.test`));
@@ -221,7 +221,7 @@ describe("a name server that never answers", () => {
     await until("there to be room again", async () => (await lookUp("live.test"))?.[0] === "192.0.2.1");
   });
 
-  it("does not keep a stop waiting", async () => {
+  it("does not delay a stop", async () => {
     server.answer = () => "silent";
     const found = lookUp("dead.test");
     await until("the question to come", () => server.questions.length > 0);
