@@ -148,13 +148,13 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
           "The server is being stopped, so there is no backup and nothing was written. Run it again once the server has started.",
         ),
       );
-      const graceMs = config.shutdownGraceMs;
+      const deadlineMs = config.shutdownGraceMs;
       // Results of attempts cannot be stored then, and nothing would hold the process alive to wait for them.
-      const engineGraceMs = hasStoreFailed ? 0 : graceMs;
+      const engineDeadlineMs = hasStoreFailed ? 0 : deadlineMs;
       const drained = await Promise.allSettled([
-        http.close(graceMs),
+        http.close(deadlineMs),
         replays.stop(),
-        engine.stop(engineGraceMs),
+        engine.stop(engineDeadlineMs),
         retention?.stop(),
       ]);
       await store.close();

@@ -88,7 +88,7 @@ export const NEW_REPLAY = bodySchema(
       type: "string",
       enum: REPLAY_SELECTIONS,
       description:
-        "failed: those whose delivery failed for good. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter kept back, and those delivered already once more; the filter in force is asked for each.",
+        "failed: those whose delivery failed for good. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter excluded, and those delivered already once more; the filter in force decides on each.",
     },
     dry_run: {
       type: "boolean",

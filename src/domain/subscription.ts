@@ -117,9 +117,9 @@ export function defaultRetries({ retry_schedule: waitsMs }: Partial<Subscription
  * @throws `invalid` with the field at fault, and never with the value
  */
 export function checkBearerToken(field: string, value: string): string {
-  const most = SUBSCRIPTION_LIMITS.bearerTokenLength;
-  if (value.length <= most && /^[!-~]+$/.test(value)) return value;
-  throw invalidField(field, `must be 1 to ${most} printable ASCII characters without spaces`);
+  const max = SUBSCRIPTION_LIMITS.bearerTokenLength;
+  if (value.length <= max && /^[!-~]+$/.test(value)) return value;
+  throw invalidField(field, `must be 1 to ${max} printable ASCII characters without spaces`);
 }
 
 const handler = {

@@ -121,11 +121,11 @@ export class WideSearch {
 }
 
 function sameKey(bytes: Uint8Array, keys: KeyStack, a: number, b: number): boolean {
-  let left = keys.starts[a]!;
-  let right = keys.starts[b]!;
+  let atA = keys.starts[a]!;
+  let atB = keys.starts[b]!;
   const end = keys.ends[a]!;
-  if (end - left !== keys.ends[b]! - right) return false;
-  while (left < end) if (bytes[left++] !== bytes[right++]) return false;
+  if (end - atA !== keys.ends[b]! - atB) return false;
+  while (atA < end) if (bytes[atA++] !== bytes[atB++]) return false;
   return true;
 }
 

@@ -202,7 +202,7 @@ export type NextStep =
   | { readonly kind: "gone"; readonly reason: string; readonly handler: string }
   /** Not carried to an end (stopping): due again now, and it does not count against the retries. */
   | { readonly kind: "returned" }
-  /** Kept back by its subscription's filter: it has ended without an attempt. */
+  /** Excluded by its subscription's filter: it has ended without an attempt. */
   | { readonly kind: "filtered" }
   /** Never begun: all is as if the delivery had not been claimed. */
   | { readonly kind: "unsent" };

@@ -63,12 +63,12 @@ test("a connection without TLS is closed, and delays neither others nor the stop
   const server = await start(data, { tls: certificateFiles(data) });
   const port = Number(new URL(server.url).port);
   const plain = connectTcp(port, "127.0.0.1");
-  const said: Buffer[] = [];
-  plain.on("data", (chunk) => said.push(chunk)).on("error", () => undefined);
+  const received: Buffer[] = [];
+  plain.on("data", (chunk) => received.push(chunk)).on("error", () => undefined);
   const closed = new Promise((resolve) => plain.on("close", resolve));
   plain.write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
   await closed;
-  expect(Buffer.concat(said).toString()).not.toContain("HTTP/1.1");
+  expect(Buffer.concat(received).toString()).not.toContain("HTTP/1.1");
   const silent = connectTcp(port, "127.0.0.1");
   silent.on("error", () => undefined);
   await new Promise((resolve) => silent.on("connect", resolve));

@@ -148,9 +148,9 @@ describe("a failed start leaves nothing behind", () => {
   test("a second server on the same folder is refused within a second, and the error names the first", async () => {
     const data = dataFolder();
     const first = await start(data);
-    const begunMs = performance.now();
+    const startedMs = performance.now();
     const refused = await start(data).catch((error: unknown) => error);
-    expect(performance.now() - begunMs).toBeLessThan(1_000);
+    expect(performance.now() - startedMs).toBeLessThan(1_000);
     expect(refused).toMatchObject({ code: "conflict" });
     const { message } = refused as Error;
     expect(message).toContain("evreg serve");
@@ -263,10 +263,10 @@ test("a failed store is logged once, and the server still stops in order", async
   const threads: Worker[] = [];
   const remember = (thread: Worker): void => void threads.push(thread);
   process.on("worker", remember);
-  const told: unknown[] = [];
+  const errors: unknown[] = [];
   const fatal = Promise.withResolvers<unknown>();
   const onFatal = (error: unknown): void => {
-    told.push(error);
+    errors.push(error);
     fatal.resolve(error);
   };
   const server = await start(data, {}, { onFatal });
@@ -278,7 +278,7 @@ test("a failed store is logged once, and the server still stops in order", async
   expect(await fatal.promise).toMatchObject({ code: "unavailable" });
   expect(await status(`${server.url}/health`)).toBe(503);
   await server.stop();
-  expect(told).toHaveLength(1);
+  expect(errors).toHaveLength(1);
   expect(readOwner(data)).toBeUndefined();
 
   const again = await start(data);

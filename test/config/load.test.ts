@@ -250,9 +250,9 @@ describe("finding the file", () => {
     const folder = join(cwd, "closed");
     mkdirSync(folder);
     chmodSync(folder, 0o000);
-    const told = await refusal({ flags: { data: folder } });
+    const message = await refusal({ flags: { data: folder } });
     chmodSync(folder, 0o700);
-    expect(told).toContain(`The folder ${folder} may not be looked into (EACCES).`);
+    expect(message).toContain(`The folder ${folder} may not be looked into (EACCES).`);
   });
 });
 

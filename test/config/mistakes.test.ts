@@ -105,9 +105,9 @@ describe("a file's mistake is reported with its key, line and column, and what i
     ["port: !!js/function 'x'", /1:7: this is not the YAML evreg reads: Unresolved tag/],
     ["port: 1\n---\nport: 2", /this is not the YAML evreg reads/],
   ])("%j", async (file, message) => {
-    const said = await mistake({ file });
-    if (typeof message === "string") expect(said).toBe(`evreg.config.yaml:${message}`);
-    else expect(said).toMatch(message);
+    const printed = await mistake({ file });
+    if (typeof message === "string") expect(printed).toBe(`evreg.config.yaml:${message}`);
+    else expect(printed).toMatch(message);
   });
 
   test("endless aliases are reported", async () => {
@@ -137,9 +137,9 @@ describe("a variable's mistake is reported with the variable", () => {
     ],
     [{ EVREG_TIMEOUT: "1" }, /^EVREG_TIMEOUT: this variable means nothing to evreg/],
   ])("%j", async (env, message) => {
-    const said = await mistake({ env });
-    if (typeof message === "string") expect(said).toBe(message);
-    else expect(said).toMatch(message);
+    const printed = await mistake({ env });
+    if (typeof message === "string") expect(printed).toBe(message);
+    else expect(printed).toMatch(message);
   });
 
   test("an empty variable counts as unset, and those Kubernetes makes for a service named evreg are ignored", async () => {
@@ -204,9 +204,9 @@ describe("rules between keys", () => {
   test.each(["0.0.0.0", "::", "10.0.0.1", "evreg.example", "127.evil.example", "::ffff:10.0.0.1"])(
     "auth may not be off on %s",
     async (host) => {
-      const said = await mistake({ flags: { host }, file: "auth:\n  mode: off\n" });
-      expect(said).toMatch(/^evreg\.config\.yaml:2:9: auth\.mode off is only for a loopback host/);
-      expect(said).toContain(host);
+      const printed = await mistake({ flags: { host }, file: "auth:\n  mode: off\n" });
+      expect(printed).toMatch(/^evreg\.config\.yaml:2:9: auth\.mode off is only for a loopback host/);
+      expect(printed).toContain(host);
     },
   );
 

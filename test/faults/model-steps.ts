@@ -17,7 +17,7 @@ type Act = (model: Model, real: Real) => Promise<void>;
 type Step = fc.AsyncCommand<Model, Real>;
 
 const LEASE_MS = 3_000;
-/** An attempt that was cut short, or never begun, has none, nor has a delivery that was kept back. */
+/** An attempt that was cut short, or never begun, has none, nor has a delivery that was excluded. */
 const STATUS_CODES: Readonly<Record<string, number>> = { delivered: 200, retry: 500, failed: 503, gone: 410 };
 const REASON = "The handler answered 410 Gone.";
 

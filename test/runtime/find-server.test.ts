@@ -81,14 +81,14 @@ describe("findServer", () => {
     expect(await findServer(folder)).toBeUndefined();
     owned(undefined);
     expect(await findServer(folder)).toBeUndefined();
-    let asked = 0;
+    let requests = 0;
     const url = await answering((request, response) => {
-      asked += 1;
+      requests += 1;
       healthy("abc")(request, response);
     });
     owned(url, 2 ** 22 + 1);
     expect(await findServer(folder)).toBeUndefined();
-    expect(asked).toBe(0);
+    expect(requests).toBe(0);
     writeFileSync(join(folder, "owner.json"), "{");
     expect(await findServer(folder)).toBeUndefined();
   });

@@ -94,7 +94,7 @@ describe("lines for people", () => {
   test("never pass control characters to the terminal", async () => {
     const out = target(true);
     const logger = await createLogger(JSON_LINES, out);
-    logger.info({ said: "a\u001b]0;owned\u0007b\u009b2J", back: "\\u001b" }, "clear\u001b[2J\rover \\u0007");
+    logger.info({ text: "a\u001b]0;owned\u0007b\u009b2J", back: "\\u001b" }, "clear\u001b[2J\rover \\u0007");
     const text = out.lines.join("");
     // eslint-disable-next-line no-control-regex
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);

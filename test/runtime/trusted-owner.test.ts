@@ -14,12 +14,12 @@ const isRoot = process.getuid?.() === 0;
 let folder: string;
 let server: Server;
 let url: string;
-let asked: number;
+let requests: number;
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "evreg-trust-"));
-  asked = 0;
+  requests = 0;
   server = createServer((_request, response) => {
-    asked += 1;
+    requests += 1;
     response.end(JSON.stringify({ data: { instance: "abc" } }));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -43,11 +43,11 @@ function asAnotherUser(): void {
   vi.spyOn(process, "getuid").mockReturnValue(4_242);
 }
 
-/** The refusal's message, which nobody was asked before. */
+/** The refusal's message, before which nothing was sent. */
 async function refusal(): Promise<string> {
   const error = await findServer(folder).catch((failure: unknown) => failure);
   expect(error).toMatchObject({ code: "usage" });
-  expect(asked).toBe(0);
+  expect(requests).toBe(0);
   return (error as Error).message;
 }
 
@@ -89,7 +89,7 @@ describe.skipIf(process.platform === "win32")("whose announcement of a server is
       chownSync(join(folder, "owner.json"), STRANGER, -1);
       expect(await findServer(folder)).toEqual({ url, otherUser: STRANGER });
       chownSync(join(folder, "owner.json"), STRANGER - 1, -1);
-      asked = 0;
+      requests = 0;
       expect(await refusal()).toContain(`belongs to another user (${STRANGER - 1})`);
     },
   );
@@ -118,7 +118,7 @@ describe("an announced server is on this machine", () => {
       owned(other);
       expect.soft(await findServer(folder), other).toBeUndefined();
     }
-    expect(asked).toBe(0);
+    expect(requests).toBe(0);
   });
 
   test("any interface of this machine is accepted, and no other machine's", () => {

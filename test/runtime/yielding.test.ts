@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { Yielder } from "../../src/runtime/yielding.ts";
 
-/** A run may go on for so long in a turn of the event loop. */
+/** A run has so long in a turn of the event loop. */
 const SLICE_MS = 4;
 
 let nowMs = 0;

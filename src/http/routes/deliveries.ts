@@ -105,7 +105,7 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     path: "/v1/deliveries/:id/retry",
     operationId: "retryDelivery",
     summary: "Send a delivery again now, with all its retries, also while its subscription is slowed",
-    description: "The subscription's filter is asked anew, also for a delivery that it kept back.",
+    description: "The subscription's filter decides anew, also on a delivery that it excluded.",
     answer: ["The delivery, due now.", one("Delivery")],
     failures: [404, 409],
     run: (evreg, { id }) => evreg.deliveries.retry(id),

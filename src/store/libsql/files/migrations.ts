@@ -228,7 +228,7 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE subscription ADD COLUMN settings TEXT",
       // Apart from the others, as it decides which of its deliveries may be claimed.
       "ALTER TABLE subscription ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0 CHECK (ordered IN (0, 1))",
-      // A delivery that its subscription's filter kept back is of state 4.
+      // A delivery that its subscription's filter excluded is of state 4.
       "CREATE INDEX delivery_filtered ON delivery (state) WHERE state = 4",
     ],
   },
