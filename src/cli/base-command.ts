@@ -8,7 +8,7 @@ import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import { escapeControl } from "./io/text.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
-import type { TargetFlags } from "./target/place.ts";
+import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -148,8 +148,8 @@ interface OutputChoice {
 export abstract class BaseCommand extends Command {
   static override baseFlags: Partial<typeof commonFlags> & typeof outputFlags = outputFlags;
 
-  /** Answers the exit code of the process. */
-  abstract override run(): Promise<number>;
+  /** Answers the exit code of the process, if it is not 0. */
+  abstract override run(): Promise<number | void>;
 
   /** Of `--active --no-active` the last one would win, whichever was meant. */
   protected override async init(): Promise<void> {

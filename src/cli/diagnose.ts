@@ -11,7 +11,7 @@ import type { Evreg } from "../evreg.ts";
 import { writeBackup } from "./io/files.ts";
 import { exitOnSignal, interruption } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
-import type { TargetFlags } from "./target/place.ts";
+import type { TargetFlags } from "./target/next-command.ts";
 import { findTarget, type FolderTarget } from "./target/target.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
@@ -55,7 +55,7 @@ export async function serverFindings(
     const { data, meta } = await evreg.doctor();
     const answeredMs = Date.now();
     return [
-      reached(where, answeredMs - sentMs),
+      fine("reach", `The server at ${where} answers in ${answeredMs - sentMs} ms.`),
       versions(health.version, version),
       clocks(Date.parse(meta.time), sentMs, answeredMs),
       ...data,
@@ -65,10 +65,6 @@ export async function serverFindings(
     if (!(error instanceof EvregError)) throw error;
     return [problem("reach", `${where} could not be asked: ${error.message}`, serverRemedy(error))];
   }
-}
-
-function reached(where: string, tookMs: number): Finding {
-  return fine("reach", `The server at ${where} answers in ${tookMs} ms.`);
 }
 
 function versions(server: string, here: string): Finding {

@@ -6,7 +6,7 @@ import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.
 import { note, type Output, type OutputFormat } from "./io/output.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
 import type { Target } from "./target/target.ts";
-import { EXIT, usageError } from "./usage-errors.ts";
+import { usageError } from "./usage-errors.ts";
 
 /** What help shows of a command. */
 export interface About {
@@ -34,7 +34,7 @@ export function recordCommand<T>(
   class RecordCommand extends TargetCommand {
     static override args: Interfaces.ArgInput = args;
 
-    async run(): Promise<number> {
+    async run(): Promise<void> {
       const { args: typed, flags } = await this.parse(RecordCommand);
       const output = this.outputFor(flags);
       await this.withTarget(flags, async (evreg) => {
@@ -46,7 +46,6 @@ export function recordCommand<T>(
         await output.record(answer, resource.record);
         await after?.(evreg, answer.data, output);
       });
-      return EXIT.done;
     }
   }
   return Object.assign(RecordCommand, about);
@@ -73,7 +72,7 @@ export function listCommand<T extends { readonly rowid: number }>(
     static override aliases = [plural];
     static override flags: Interfaces.FlagInput = flags;
 
-    async run(): Promise<number> {
+    async run(): Promise<void> {
       const { flags: typed } = await this.parse(ListCommand);
       checkAllFlag(typed);
       const { all, ...query } = definedOnly(
@@ -100,7 +99,6 @@ export function listCommand<T extends { readonly rowid: number }>(
         }
         if (output.format === "table") await after?.(evreg, records);
       });
-      return EXIT.done;
     }
   }
   return Object.assign(ListCommand, about);

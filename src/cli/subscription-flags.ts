@@ -1,4 +1,4 @@
-import { Flags } from "@oclif/core";
+import { Flags, type Interfaces } from "@oclif/core";
 import { SETTINGS_LIMITS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import { durationFlagMs } from "./flags.ts";
 import { readInput } from "./io/input.ts";
@@ -58,16 +58,7 @@ export const settingsFlags = {
   })(),
 };
 
-interface SettingsFlags {
-  readonly filter?: string | undefined;
-  readonly "rate-limit"?: string | undefined;
-  readonly "max-in-flight"?: string | undefined;
-  readonly timeout?: string | undefined;
-  readonly header?: readonly string[] | undefined;
-  readonly "retry-schedule"?: string | undefined;
-  readonly ordered?: boolean | undefined;
-  readonly "on-exhausted"?: "block" | "skip" | undefined;
-}
+type SettingsFlags = Partial<Interfaces.InferredFlags<typeof settingsFlags>>;
 
 /** The members of a request that these flags stand for. */
 export async function settingsOf(flags: SettingsFlags): Promise<Partial<SubscriptionSettings>> {

@@ -24,7 +24,8 @@ export function eventsOver(channel: Channel): EventsPort {
       const send = (some: readonly BatchItem[]): Promise<Received> =>
         channel.send("POST", `${PATH}/batch`, { body: batchBody(some), query, prefer, also: [422] });
       const received = await send(items).catch((error: unknown) => {
-        if (!isMalformed(error) || !items.some((item) => item instanceof EventLine)) throw error;
+        const isMalformed = error instanceof EvregError && error.code === "malformed";
+        if (!isMalformed || !items.some((item) => item instanceof EventLine)) throw error;
         // Some line is not JSON, and the others are to be taken without it.
         return send(items.map(readItem));
       });
@@ -48,27 +49,15 @@ export function eventsOver(channel: Channel): EventsPort {
   };
 }
 
-function isMalformed(error: unknown): boolean {
-  return error instanceof EvregError && error.code === "malformed";
-}
-
 function batchResult(received: Received, items: readonly BatchItem[]): BatchResult {
   const { data, rest } = batchParts(received);
   const errors = (rest["errors"] as readonly BatchItemError[]).map((error) => {
-    const item = itemAt(items, error.index);
-    return item instanceof EvregError ? itemError(error.index, item) : error;
+    // Why a line was refused is looked for here first: the server names places within the batch.
+    const item = items[error.index];
+    const read = item === undefined ? undefined : readItem(item);
+    return read instanceof EvregError ? Object.assign({ index: error.index }, read.body()) : error;
   });
   return { data, errors, meta: rest["meta"] as BatchResult["meta"] };
-}
-
-/** Of a line that was refused the reason is looked for here first: the server tells places within the batch. */
-function itemAt(items: readonly BatchItem[], index: number): NewEvent | EvregError | undefined {
-  const item = items[index];
-  return item === undefined ? undefined : readItem(item);
-}
-
-function itemError(index: number, error: EvregError): BatchItemError {
-  return { index, ...error.body() };
 }
 
 /** 422 is a batch of which nothing was accepted, or no batch at all: only the first says what became of each item. */

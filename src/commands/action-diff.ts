@@ -3,7 +3,7 @@ import { definedOnly, numberFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { readSchema } from "../cli/schema-file.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import type { ActionRevision, Schemata } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { differenceLine, differencesInShort, revisionColumns } from "../resources/actions.ts";
@@ -46,7 +46,7 @@ export class ActionsDiff extends TargetCommand {
     to: optionalArg("A revision, or a file."),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsDiff);
     const { from, to } = args;
     if (from !== undefined && to !== undefined && revisionIn(from) === undefined) {
@@ -69,7 +69,6 @@ export class ActionsDiff extends TargetCommand {
       const head = `${escapeControl(args.name)}: ${before.name} → ${after.name}`;
       await writeOut([head, ...lines].map((line) => `${line}\n`).join(""));
     }
-    return EXIT.done;
   }
 }
 
@@ -125,7 +124,7 @@ export class ActionsHistory extends TargetCommand {
     after: numberFlag("Only revisions older than this one.", { helpValue: "REVISION" }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsHistory);
     const output = this.outputFor(flags);
     const query = definedOnly({ limit: flags.limit, after: flags.after });
@@ -134,7 +133,6 @@ export class ActionsHistory extends TargetCommand {
       const changes = output.format === "table" ? await changesIn(evreg, answer.data) : new Map();
       await output.list(answer, revisionColumns(changes), `There is no revision older than ${flags.after}.`);
     });
-    return EXIT.done;
   }
 }
 

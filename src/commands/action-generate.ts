@@ -5,7 +5,7 @@ import { writeFile } from "../cli/io/files.ts";
 import { note, type Output, writeOut } from "../cli/io/output.ts";
 import { escapeControlInJson } from "../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import type { Action } from "../domain/action.ts";
 import type { Evreg } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -50,7 +50,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsTypes);
     const actions = await this.withTarget(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
     if (actions.length === 0) note("No actions yet, or none that this token may read: no type to declare.");
@@ -59,7 +59,6 @@ A type is never narrower than its schema, save that a schema without "type" is t
       await writeFile(flags.out, source);
       note(`Wrote the types of ${actions.length === 1 ? "1 action" : `${actions.length} actions`}.`);
     } else await this.outputFor(flags).plain(source);
-    return EXIT.done;
   }
 }
 
@@ -143,7 +142,7 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
     seed: numberFlag("Chooses the payloads; any when not given."),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsSample);
     const { count = 1 } = flags;
     if (count < 1 || count > MAX_SAMPLES)
@@ -153,7 +152,6 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
     const output = this.outputFor(flags);
     await printSamples(action, seed, count, output);
     if (flags.seed === undefined && output.format === "table") note(`The same again: --seed ${seed}`);
-    return EXIT.done;
   }
 }
 

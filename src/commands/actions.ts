@@ -5,7 +5,7 @@ import { againstFlag, definedOnly, modeFlag, numberFlag, schemaFlag, textArg } f
 import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { ACTION_CHANGED, ACTIONS } from "../resources/actions.ts";
 
 export const ActionsList = listCommand(ACTIONS, {
@@ -57,7 +57,7 @@ export class ActionsCreate extends TargetCommand {
     against: againstFlag(),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsCreate);
     const schemata = await readSchema(flags.schema);
     const { application, mode: compatibility, against: compatibility_against } = flags;
@@ -70,7 +70,6 @@ export class ActionsCreate extends TargetCommand {
     const output = this.outputFor(flags);
     await output.record(answer, ACTION_CHANGED);
     this.printWarnings(answer.meta, output);
-    return EXIT.done;
   }
 }
 
@@ -111,7 +110,7 @@ export class ActionsUpdate extends TargetCommand {
     })(),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsUpdate);
     const { schema, mode: compatibility, against: compatibility_against } = flags;
     const number = flags["from-revision"];
@@ -145,7 +144,6 @@ export class ActionsUpdate extends TargetCommand {
         `Nothing changed: ${answer.data.action} was like this already (revision ${answer.data.revision}).`,
       );
     }
-    return EXIT.done;
   }
 }
 
@@ -184,12 +182,11 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
       undo: Flags.boolean({ summary: undone }),
     };
 
-    async run(): Promise<number> {
+    async run(): Promise<void> {
       const { args, flags } = await this.parse(EndCommand);
       const change = { [setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
       const answer = await this.withTarget(flags, (evreg) => evreg.actions.update(args.name, change));
       await this.outputFor(flags).record(answer, ACTION_CHANGED);
-      return EXIT.done;
     }
   }
   return Object.assign(EndCommand, about);

@@ -2,7 +2,6 @@ import { Command } from "@oclif/core";
 import { type Candidate, type CompletionTarget, completionAt, unquoted, wordsOf } from "../cli/completion.ts";
 import { writeOut } from "../cli/io/output.ts";
 import { escapeControl, truncate } from "../cli/io/text.ts";
-import { EXIT } from "../cli/usage-errors.ts";
 
 // In a file of its own: it runs at each press of a key, and loads nothing that it does not need.
 
@@ -21,14 +20,13 @@ export class Complete extends Command {
   static override examples = ["<%= config.bin %> complete words -- actions get ''"];
   static override strict = false;
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     // Not parsed: the words are another command's.
     const [form, , ...rest] = this.argv;
     const words = form === "line" ? wordsOf(rest.join(" ")).slice(1) : rest;
     const target = completionAt(words, this.config);
     if (target.kind === "files" || target.kind === "folders") await writeOut(`:${target.kind}\n`);
     else await writeOut(lines(await this.candidatesOf(target), unquoted(words.at(-1) ?? "")));
-    return EXIT.done;
   }
 
   private async candidatesOf(

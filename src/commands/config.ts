@@ -7,8 +7,7 @@ import { readInput } from "../cli/io/input.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
-import { contextFor, readSettings } from "../cli/target/place.ts";
-import { EXIT } from "../cli/usage-errors.ts";
+import { contextFor, readSettings } from "../cli/target/target.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS } from "../config/schema.ts";
 import { exampleConfig, type ShownKey, shownKeys } from "../config/shown.ts";
@@ -45,17 +44,16 @@ export class ConfigShow extends ConfigCommand {
 
   static override flags = KEY_FLAGS;
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(ConfigShow);
     const loaded = await readSettings(flags);
     const output = this.outputFor(flags);
     await output.list({ data: shownKeys(loaded), meta: { file: loaded.file ?? null } }, KEY_LIST, "");
-    if (output.format !== "table") return EXIT.done;
+    if (output.format !== "table") return;
     const context = contextFor(flags, loaded, this.config.configDir);
     if (context !== undefined) {
       note(`Commands act on the context ${context.name} (${escapeControl(context.url)}); see evreg context.`);
     }
-    return EXIT.done;
   }
 }
 
@@ -94,7 +92,7 @@ export class ConfigCheck extends BaseCommand {
   ];
   static override args = { file: optionalArg("The file to check; - for stdin.") };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await loadChecked(args.file);
     const warnings = [...loaded.warnings, ...unusableCertificate(loaded.config, args.file)];
@@ -109,7 +107,6 @@ export class ConfigCheck extends BaseCommand {
       for (const warning of warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);
       note(warnings.length === 0 ? "No mistakes." : "No mistakes beside that.");
     }
-    return EXIT.done;
   }
 }
 
@@ -166,7 +163,7 @@ export class ConfigExample extends BaseCommand {
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(ConfigExample);
     const text = exampleConfig();
     const path = flags["output-file"];
@@ -175,7 +172,6 @@ export class ConfigExample extends BaseCommand {
       refuseOther(path, text);
       await writeFile(path, text);
     }
-    return EXIT.done;
   }
 }
 

@@ -4,7 +4,7 @@ import { optionalArg, textArg } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { tokenIn } from "../cli/target/target.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { checkName, type Context, Contexts } from "../config/contexts.ts";
 import { EvregError } from "../domain/error.ts";
 import type { Identity } from "../domain/token.ts";
@@ -24,7 +24,7 @@ export class ContextList extends BaseCommand {
     },
   ];
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(ContextList);
     const contexts = new Contexts(this.config.configDir);
     const inUse = contexts.inUse();
@@ -39,7 +39,6 @@ export class ContextList extends BaseCommand {
         `The context in use, ${escapeControl(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
       );
     }
-    return EXIT.done;
   }
 }
 
@@ -85,7 +84,7 @@ export class ContextAdd extends BaseCommand {
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextAdd);
     const { name } = args;
     const contexts = new Contexts(this.config.configDir);
@@ -106,7 +105,7 @@ export class ContextAdd extends BaseCommand {
     const output = this.outputFor(flags);
     if (output.format !== "table") {
       await output.record(you === undefined ? { data } : { data, meta: { you } }, CONTEXT_RECORD);
-      return EXIT.done;
+      return;
     }
     if (you === undefined) await output.record({ data }, CONTEXT_RECORD);
     else {
@@ -116,7 +115,6 @@ export class ContextAdd extends BaseCommand {
       );
     }
     if (!data.in_use) note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
-    return EXIT.done;
   }
 }
 
@@ -158,7 +156,7 @@ export class ContextUse extends BaseCommand {
     none: Flags.boolean({ summary: "None: commands act on the data folder again." }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextUse);
     const contexts = new Contexts(this.config.configDir);
     const both = args.name !== undefined && flags.none;
@@ -169,11 +167,10 @@ export class ContextUse extends BaseCommand {
       contexts.useNone();
       if (output.format === "table") note("No context is in use.");
       else await output.document({ data: null });
-      return EXIT.done;
+      return;
     }
     contexts.use(args.name);
     await output.record({ data: shownContext(contexts.get(args.name), args.name) }, CONTEXT_RECORD);
-    return EXIT.done;
   }
 }
 
@@ -184,7 +181,7 @@ export class ContextRemove extends BaseCommand {
   static override examples = ["<%= config.bin %> context remove staging"];
   static override args = { name: textArg("Name of the context.") };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextRemove);
     const contexts = new Contexts(this.config.configDir);
     const data = shownContext(contexts.get(args.name), contexts.inUse());
@@ -195,6 +192,5 @@ export class ContextRemove extends BaseCommand {
       const removed = data.has_token ? "Removed, with its token" : "Removed";
       note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
     }
-    return EXIT.done;
   }
 }

@@ -11,7 +11,7 @@ import { withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
-import { readSettings } from "../cli/target/place.ts";
+import { readSettings } from "../cli/target/target.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
@@ -146,7 +146,7 @@ All is then as it was when the backup was made, the tokens too: those of the bac
     force: Flags.boolean({ summary: "Replace the data that is there, and keep it beside." }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(Restore);
     const { config } = await readSettings(flags);
     setTarget(flags);
@@ -173,7 +173,6 @@ All is then as it was when the backup was made, the tokens too: those of the bac
     if (config.auth.mode === "token") note(escapeControl(tokensNote(data)));
     for (const line of nextNotes(data)) note(line);
     note(`Start it with: ${serveCommand()}`);
-    return EXIT.done;
   }
 }
 
@@ -260,7 +259,7 @@ export class Migrate extends ConfigCommand {
     "accept-loss": acceptLossFlag,
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(Migrate);
     const { config } = await readSettings(flags);
     if (flags.status && !existsSync(config.data)) {
@@ -281,7 +280,6 @@ export class Migrate extends ConfigCommand {
           logger: stderrLogger,
         });
     await this.outputFor(flags).record({ data }, MIGRATION_RECORD);
-    return EXIT.done;
   }
 }
 

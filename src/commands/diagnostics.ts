@@ -113,10 +113,9 @@ export class Metrics extends TargetCommand {
     },
   ];
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(Metrics);
     const text = await this.withTarget(flags, (evreg) => evreg.metrics());
     await this.outputFor(flags).plain(text);
-    return EXIT.done;
   }
 }

@@ -117,7 +117,7 @@ export class EventsDeliveries extends TargetCommand {
   ];
   static override args = { id: rowidArg("event") };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(EventsDeliveries);
     const answer = await this.withTarget(flags, (evreg) => evreg.events.deliveries(args.id));
     await this.outputFor(flags).list(
@@ -125,6 +125,5 @@ export class EventsDeliveries extends TargetCommand {
       DELIVERIES.list,
       `No delivery of event ${args.id} to be seen: its action had no active subscription when it was published, or none that this token may read.`,
     );
-    return EXIT.done;
   }
 }

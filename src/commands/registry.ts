@@ -132,7 +132,7 @@ export class Export extends TargetCommand {
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(Export);
     const { format } = this.outputFor(flags);
     if (format === "jsonl") throw usageError("An export is one document: YAML, or JSON with --json.");
@@ -141,7 +141,6 @@ export class Export extends TargetCommand {
       await import("../cli/registry/export.ts");
     const registry = await this.withTarget(flags, (evreg) => registryOf(evreg, flags.application));
     await writeRegistry(exported(registry), groupByApplication(registry), as, flags);
-    return EXIT.done;
   }
 }
 

@@ -4,10 +4,9 @@ import { styleText } from "node:util";
 import { ConfigCommand } from "../cli/base-command.ts";
 import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
-import { escapeControl } from "../cli/io/text.ts";
+import { escapeControl, shellWord } from "../cli/io/text.ts";
 import { setCrashLog } from "../cli/report-error.ts";
-import { contextInUse, readSettings } from "../cli/target/place.ts";
-import { EXIT } from "../cli/usage-errors.ts";
+import { contextInUse, readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
 import type { EvregError } from "../domain/error.ts";
 import { isReservedName } from "../domain/names.ts";
@@ -47,7 +46,7 @@ export class Serve extends ConfigCommand {
     "accept-loss": acceptLossFlag,
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
     const { config, places, file } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
@@ -118,7 +117,7 @@ export class Serve extends ConfigCommand {
     await server.stop();
     logger.info({}, "stopped");
     logger.flush();
-    if (typeof reason === "string") return EXIT.done;
+    if (typeof reason === "string") return;
     throw reason;
   }
 }
@@ -153,7 +152,7 @@ export function announcement(about: Announcement): string {
   const access = tokenFile === undefined ? missing : `in the file ${tokenFile}`;
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
   const found = relative(cwd, data) === ".evreg" && context === undefined;
-  const place = found ? "" : ` --data ${quoted(data)}`;
+  const place = found ? "" : ` --data ${shellWord(data)}`;
   const next = about.hasActions
     ? `${program} events${place}`
     : // Not a name of the README's tour, which creates its own.
@@ -182,8 +181,4 @@ const OF_THIS_MACHINE = /^(?:0\.0\.0\.0|127(?:\.\d+){3}|\[::1?\]):/;
 
 function bold(text: string): string {
   return styleText("bold", text, { stream: process.stderr });
-}
-
-function quoted(path: string): string {
-  return /^[\w./~-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }

@@ -2,7 +2,7 @@ import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
 import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
-import { EXIT, unknownCommand, usageError } from "../cli/usage-errors.ts";
+import { unknownCommand, usageError } from "../cli/usage-errors.ts";
 import { nearest } from "../config/values.ts";
 
 /** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
@@ -95,10 +95,9 @@ export class Completion extends BaseCommand {
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(Completion);
     await this.outputFor(flags).plain(SCRIPTS[args.shell as Shell]);
-    return EXIT.done;
   }
 }
 
@@ -123,7 +122,7 @@ export class Help extends Command {
   /** A command may have two words. */
   static override strict = false;
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { argv, flags } = await this.parse(Help);
     const words = argv.map(String);
     const [name = "", ...more] = words;
@@ -132,7 +131,7 @@ export class Help extends Command {
         throw usageError(`Too many arguments: ${more.join(" ")}. One topic at a time: evreg help ${name}.`);
       }
       await writeOut(await helpOn(name, Math.min(terminalWidth() ?? MAX_COLUMNS, MAX_COLUMNS)));
-      return EXIT.done;
+      return;
     }
     const known = name === "" || this.config.findCommand(name) || this.config.findTopic(name);
     if (!known) throw this.#unknown(name);
@@ -144,7 +143,6 @@ export class Help extends Command {
     // oclif passes over the word help wherever it stands.
     if (own === undefined) await help.showHelp(words);
     else await help.showCommandHelp(own, []);
-    return EXIT.done;
   }
 
   #unknown(name: string): Error {

@@ -91,7 +91,7 @@ export class SubscriptionsCreate extends TargetCommand {
     ...settingsFlags,
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(SubscriptionsCreate);
     const { application, subscription, action, handler } = flags;
     const bearer = await bearerOf(flags);
@@ -107,7 +107,6 @@ export class SubscriptionsCreate extends TargetCommand {
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
     this.printWarnings(answer.meta, output);
     output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
-    return EXIT.done;
   }
 }
 
@@ -148,7 +147,7 @@ export class SubscriptionsUpdate extends TargetCommand {
     ...settingsFlags,
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsUpdate);
     const { handler, active, action } = flags;
     const bearer = await bearerOf(flags);
@@ -166,7 +165,6 @@ export class SubscriptionsUpdate extends TargetCommand {
     const output = this.outputFor(flags);
     await output.record(answer, SUBSCRIPTIONS.record);
     this.printWarnings(answer.meta, output);
-    return EXIT.done;
   }
 }
 
@@ -250,7 +248,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
     "expire-now": Flags.boolean({ summary: "End the previous secret at once." }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
     const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
     const answer = await this.withTarget(flags, (evreg) =>
@@ -259,7 +257,6 @@ export class SubscriptionsRotateSecret extends TargetCommand {
     const output = this.outputFor(flags);
     await output.record(answer, NEW_SUBSCRIPTION_RECORD);
     output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
-    return EXIT.done;
   }
 }
 

@@ -4,7 +4,7 @@ import { ConfigCommand } from "../cli/base-command.ts";
 import { definedOnly, numberFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl, flagWords } from "../cli/io/text.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { defaultConfig } from "../config/load.ts";
 import { programCommand } from "../runtime/process.ts";
 
@@ -40,7 +40,7 @@ export class Systemd extends ConfigCommand {
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { flags } = await this.parse(Systemd);
     const { host, port, user, data, program } = flags;
     if (data !== undefined && user === undefined) {
@@ -79,7 +79,6 @@ export class Systemd extends ConfigCommand {
     if (paths.data !== undefined && isHidden(paths.data)) {
       warn(paths.data, "Name a folder elsewhere with --data, such as /srv/evreg.");
     }
-    return EXIT.done;
   }
 }
 

@@ -5,7 +5,7 @@ import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { EXIT, usageError } from "../cli/usage-errors.ts";
+import { usageError } from "../cli/usage-errors.ts";
 import { parseScope, SCOPE_NAMES } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import { NEW_TOKEN_RECORD, SCOPE_MAY, TOKENS } from "../resources/tokens.ts";
@@ -51,7 +51,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
     }),
   };
 
-  async run(): Promise<number> {
+  async run(): Promise<void> {
     const { args, flags } = await this.parse(TokensCreate);
     const expires_at = flags.expires === undefined ? undefined : expiry(flags.expires, systemClock.now());
     const [answer, unknown] = await this.withTarget(
@@ -77,7 +77,6 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
       );
     }
     output.note("The token is shown only now; only a hash of it is kept.");
-    return EXIT.done;
   }
 }
 

@@ -5,12 +5,14 @@ import { type Action, type ActionRevision, actionState } from "../domain/action.
 import type { Difference } from "../schema/pointers.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
+const STATE_COLORS = { active: "green", deprecated: "yellow", retired: "dim" } as const;
+
 const FIELDS: Fields<Action> = {
   action: "Action",
   application: "Application",
   rowid: "ID",
   revision: "Revision",
-  deprecated: { title: "State", show: actionState, color: stateColor },
+  deprecated: { title: "State", show: actionState, color: (action) => STATE_COLORS[actionState(action)] },
   successor: "Successor",
   compatibility: { title: "Mode", show: modeOf },
   timestamped: "Created",
@@ -46,10 +48,6 @@ export function revisionColumns(changes: ReadonlyMap<number, string>): readonly 
     { title: "BREAKS", value: ({ admission }) => admission?.breaks, align: "right" },
     { title: "CHANGES", value: ({ revision }) => changes.get(revision), shrinkTo: 16 },
   ];
-}
-
-function stateColor(action: Action): "green" | "yellow" | "dim" {
-  return ({ active: "green", deprecated: "yellow", retired: "dim" } as const)[actionState(action)];
 }
 
 function modeOf({ compatibility, compatibility_against: against }: Action): string {

@@ -4,6 +4,8 @@ import type { Subscription, SubscriptionWithSecret } from "../domain/subscriptio
 import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
+const BEARERS = { secret: undefined, own: "a value of its own", none: "none" } as const;
+
 const FIELDS: Fields<Subscription> = {
   rowid: "ID",
   application: "Application",
@@ -11,9 +13,14 @@ const FIELDS: Fields<Subscription> = {
   action: "Action",
   handler: "Handler",
   max_retries: "Retries",
-  active: { title: "State", show: stateOf, color: stateColor },
+  active: {
+    title: "State",
+    show: stateOf,
+    color: (subscription) => (stateOf(subscription) === "active" ? "green" : "yellow"),
+  },
   disabled_reason: "Reason",
-  bearer: { title: "Bearer", show: bearerOf },
+  // The secret, unless asked otherwise; then there is nothing to say.
+  bearer: { title: "Bearer", show: ({ bearer }) => BEARERS[bearer] },
   filter: {
     title: "Filter",
     show: ({ filter }) => (filter === null ? undefined : JSON.stringify(filter)),
@@ -28,9 +35,15 @@ const FIELDS: Fields<Subscription> = {
   },
   timeout_ms: { title: "Timeout", show: ({ timeout_ms: ms }) => (ms === null ? undefined : `${ms} ms`) },
   headers: { title: "Headers", show: headersOf, lines: true },
-  retry_schedule: { title: "Waits", show: waitsOf },
+  retry_schedule: {
+    title: "Waits",
+    show: ({ retry_schedule: waits }) => waits?.map((ms) => `${ms / 1_000} s`).join(", "),
+  },
   ordered: { title: "Ordered", show: orderOf },
-  previous_secret_until: { title: "Old secret", show: oldSecretOf },
+  previous_secret_until: {
+    title: "Old secret",
+    show: ({ previous_secret_until: until }) => (until === null ? undefined : `valid until ${until}`),
+  },
   failing_since: "Failing since",
   blocked_by: { title: "Blocked by", show: blockOf },
   slowed_until: "Slowed until",
@@ -75,15 +88,6 @@ function blockOf({ active, blocked_by: delivery }: Subscription): string | undef
   return `delivery ${delivery}, which is ${state}; to go past it: ${nextCommand(`deliveries skip ${delivery}`)}`;
 }
 
-function stateColor(subscription: Subscription): "green" | "yellow" {
-  return stateOf(subscription) === "active" ? "green" : "yellow";
-}
-
-/** Told where it is not the secret, as it is unless asked for. */
-function bearerOf({ bearer }: Subscription): string | undefined {
-  return { secret: undefined, own: "a value of its own", none: "none" }[bearer];
-}
-
 function headersOf({ headers }: Subscription): string | undefined {
   if (headers === null) return undefined;
   return Object.entries(headers)
@@ -91,15 +95,7 @@ function headersOf({ headers }: Subscription): string | undefined {
     .join("\n");
 }
 
-function waitsOf({ retry_schedule: waitsMs }: Subscription): string | undefined {
-  return waitsMs?.map((waitMs) => `${waitMs / 1_000} s`).join(", ");
-}
-
 function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | undefined {
   if (!ordered) return undefined;
   return exhausted === "skip" ? "yes, past those that fail for good" : "yes, none is passed over";
-}
-
-function oldSecretOf({ previous_secret_until: until }: Subscription): string | undefined {
-  return until === null ? undefined : `valid until ${until}`;
 }

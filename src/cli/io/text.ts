@@ -159,6 +159,6 @@ export function flagWords(flags: object): string {
   return words;
 }
 
-function shellWord(text: string): string {
+export function shellWord(text: string): string {
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -227,7 +227,7 @@ function verdict(followed: PollResult, eventId: number, { timeoutS, blocks }: Wa
     }
     case "held":
       note(
-        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${heldSubscription(deliveries)} --active`)}. ${later}`,
+        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${deliveries.find(({ status }) => status === "held")?.subscription_id} --active`)}. ${later}`,
       );
       return EXIT.failed;
     case "failed": {
@@ -245,8 +245,4 @@ function verdict(followed: PollResult, eventId: number, { timeoutS, blocks }: Wa
 /** A delivery that its subscription's filter stopped has ended as it should. */
 function isSuccess({ status }: Delivery): boolean {
   return status === "delivered" || status === "filtered";
-}
-
-function heldSubscription(deliveries: readonly Delivery[]): number | undefined {
-  return deliveries.find(({ status }) => status === "held")?.subscription_id;
 }

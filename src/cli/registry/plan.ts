@@ -79,7 +79,7 @@ export function planFor(
   const known = new Set(
     // A token may read a subscription and not the action it is to.
     [...registry.actions, ...registry.subscriptions, ...declared.actions.map(({ values }) => values)].map(
-      actionOf,
+      (record): unknown => (record as { action?: unknown }).action,
     ),
   );
   for (const { values, place } of declared.subscriptions) {
@@ -106,10 +106,6 @@ export function planFor(
     },
     problems,
   };
-}
-
-function actionOf(record: object): unknown {
-  return (record as { action?: unknown }).action;
 }
 
 function stepsFor(

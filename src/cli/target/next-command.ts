@@ -1,5 +1,13 @@
 import { flagWords, escapeControl } from "../io/text.ts";
-import type { TargetFlags } from "./place.ts";
+
+export interface TargetFlags {
+  readonly url?: string | undefined;
+  readonly context?: string | undefined;
+  readonly token?: string | undefined;
+  readonly "token-file"?: string | undefined;
+  readonly data?: string | undefined;
+  readonly config?: string | undefined;
+}
 
 /** What the command that runs was told about where to act. A process runs one. */
 let typed: TargetFlags = {};

@@ -1,16 +1,16 @@
 import { existsSync, realpathSync } from "node:fs";
 import { type Context, Contexts } from "../../config/contexts.ts";
-import type { LoadedConfig } from "../../config/load.ts";
+import { type ConfigFlags, loadConfig, type LoadedConfig } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
 import { EvregError } from "../../domain/error.ts";
 import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
-import { stderrLogger } from "../io/output.ts";
+import { note, stderrLogger } from "../io/output.ts";
 import { confirm, canAsk, readHidden } from "../io/prompts.ts";
 import { findServer, readTokenFile } from "../../runtime/find-server.ts";
+import { escapeControlKeepingLines } from "../io/text.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
-import { nextCommand, serveCommand } from "./next-command.ts";
-import { contextFor, contextInUse, readSettings, type TargetFlags } from "./place.ts";
+import { nextCommand, serveCommand, type TargetFlags } from "./next-command.ts";
 
 export interface Target {
   readonly evreg: Evreg;
@@ -219,12 +219,53 @@ function noServer(flag: string, data: string): Error {
 /** `usage` for a file that cannot be read or holds nothing. */
 export async function tokenIn(path: string): Promise<string> {
   const isTyped = path === "-" && process.stdin.isTTY;
-  const text = isTyped ? await readHidden("Token (not shown as it is typed): ") : await readText(path);
+  const text = isTyped
+    ? await readHidden("Token (not shown as it is typed): ")
+    : Buffer.from(await readInput(path)).toString("utf8");
   const token = text.trim();
   if (token === "") throw usageError(`--token-file: ${path === "-" ? "the input" : path} is empty.`);
   return token;
 }
 
-async function readText(path: string): Promise<string> {
-  return Buffer.from(await readInput(path)).toString("utf8");
+/** For telling only: what is wrong with the files is no matter here. */
+export function contextInUse(configFolder: string): string | undefined {
+  try {
+    return new Contexts(configFolder).inUse();
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The context a command acts on, if any: the one typed, else that of `EVREG_CONTEXT`, else the one in use, unless a flag,
+ * a variable or the configuration file names a server or a data folder.
+ * @param configFolder that of this user's settings for evreg
+ */
+export function contextFor(
+  flags: TargetFlags,
+  { places, contextName }: Pick<LoadedConfig, "places" | "contextName">,
+  configFolder: string,
+): Context | undefined {
+  const contexts = new Contexts(configFolder);
+  if (flags.context !== undefined) return contexts.get(flags.context);
+  if (flags.url !== undefined || flags.data !== undefined) return undefined;
+  const url = places.get("remote.url");
+  if (contextName !== undefined) {
+    if (url?.source !== "environment") return contexts.get(contextName);
+    throw usageError(
+      `EVREG_CONTEXT and ${url.place} both name a server; unset one of them, or give --context or --url.`,
+    );
+  }
+  if (url !== undefined || places.has("data")) return undefined;
+  const name = contexts.inUse();
+  return name === undefined ? undefined : contexts.get(name);
+}
+
+/** The configuration for one command, with its warnings told on stderr. `usage` lists every mistake in it. */
+export async function readSettings(
+  flags: ConfigFlags & { config?: string | undefined },
+): Promise<LoadedConfig> {
+  const loaded = await loadConfig({ flags, env: process.env, cwd: process.cwd(), configFile: flags.config });
+  for (const warning of loaded.warnings) note(`Warning: ${escapeControlKeepingLines(warning)}`);
+  return loaded;
 }
