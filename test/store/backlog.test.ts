@@ -51,7 +51,7 @@ describe("counting a long backlog", () => {
     return row!;
   }
 
-  const counted = (limits?: { most?: number; slice?: number; firstLook?: number }) => {
+  const counted = (limits?: { most?: number; slice?: number; firstCount?: number }) => {
     const { due, waiting, held, isWhole } = runSync(countBacklog(connection.read, NOW, limits));
     return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
   };
@@ -63,9 +63,9 @@ describe("counting a long backlog", () => {
     const plain = countedPlainly();
     for (const limits of [
       {},
-      { slice: 1, firstLook: 1 },
-      { slice: 7, firstLook: 3 },
-      { firstLook: 10_000 },
+      { slice: 1, firstCount: 1 },
+      { slice: 7, firstCount: 3 },
+      { firstCount: 10_000 },
     ]) {
       expect(counted(limits)).toEqual({ ...plain, isWhole: true });
     }
@@ -74,7 +74,7 @@ describe("counting a long backlog", () => {
   it("stops at its limit, reports that, and never counts too many", () => {
     fill(1, 20_000, "1 + n % 4", "n");
     const plain = countedPlainly();
-    const { isWhole, ...parts } = counted({ most: 2_000, slice: 100, firstLook: 10 });
+    const { isWhole, ...parts } = counted({ most: 2_000, slice: 100, firstCount: 10 });
     expect(isWhole).toBe(false);
     const sum = parts.due + parts.waiting + parts.held;
     expect(sum).toBeGreaterThanOrEqual(1_500);
@@ -94,7 +94,7 @@ describe("counting a long backlog", () => {
           SELECT rowid, 1, 700 + rowid, 9000 FROM delivery WHERE due_ms < 22`,
       ),
     );
-    const backlog = runSync(countBacklog(connection.read, NOW, { slice: 50, firstLook: 20 }));
+    const backlog = runSync(countBacklog(connection.read, NOW, { slice: 50, firstCount: 20 }));
     expect(backlog.busy).toEqual({ deliveries: 800, sinceMs: 22 });
     expect(backlog.due.deliveries).toBe(0);
     expect(backlog.delivering).toEqual({ deliveries: 200, sinceMs: 701 });

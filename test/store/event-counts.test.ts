@@ -5,12 +5,12 @@ import type { EventSelection } from "../../src/store/events.ts";
 import {
   type BlockShape,
   deleteEvents,
-  isAllSealed,
-  sealBlocks,
-  sealPassed,
+  areAllClosed,
+  closeBlocks,
+  closePassedBlocks,
 } from "../../src/store/libsql/events/counts.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { loadEnds, recordEvents } from "../../src/store/libsql/events/record.ts";
+import { loadLastIds, recordEvents } from "../../src/store/libsql/events/record.ts";
 import { WRITES } from "../../src/store/libsql/operations.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -60,14 +60,14 @@ describe("counts of sealed blocks", () => {
   function record(actions: readonly number[], aheadMs: number): void {
     nowMs += aheadMs;
     connection.write((sql) => {
-      const before = loadEnds(sql).event;
+      const before = loadLastIds(sql).event;
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
       const [outcomes = []] = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
       }
-      sealPassed(sql, before, loadEnds(sql).event, SMALL);
+      closePassedBlocks(sql, before, loadLastIds(sql).event, SMALL);
     });
   }
 
@@ -116,8 +116,8 @@ describe("counts of sealed blocks", () => {
   function skip(rowids: number): void {
     connection.write((sql) => {
       sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", rowids);
-      const { event } = loadEnds(sql);
-      while (!isAllSealed(sql, event, SMALL)) sealBlocks(sql, event, 1, SMALL);
+      const { event } = loadLastIds(sql);
+      while (!areAllClosed(sql, event, SMALL)) closeBlocks(sql, event, 1, SMALL);
     });
   }
 
@@ -225,8 +225,8 @@ describe("counts of sealed blocks", () => {
     );
     for (let n = 1; n <= 90; n += 1) events.push({ rowid: n * 2, action: n % 5, atMs: n });
     let parts = 0;
-    for (; !isAllSealed(connection.read, 180, SMALL); parts += 1) {
-      connection.write((sql) => sealBlocks(sql, 180, 7, SMALL));
+    for (; !areAllClosed(connection.read, 180, SMALL); parts += 1) {
+      connection.write((sql) => closeBlocks(sql, 180, 7, SMALL));
       expectExact({ applications: ["y"], fromMs: 10 }, 7);
     }
     expect(parts).toBe(7);

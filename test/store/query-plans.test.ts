@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
-import { deleteEvents, sealBlocks } from "../../src/store/libsql/events/counts.ts";
+import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
 import { BATCHED_WRITES, READS, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.ts";
@@ -181,10 +181,10 @@ describe("query plans", () => {
   });
 
   it("waiting deliveries are counted through their index", () => {
-    const some = { most: 9, slice: 1, firstLook: 1 };
+    const some = { most: 9, slice: 1, firstCount: 1 };
     const plans = [
       ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
-      ...plansOf((sql) => runSync(SLICED_READS.countWaiting(sql, 1))),
+      ...plansOf((sql) => runSync(SLICED_READS.countPending(sql, 1))),
     ];
     expect(scans(plans)).toEqual([]);
     // The first of an ordered one is a single row.
@@ -217,7 +217,7 @@ describe("query plans", () => {
         runSync(SLICED_READS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
         sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
-        WRITES.stepReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });
+        WRITES.advanceReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });
         WRITES.cancelReplay(sql, 1, 9);
         READS.runningReplays(sql);
       }).filter((detail) => detail !== "SCAN delivery");
@@ -233,7 +233,7 @@ describe("query plans", () => {
   });
 
   it("events are counted and deleted without reading all of them", () => {
-    expect(scans(plansOf((sql) => sealBlocks(sql, 2, 1, { rowids: 2, fanOut: 1, levels: 2 })))).toEqual([]);
+    expect(scans(plansOf((sql) => closeBlocks(sql, 2, 1, { rowids: 2, fanOut: 1, levels: 2 })))).toEqual([]);
     const plans = plansOf((sql) => {
       sql.run("DELETE FROM delivery WHERE event_id = 2");
       deleteEvents(sql, [2]);

@@ -42,7 +42,7 @@ it.each<[ReplaySelection, number]>([
   const step = { nowMs: 5, most: 4, mostDue: 4, mostUnfinished: 100, total };
   connection.write((sql) => {
     WRITES.startReplay(sql, plan, 5);
-    expect(WRITES.stepReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "going" });
+    expect(WRITES.advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "going" });
     // From the passed ones, those right behind them, those in the middle and the last.
     const removed = [1, 5, 6, 12, EVENTS];
     sql.run(
@@ -54,7 +54,7 @@ it.each<[ReplaySelection, number]>([
   const next = (): string =>
     connection.write((sql) => {
       sql.run("UPDATE delivery SET state = 2, due_ms = NULL, finished_ms = 6 WHERE due_ms = ?", 5);
-      return WRITES.stepReplay(sql, 1, step).answer.state;
+      return WRITES.advanceReplay(sql, 1, step).answer.state;
     });
   while (next() !== "ended");
   expect(findReplay(connection.read, 1)).toMatchObject({ status: "done", total, queued: 16, skipped: 4 });

@@ -1,8 +1,8 @@
 import { expect } from "vitest";
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
 import type { ExpiredSelection } from "../../src/store/events.ts";
-import { sealPassed } from "../../src/store/libsql/events/counts.ts";
-import { loadEnds } from "../../src/store/libsql/events/record.ts";
+import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
+import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
@@ -152,7 +152,7 @@ export class RetentionWorld {
       BATCHED_WRITES.finishAttempts.run(sql, results, new Uint8Array(1)),
     );
     const state = { retry: 0, returned: 0, delivered: 2, failed: 3, filtered: 4 }[ending];
-    expect(answer).toEqual({ answer: { state }, told: undefined });
+    expect(answer).toEqual({ answer: { state }, serviceEvents: undefined });
     delivery.leasedUntilMs = undefined;
     if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
     if (ending === "filtered") return;
@@ -188,9 +188,9 @@ export class RetentionWorld {
   /** Rowids go on in another block of the counts, as after thousands of events. */
   skipRowids(by: number): void {
     this.#connection.write((sql) => {
-      const { event } = loadEnds(sql);
+      const { event } = loadLastIds(sql);
       if (sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", by) > 0) {
-        sealPassed(sql, event, event + by);
+        closePassedBlocks(sql, event, event + by);
       }
     });
   }

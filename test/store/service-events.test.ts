@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { keepServiceActions } from "../../src/store/libsql/catalog/actions.ts";
+import { ensureServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
 import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { finishCall, packResults, unpackResults } from "../../src/store/libsql/queue/wire.ts";
@@ -97,7 +97,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const file = join(scratch.path, "full.db");
   const connection = Connection.open(file, (sql) => admitFile(sql, file));
   migrateFile(connection, file);
-  keepServiceActions(connection, 1);
+  ensureServiceActions(connection, 1);
   const failures = 200;
   const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;
@@ -142,7 +142,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
       sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
       const answers = BATCHED_WRITES.finishAttempts.run(sql, unpackResults(packed, 0), bytes);
       const stored = answers.filter(({ answer }) => answer.state === 3);
-      throw new Error(`${stored.length} fit, told ${answers[0]?.told?.events}`);
+      throw new Error(`${stored.length} fit, told ${answers[0]?.serviceEvents?.events}`);
     });
   expect(unwatched).toThrow("200 fit, told undefined");
   expect(() => commit(connection, [], [finish])).toThrow(expect.objectContaining({ kind: "full" }));
@@ -150,8 +150,8 @@ it("with no room for it nothing of the finish is done, and with room both", () =
 
   connection.read.run("PRAGMA max_page_count = 1000000");
   const [outcomes] = commit(connection, [], [finish]).batched;
-  const told = { told: { events: failures, deliveries: failures } };
-  expect(outcomes).toMatchObject({ packed: [told, ...Array.from({ length: failures - 1 }, () => 3)] });
+  const reported = { serviceEvents: { events: failures, deliveries: failures } };
+  expect(outcomes).toMatchObject({ packed: [reported, ...Array.from({ length: failures - 1 }, () => 3)] });
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
   connection.close();
 });

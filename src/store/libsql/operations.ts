@@ -7,7 +7,7 @@ import {
   listRevisions,
   reviseAction,
 } from "./catalog/actions.ts";
-import { createToken, findToken, listTokens, revokeToken, touchTokens } from "./catalog/credentials.ts";
+import { createToken, findToken, listTokens, revokeToken, recordTokenUses } from "./catalog/credentials.ts";
 import {
   createSubscription,
   deleteSubscription,
@@ -20,13 +20,13 @@ import { findEvent, listEvents } from "./events/list.ts";
 import { recordEvents } from "./events/record.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
 import { noteBackup } from "./files/id-reservation.ts";
-import { countReplay, planReplay, stepReplay } from "./history/replay-step.ts";
+import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { claimDue } from "./queue/claim.ts";
 import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
-import { countWaiting, listDeliveries } from "./queue/delivery-list.ts";
+import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { packFinished, unpackResults } from "./queue/wire.ts";
@@ -59,7 +59,7 @@ export const READS = {
 export const SLICED_READS = {
   listEvents: (sql: Sql, query: EventSelection, out: ByteWriter) => listEvents(sql, query, out),
   listDeliveries,
-  countWaiting,
+  countPending,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
   findExpired,
   planReplay,
@@ -77,14 +77,14 @@ export const WRITES = {
   retryDelivery,
   skipDelivery,
   startReplay,
-  stepReplay,
+  advanceReplay,
   cancelReplay,
   claimDue,
   removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,
   revokeToken,
-  touchTokens,
+  recordTokenUses,
   /** A real write of this many bytes, to find out whether the file takes them; the next one gives their room back. */
   probe: (sql: Sql, bytes: number): number =>
     sql.run(

@@ -6,7 +6,7 @@ import { OpenedSecrets } from "../secret-cipher.ts";
 import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from "./events/record-wire.ts";
-import type { Telling } from "./events/service-events.ts";
+import type { WithServiceEvents } from "./events/service-events.ts";
 import type { Backups } from "./files/backup.ts";
 import type { RangePlan } from "./history/replays.ts";
 import { REMOVED_ROWS } from "./history/retention.ts";
@@ -87,8 +87,8 @@ export function createLibsqlStore(
   const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
     (await read(name, ...args)).value;
 
-  function heard<T>({ answer, told, failed = 0 }: Telling<T>): T {
-    if (told !== undefined) onChange({ serviceEvents: told });
+  function heard<T>({ answer, serviceEvents, failed = 0 }: WithServiceEvents<T>): T {
+    if (serviceEvents !== undefined) onChange({ serviceEvents });
     if (failed > 0) onChange({ failed });
     return answer;
   }
@@ -138,8 +138,8 @@ export function createLibsqlStore(
     const pending = { name: "finishAttempts", call, rows: 1, payloads, lingers: true };
     for (let isAgain = false; ; isAgain = true) {
       const { value } = await queue.append(pending, isAgain);
-      const told = value as PackedFinished;
-      const outcome = outcomeOf(typeof told === "number" ? { state: told } : heard(told));
+      const packed = value as PackedFinished;
+      const outcome = outcomeOf(typeof packed === "number" ? { state: packed } : heard(packed));
       if (outcome !== undefined) return outcome;
     }
   }
@@ -205,7 +205,7 @@ export function createLibsqlStore(
       find: (id) => ask("findDelivery", id),
       retry: (id, nowMs) => write("retryDelivery", id, nowMs),
       skip: async (id, nowMs) => heard(await write("skipDelivery", id, nowMs)),
-      countPending: (id) => ask("countWaiting", id),
+      countPending: (id) => ask("countPending", id),
       backlog: (nowMs) => ask("countBacklog", nowMs),
     },
     replays: {
@@ -222,7 +222,7 @@ export function createLibsqlStore(
         return total;
       },
       start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
-      advance: async (id, step) => heard((await writeRows(step.most, "stepReplay", id, step)).value),
+      advance: async (id, step) => heard((await writeRows(step.most, "advanceReplay", id, step)).value),
       running: () => ask("runningReplays"),
       find: (id) => ask("findReplay", id),
       list: (query) => ask("listReplays", query),
@@ -234,7 +234,7 @@ export function createLibsqlStore(
       list: () => ask("listTokens"),
       revoke: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
       async recordUses(uses) {
-        if (uses.length > 0) await write("touchTokens", uses);
+        if (uses.length > 0) await write("recordTokenUses", uses);
       },
     },
     admin: {

@@ -2,10 +2,10 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import type { CommitReport } from "../health.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
-import { keepServiceActions } from "./catalog/actions.ts";
-import { forgetPreviousSecrets } from "./catalog/credentials.ts";
-import { isAllSealed, sealBlocks } from "./events/counts.ts";
-import { loadEnds } from "./events/record.ts";
+import { ensureServiceActions } from "./catalog/actions.ts";
+import { deleteExpiredSecrets } from "./catalog/credentials.ts";
+import { areAllClosed, closeBlocks } from "./events/counts.ts";
+import { loadLastIds } from "./events/record.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { dataIdentity, moveNumbers, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
@@ -85,9 +85,9 @@ function prepare(connection: Connection): OpenReport {
   // Before anything gets a number.
   if (commitsBehind > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
   const encrypted = encryptFile(connection, setup.encryption);
-  const taken = keepServiceActions(connection, setup.nowMs);
+  const taken = ensureServiceActions(connection, setup.nowMs);
   const released = setup.release ? connection.write(beginAnew) : 0;
-  const { event: lastEvent } = loadEnds(connection.read);
+  const { event: lastEvent } = loadLastIds(connection.read);
   sealAll(connection, lastEvent);
   return {
     file: connection.file,
@@ -104,14 +104,14 @@ function prepare(connection: Connection): OpenReport {
 
 /** What a start does and a worker that only takes another's place does not. Answers how many leases were released. */
 function beginAnew(sql: Sql): number {
-  forgetPreviousSecrets(sql, setup.nowMs);
+  deleteExpiredSecrets(sql, setup.nowMs);
   return releaseLeases(sql, "all", setup.nowMs);
 }
 
 /** Nothing is left to do but for a file of an older form, or one that another program wrote events into. */
 function sealAll(connection: Connection, lastEvent: number): void {
-  while (!isAllSealed(connection.read, lastEvent)) {
-    connection.write((sql) => sealBlocks(sql, lastEvent, SEALED_AT_ONCE));
+  while (!areAllClosed(connection.read, lastEvent)) {
+    connection.write((sql) => closeBlocks(sql, lastEvent, SEALED_AT_ONCE));
   }
 }
 

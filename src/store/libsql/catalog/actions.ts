@@ -226,7 +226,7 @@ function revisionOf(row: RevisionRow): ActionRevision {
   };
 }
 
-interface Kept {
+interface StoredServiceAction {
   readonly id: number;
   readonly revision: number;
   readonly built_in: number;
@@ -238,7 +238,7 @@ interface Kept {
  * where it has. An action of such a name that a person created in an earlier evreg stays as it is, with whoever
  * publishes and receives it: answers the names that are taken so, whose events are not told.
  */
-export function keepServiceActions(connection: Connection, nowMs: number): readonly ServiceEventName[] {
+export function ensureServiceActions(connection: Connection, nowMs: number): readonly ServiceEventName[] {
   const found = SERVICE_EVENT_NAMES.map((name) => [name, find(connection.read, name)] as const);
   const outdated = found.filter(
     ([name, kept]) => kept === undefined || (kept.built_in === 1 && kept.schemata !== schemaText(name)),
@@ -254,8 +254,8 @@ export function keepServiceActions(connection: Connection, nowMs: number): reado
   return found.flatMap(([name, kept]) => (kept?.built_in === 0 ? [name] : []));
 }
 
-function find(sql: Sql, name: ServiceEventName): Kept | undefined {
-  return sql.first<Kept>(
+function find(sql: Sql, name: ServiceEventName): StoredServiceAction | undefined {
+  return sql.first<StoredServiceAction>(
     `SELECT a.rowid AS id, a.revision, a.built_in, r.schemata
       FROM action AS a JOIN action_revision AS r ON r.action_id = a.rowid AND r.revision = a.revision
       WHERE a.action = ?`,
@@ -274,7 +274,12 @@ function create(sql: Sql, name: ServiceEventName, nowMs: number): void {
   insertRevision(sql, id, 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
 }
 
-function revise(sql: Sql, name: ServiceEventName, { id, revision }: Kept, nowMs: number): void {
+function revise(
+  sql: Sql,
+  name: ServiceEventName,
+  { id, revision }: StoredServiceAction,
+  nowMs: number,
+): void {
   insertRevision(sql, id, revision + 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
   sql.run("UPDATE action SET revision = ?, version = version + 1 WHERE rowid = ?", revision + 1, id);
 }

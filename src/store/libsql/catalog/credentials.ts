@@ -27,7 +27,7 @@ export function insertSecrets(
   key: Uint8Array | undefined,
 ): void {
   const vault = new Vault(key);
-  const { kind, token } = keptBearer(vault, id, given.bearer ?? { kind: "secret" });
+  const { kind, token } = storedBearer(vault, id, given.bearer ?? { kind: "secret" });
   change(
     sql,
     "INSERT INTO subscription_secret (subscription_id, secret, bearer, bearer_token) VALUES (?, ?, ?, ?)",
@@ -39,7 +39,7 @@ export function insertSecrets(
 }
 
 export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint8Array | undefined): void {
-  const { kind, token } = keptBearer(new Vault(key), id, bearer);
+  const { kind, token } = storedBearer(new Vault(key), id, bearer);
   change(
     sql,
     "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
@@ -57,7 +57,7 @@ export function replaceSecret(
   nowMs: number,
   key: Uint8Array | undefined,
 ): void {
-  forgetPreviousSecrets(sql, nowMs);
+  deleteExpiredSecrets(sql, nowMs);
   const row = sql.first<{ secret: string; until_ms: number | null }>(
     "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
     id,
@@ -78,7 +78,7 @@ export function replaceSecret(
 }
 
 /** Those whose overlap has ended. */
-export function forgetPreviousSecrets(sql: Sql, nowMs: number): void {
+export function deleteExpiredSecrets(sql: Sql, nowMs: number): void {
   change(
     sql,
     `UPDATE subscription_secret SET previous_secret = NULL, previous_until_ms = NULL WHERE previous_until_ms <= ?`,
@@ -90,7 +90,7 @@ export function deleteSecrets(sql: Sql, id: number): void {
   change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
-function keptBearer(
+function storedBearer(
   vault: Vault,
   id: number,
   bearer: BearerSetting,
@@ -169,7 +169,7 @@ function lastAdmin(): EvregError {
   );
 }
 
-export function touchTokens(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
+export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
   sql.run(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
       FROM (SELECT value ->> 0 AS id, value ->> 1 AS at_ms FROM json_each(?)) AS used

@@ -2,17 +2,22 @@ import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } fro
 import { EvregError } from "../../../domain/error.ts";
 import { changedSettings, NO_SETTINGS } from "../../../domain/subscription-settings.ts";
 import type { Bearer, Subscription } from "../../../domain/subscription.ts";
-import { type Telling, tellTurns, toldTogether, type Turned } from "../events/service-events.ts";
-import { endReplay } from "../history/replays.ts";
+import {
+  type WithServiceEvents,
+  recordDeliveryEvents,
+  addCounts,
+  type Transitioned,
+} from "../events/service-events.ts";
+import { stopRunning } from "../history/replays.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import {
   BLOCKED_BY,
   failExhausted,
-  forgetStanding,
-  forgetWait,
-  putInOrder,
+  resetHealth,
+  clearWaits,
+  assignSequence,
 } from "../queue/subscription-state.ts";
-import { keptSettings, settingsOf } from "../queue/wire.ts";
+import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./credentials.ts";
@@ -24,8 +29,8 @@ export function createSubscription(
   nowMs: number,
   key?: Uint8Array,
 ): Subscription {
-  const actionId = mustFindAction(sql, input.action);
-  mustBeFree(sql, input.application, input.subscription, actionId, input.action);
+  const actionId = requireActionId(sql, input.action);
+  assertFree(sql, input.application, input.subscription, actionId, input.action);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const row = sql.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms, settings,
@@ -38,7 +43,7 @@ export function createSubscription(
     input.maxRetries,
     input.active,
     nowMs,
-    keptSettings(settings),
+    settingsToJson(settings),
     settings.ordered,
   );
   const id = row?.id ?? 0;
@@ -77,22 +82,22 @@ export function updateSubscription(
   patch: SubscriptionPatch,
   nowMs: number,
   key?: Uint8Array,
-): Telling<Subscription | undefined> {
+): WithServiceEvents<Subscription | undefined> {
   const row = findRow(sql, id);
-  if (row === undefined) return { answer: undefined, told: undefined };
+  if (row === undefined) return { answer: undefined, serviceEvents: undefined };
   let actionId = row.action_id;
-  let told: ServiceEventCounts | undefined;
-  let failed: readonly Turned[] = [];
+  let serviceEvents: ServiceEventCounts | undefined;
+  let failed: readonly Transitioned[] = [];
   if (patch.action !== undefined && patch.action !== row.action) {
-    actionId = mustFindAction(sql, patch.action);
-    mustBeFree(sql, row.application, row.subscription, actionId, patch.action);
+    actionId = requireActionId(sql, patch.action);
+    assertFree(sql, row.application, row.subscription, actionId, patch.action);
     bind(sql, actionId, id);
     const reason = `The subscription was bound to another action, ${patch.action}.`;
-    told = endReplay(sql, id, { status: "failed", reason, nowMs });
+    serviceEvents = stopRunning(sql, id, { status: "failed", reason, nowMs });
   }
-  const before = settingsOf(row.settings);
+  const before = settingsFromJson(row.settings);
   const settings = changedSettings(before, patch.settings ?? {});
-  if (settings.ordered && !before.ordered) putInOrder(sql, id, nowMs);
+  if (settings.ordered && !before.ordered) assignSequence(sql, id, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
         ordered = ?
@@ -103,23 +108,26 @@ export function updateSubscription(
     actionId,
     // A person who pauses or reactivates takes over from the service, and its reason goes.
     patch.active === undefined ? row.disabled_reason : null,
-    keptSettings(settings),
+    settingsToJson(settings),
     settings.ordered,
     id,
   );
-  if (before.ordered && !settings.ordered) forgetWait(sql, id);
+  if (before.ordered && !settings.ordered) clearWaits(sql, id);
   const isStricter = before.on_exhausted === "block" || (patch.maxRetries ?? Infinity) < row.max_retries;
   if (settings.on_exhausted === "skip" && isStricter) {
     failed = failExhausted(sql, id, nowMs);
-    told = toldTogether(told, tellTurns(sql, { failed }));
+    serviceEvents = addCounts(serviceEvents, recordDeliveryEvents(sql, { failed }));
   }
-  if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) forgetStanding(sql, id);
+  if (patch.active === true || (patch.handler ?? row.handler) !== row.handler) resetHealth(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
   const answer = mustFind(sql, id);
   if (answer.blocked_by !== null && row.blocked_by === null) {
-    told = toldTogether(told, tellTurns(sql, { blocked: [[answer.blocked_by, nowMs]] }));
+    serviceEvents = addCounts(
+      serviceEvents,
+      recordDeliveryEvents(sql, { blocked: [[answer.blocked_by, nowMs]] }),
+    );
   }
-  return { answer, told, failed: failed.length };
+  return { answer, serviceEvents, failed: failed.length };
 }
 
 export function rotateSecret(
@@ -134,13 +142,21 @@ export function rotateSecret(
   return mustFind(sql, id);
 }
 
-export function deleteSubscription(sql: Sql, id: number, nowMs: number): Telling<Subscription | undefined> {
+export function deleteSubscription(
+  sql: Sql,
+  id: number,
+  nowMs: number,
+): WithServiceEvents<Subscription | undefined> {
   const found = findSubscription(sql, id);
-  if (found === undefined) return { answer: undefined, told: undefined };
+  if (found === undefined) return { answer: undefined, serviceEvents: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   deleteSecrets(sql, id);
-  const told = endReplay(sql, id, { status: "cancelled", reason: "The subscription was deleted.", nowMs });
-  return { answer: found, told };
+  const serviceEvents = stopRunning(sql, id, {
+    status: "cancelled",
+    reason: "The subscription was deleted.",
+    nowMs,
+  });
+  return { answer: found, serviceEvents };
 }
 
 function bind(sql: Sql, actionId: number, subscriptionId: number): void {
@@ -151,14 +167,14 @@ function bind(sql: Sql, actionId: number, subscriptionId: number): void {
   );
 }
 
-function mustFindAction(sql: Sql, action: string): number {
+function requireActionId(sql: Sql, action: string): number {
   const row = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
   if (row !== undefined) return row.id;
   const message = `there is no action ${action}; create it first`;
   throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
 }
 
-function mustBeFree(
+function assertFree(
   sql: Sql,
   application: string,
   subscription: string,
@@ -239,7 +255,7 @@ function subscriptionOf(row: SubscriptionRow): Subscription {
     failing_since: row.failing_since_ms === null ? null : toIso(row.failing_since_ms),
     slowed_until: row.slowed_until_ms === null ? null : toIso(row.slowed_until_ms),
     blocked_by: row.blocked_by,
-    ...settingsOf(row.settings),
+    ...settingsFromJson(row.settings),
     timestamped: toIso(row.created_ms),
   };
 }

@@ -27,8 +27,8 @@ function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
 }
 
 /** All rowids below this one are in sealed blocks of level 0, and so are all whole blocks of a higher level among them. */
-function firstUnsealed(sql: Sql, shape: BlockShape): number {
-  return sealedBlocks(sql) * shape.rowids;
+function firstOpenId(sql: Sql, shape: BlockShape): number {
+  return closedBlocks(sql) * shape.rowids;
 }
 
 /** The first block of a level, from this one on, that has a count. */
@@ -42,19 +42,19 @@ function firstCounted(sql: Sql, level: number, block: number): number | undefine
 }
 
 /** Seals the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
-export function sealPassed(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
-  if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) sealBlocks(sql, last, Infinity, shape);
+export function closePassedBlocks(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
+  if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) closeBlocks(sql, last, Infinity, shape);
 }
 
 /** Whether every block is sealed that can be, `last` being the largest rowid ever given. */
-export function isAllSealed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
-  return sealedBlocks(sql) >= blocksUpTo(last, shape);
+export function areAllClosed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
+  return closedBlocks(sql) >= blocksUpTo(last, shape);
 }
 
 /** Seals the first `most` of the blocks that can be and are not; empty ones in a row are taken for one. */
-export function sealBlocks(sql: Sql, last: number, most: number, shape: BlockShape = BLOCKS): void {
+export function closeBlocks(sql: Sql, last: number, most: number, shape: BlockShape = BLOCKS): void {
   const end = blocksUpTo(last, shape);
-  let block = sealedBlocks(sql);
+  let block = closedBlocks(sql);
   for (let steps = 0; block < end && steps < most; steps += 1) {
     const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
     // Of empty ones the last, by which it is known how far blocks are sealed.
@@ -88,7 +88,7 @@ function blocksUpTo(last: number, { rowids }: BlockShape): number {
   return Math.floor((last + 1) / rowids);
 }
 
-function sealedBlocks(sql: Sql): number {
+function closedBlocks(sql: Sql): number {
   const row = sql.first<{ sealed: number }>(
     "SELECT coalesce(max(block) + 1, 0) AS sealed FROM event_count WHERE level = 0",
   );
@@ -128,21 +128,21 @@ function addUp(sql: Sql, level: number, block: number, { fanOut }: BlockShape): 
 }
 
 /** A stretch of rowids, and how many of the events asked for are in it. */
-export interface Piece extends RowidRange {
+export interface CountedRange extends RowidRange {
   /** Of the sealed block that it is; `undefined` for a part of one, or what is not sealed yet: never longer than one. */
   readonly level: number | undefined;
   readonly events: number;
 }
 
 /** Which events are asked for, as rowids of actions. */
-export interface Wanted {
+export interface ActionFilter {
   /** By these they are looked up in the index. */
   readonly actions: readonly number[];
   /** By these they are counted in blocks: the same, or what stands for all actions. */
   readonly counted: readonly number[];
 }
 
-type Uncounted = Omit<Piece, "events">;
+type Uncounted = Omit<CountedRange, "events">;
 
 /** Look-ups that one step makes; each takes up to half a microsecond. */
 const STEP_LOOKUPS = 2_000;
@@ -150,13 +150,13 @@ const STEP_LOOKUPS = 2_000;
 const STEP_PIECES = 500;
 
 /** Divides ranges into the largest blocks that fit, in rising order. */
-export function* countPieces(
+export function* countRanges(
   sql: Sql,
   ranges: readonly RowidRange[],
-  wanted: Wanted,
+  wanted: ActionFilter,
   shape: BlockShape,
-): Steps<readonly Piece[]> {
-  const sealed = firstUnsealed(sql, shape);
+): Steps<readonly CountedRange[]> {
+  const sealed = firstOpenId(sql, shape);
   const pieces: Uncounted[] = [];
   for (const range of ranges) {
     for (const piece of divide(sql, range, sealed, shape)) {
@@ -170,10 +170,10 @@ export function* countPieces(
 /** The blocks that a block of a higher level is made of, in rising order. */
 export function countParts(
   sql: Sql,
-  piece: Piece,
-  wanted: Wanted,
+  piece: CountedRange,
+  wanted: ActionFilter,
   shape: BlockShape,
-): Steps<readonly Piece[]> {
+): Steps<readonly CountedRange[]> {
   const level = (piece.level ?? 0) - 1;
   const size = rowidsOf(level, shape);
   const parts = Array.from({ length: shape.fanOut }, (_, index): Uncounted => {
@@ -220,9 +220,9 @@ function* divide(
 function* count(
   sql: Sql,
   pieces: readonly Uncounted[],
-  wanted: Wanted,
+  wanted: ActionFilter,
   shape: BlockShape,
-): Steps<readonly Piece[]> {
+): Steps<readonly CountedRange[]> {
   const events = new Map<Uncounted, number>();
   const blocks = pieces.filter(({ level }) => level !== undefined);
   const counted = JSON.stringify(wanted.counted);

@@ -8,12 +8,12 @@ import {
   BLOCKS,
   type BlockShape,
   countParts,
-  countPieces,
-  type Piece,
-  type Wanted,
+  countRanges,
+  type CountedRange,
+  type ActionFilter,
 } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadAsked, type PayloadSpan, readPayloads } from "./payloads.ts";
-import { beyond, type RowidRange, rowidRanges } from "./timeline.ts";
+import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
@@ -51,21 +51,21 @@ export function* listEvents(
 ): Steps<{ events: readonly WireEvent[]; total: number }> {
   const wanted = selectActions(sql, query);
   if (wanted.actions.length === 0) return { events: [], total: 0 };
-  const ranges = yield* rowidRanges(sql, "event", query.fromMs, query.toMs);
-  const pieces = yield* countPieces(sql, ranges, wanted, shape);
+  const ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
+  const pieces = yield* countRanges(sql, ranges, wanted, shape);
   const total = pieces.reduce((sum, { events }) => sum + events, 0);
 
   const { after, order, limit } = query;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   if (skip >= total) return { events: [], total };
-  const onward = after === undefined ? ranges : beyond(ranges, after, order);
+  const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
   const page = { ranges: onward, wanted, order, limit };
   let ids: readonly number[];
   if (wanted.counted.length === 1) {
-    ids = yield* walkPage(sql, page, pieces, skip, shape);
+    ids = yield* pageOfAction(sql, page, pieces, skip, shape);
   } else {
-    const counted = after === undefined ? pieces : yield* countPieces(sql, onward, wanted, shape);
-    ids = yield* gatherPage(sql, page, counted, skip, shape);
+    const counted = after === undefined ? pieces : yield* countRanges(sql, onward, wanted, shape);
+    ids = yield* pageOfActions(sql, page, counted, skip, shape);
   }
   const rows = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
@@ -75,7 +75,7 @@ export function* listEvents(
   return { events: yield* eventsOf(sql, rows, out), total };
 }
 
-function selectActions(sql: Sql, { action, applications }: EventSelection): Wanted {
+function selectActions(sql: Sql, { action, applications }: EventSelection): ActionFilter {
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM action
       WHERE ${action === undefined ? "?1 IS NULL" : "action = ?1"}
@@ -102,29 +102,29 @@ function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<
 type Order = EventSelection["order"];
 
 /** Where a page begins: in this piece, this many of its events on. */
-interface Place {
-  readonly piece: Piece;
+interface PageStart {
+  readonly piece: CountedRange;
   readonly skip: number;
 }
 
 /** The rowids of one page of what is wanted in the ranges, in order. */
 interface PageAsked {
   readonly ranges: readonly RowidRange[];
-  readonly wanted: Wanted;
+  readonly wanted: ActionFilter;
   readonly order: Order;
   readonly limit: number;
 }
 
 /** The next `limit` of one action, or of all: they lie in order in an index, and are walked from where the page begins. */
-function* walkPage(
+function* pageOfAction(
   sql: Sql,
   { ranges, wanted, order, limit }: PageAsked,
-  counted: readonly Piece[],
+  counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
   const start =
-    skip === 0 ? undefined : yield* nextPlace(sql, inTurn(counted, order), skip, wanted, order, shape);
+    skip === 0 ? undefined : yield* findPageStart(sql, inTurn(counted, order), skip, wanted, order, shape);
   if (skip > 0 && start === undefined) return [];
   const [action] = wanted.counted;
   const source =
@@ -152,10 +152,10 @@ function* walkPage(
 }
 
 /** The same of several actions: piece by piece where there are any, each sorted by itself, which is never many. */
-function* gatherPage(
+function* pageOfActions(
   sql: Sql,
   { wanted, order, limit }: Omit<PageAsked, "ranges">,
-  counted: readonly Piece[],
+  counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
@@ -163,7 +163,7 @@ function* gatherPage(
   const waiting = inTurn(counted, order);
   const found: number[] = [];
   for (let left = skip; found.length < limit; left = 0) {
-    const place = yield* nextPlace(sql, waiting, left, wanted, order, shape);
+    const place = yield* findPageStart(sql, waiting, left, wanted, order, shape);
     if (place === undefined) break;
     const rows = sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
@@ -181,14 +181,14 @@ function* gatherPage(
 }
 
 /** Passes over `skip` events, taking blocks apart where they must be; `waiting` has the next piece last, and is used up. */
-function* nextPlace(
+function* findPageStart(
   sql: Sql,
-  waiting: Piece[],
+  waiting: CountedRange[],
   skip: number,
-  wanted: Wanted,
+  wanted: ActionFilter,
   order: Order,
   shape: BlockShape,
-): Steps<Place | undefined> {
+): Steps<PageStart | undefined> {
   let left = skip;
   for (let piece = waiting.pop(); piece !== undefined; piece = waiting.pop()) {
     if (piece.events <= left) left -= piece.events;
@@ -199,6 +199,6 @@ function* nextPlace(
 }
 
 /** So that the last one is the next. */
-function inTurn(pieces: readonly Piece[], order: Order): Piece[] {
+function inTurn(pieces: readonly CountedRange[], order: Order): CountedRange[] {
   return order === "asc" ? pieces.toReversed() : [...pieces];
 }

@@ -1,9 +1,9 @@
 import { ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { sealPassed } from "./counts.ts";
+import { closePassedBlocks } from "./counts.ts";
 import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
 import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
-import { CLOCK_SLACK_MS, type ClockStep, insertSteps } from "./timeline.ts";
+import { CLOCK_TOLERANCE_MS, type ClockStep, insertClockSteps } from "./timeline.ts";
 
 interface Accepted extends Incoming {
   readonly rowid: number;
@@ -30,8 +30,8 @@ export function recordEvents(
     sql,
     batches.flatMap(({ events }) => events),
   );
-  const stored = loadKeyUses(sql, batches, bytes);
-  const ends = loadEnds(sql);
+  const stored = loadKeyHits(sql, batches, bytes);
+  const ends = loadLastIds(sql);
 
   const accepted: Accepted[] = [];
   const steps: ClockStep[] = [];
@@ -50,7 +50,7 @@ export function recordEvents(
     }
     const action = actions.get(candidate.actionId);
     if (action?.revision !== candidate.revision) return { kind: "stale" };
-    if (nowMs < lastMs - CLOCK_SLACK_MS) {
+    if (nowMs < lastMs - CLOCK_TOLERANCE_MS) {
       steps.push({ ...next, noticedMs: nowMs });
       lastMs = nowMs;
     }
@@ -75,18 +75,18 @@ export function recordEvents(
     if (!atomic) return events.map(decideOrDefer);
     const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
     const decided = events.map(decide);
-    if (decided.every(isKept)) return decided;
+    if (decided.every(isStored)) return decided;
     for (const { key } of accepted.slice(before.accepted)) if (key !== null) keysHere.delete(key);
     accepted.length = before.accepted;
     steps.length = before.steps;
     ({ next, lastMs } = before);
-    return decided.map((outcome): StoredOutcome => (isKept(outcome) ? { kind: "withheld" } : outcome));
+    return decided.map((outcome): StoredOutcome => (isStored(outcome) ? { kind: "withheld" } : outcome));
   });
 
-  insertSteps(sql, steps);
+  insertClockSteps(sql, steps);
   insertEvents(sql, accepted, bytes);
   insertDeliveries(sql, accepted, actions);
-  sealPassed(sql, ends.event, next.event - 1);
+  closePassedBlocks(sql, ends.event, next.event - 1);
   return outcomes;
 }
 
@@ -131,8 +131,8 @@ function insertDeliveries(
   );
 }
 
-function isSame(used: KeyUse | Accepted, candidate: Incoming, bytes: Uint8Array): boolean {
-  if ("sameAs" in used) return used.sameAs.has(candidate);
+function isSame(used: KeyHit | Accepted, candidate: Incoming, bytes: Uint8Array): boolean {
+  if ("matches" in used) return used.matches.has(candidate);
   const same = Buffer.compare(payload(used, bytes), payload(candidate, bytes)) === 0;
   return used.actionId === candidate.actionId && same;
 }
@@ -141,7 +141,7 @@ function payload({ offset, length }: Incoming, bytes: Uint8Array): Uint8Array {
   return bytes.subarray(offset, offset + length);
 }
 
-function isKept(outcome: StoredOutcome): boolean {
+function isStored(outcome: StoredOutcome): boolean {
   return outcome.kind === "recorded" || outcome.kind === "replayed";
 }
 
@@ -153,15 +153,15 @@ interface ActionState {
 }
 
 /** An event in the file that used a key before. */
-interface KeyUse {
+interface KeyHit {
   readonly rowid: number;
   readonly timestampedMs: number;
   readonly revision: number;
   /** The candidates with this key that have the same action and payload. */
-  readonly sameAs: ReadonlySet<Incoming>;
+  readonly matches: ReadonlySet<Incoming>;
 }
 
-interface Ends {
+interface LastIds {
   /** The largest rowids ever given. */
   readonly event: number;
   readonly delivery: number;
@@ -169,7 +169,7 @@ interface Ends {
   readonly lastMs: number;
 }
 
-export function loadEnds(sql: Sql): Ends {
+export function loadLastIds(sql: Sql): LastIds {
   const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
     `WITH step (event, delivery) AS (
         SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
@@ -230,7 +230,7 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
   return found?.used === 0;
 }
 
-interface StoredUse {
+interface KeyHitRow {
   readonly key: string;
   readonly id: number;
   readonly timestamped_ms: number;
@@ -248,16 +248,16 @@ interface StoredUse {
  * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
  * reading back a batch of large ones to compare them here could take gigabytes.
  */
-function loadKeyUses(
+function loadKeyHits(
   sql: Sql,
   batches: readonly EventBatch[],
   bytes: Uint8Array,
-): ReadonlyMap<string, KeyUse> {
+): ReadonlyMap<string, KeyHit> {
   const candidates = batches
     .flatMap(({ events }) => (isAllNew(sql, events) ? [] : events))
     .filter(({ key }) => key !== null);
   if (candidates.length === 0) return new Map();
-  const rows = sql.rows<StoredUse>(
+  const rows = sql.rows<KeyHitRow>(
     `SELECT e.idempotency_key AS key, e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
         ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS position,
         e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
@@ -276,12 +276,12 @@ function loadKeyUses(
     ),
     bytes,
   );
-  const uses = new Map<string, KeyUse & { readonly sameAs: Set<Incoming> }>();
+  const uses = new Map<string, KeyHit & { readonly matches: Set<Incoming> }>();
   for (const row of rows) {
     const { key, id, timestamped_ms: timestampedMs, revision, same } = row;
     const candidate = candidates[row.position]!;
-    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, sameAs: new Set<Incoming>() };
-    if (same === 1 || wasSame(sql, row, candidate, bytes)) use.sameAs.add(candidate);
+    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, matches: new Set<Incoming>() };
+    if (same === 1 || wasSame(sql, row, candidate, bytes)) use.matches.add(candidate);
     uses.set(key, use);
   }
   return uses;
@@ -290,7 +290,7 @@ function loadKeyUses(
 /** Whether the stored payload is damaged, and this is the one that it was. */
 function wasSame(
   sql: Sql,
-  { id, action_id, checksum, bytes: payloadBytes }: StoredUse,
+  { id, action_id, checksum, bytes: payloadBytes }: KeyHitRow,
   { actionId, offset, length }: Incoming,
   bytes: Uint8Array,
 ): boolean {

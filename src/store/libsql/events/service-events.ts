@@ -16,35 +16,35 @@ import type { EventBatch } from "./record-wire.ts";
 // theirs that fails would make more of them without end.
 
 /** What a write answers that may make such events. */
-export interface Telling<T> {
+export interface WithServiceEvents<T> {
   readonly answer: T;
-  readonly told: ServiceEventCounts | undefined;
+  readonly serviceEvents: ServiceEventCounts | undefined;
   /** Deliveries that failed for good by another way than an attempt; none unless it says so. */
   readonly failed?: number;
 }
 
 /** A delivery that just failed for good, or that its subscription blocks for from now on. */
-export type Turned = readonly [deliveryId: number, nowMs: number];
+export type Transitioned = readonly [deliveryId: number, nowMs: number];
 
 /** The subscriptions that one call deactivated. */
-interface Standing {
+interface Deactivations {
   readonly nowMs: number;
   readonly deactivated: readonly Deactivated[];
 }
 
 /** What of deliveries and subscriptions is to be told. */
 interface Turns {
-  readonly failed?: readonly Turned[];
-  readonly blocked?: readonly Turned[];
-  readonly standing?: readonly Standing[];
+  readonly failed?: readonly Transitioned[];
+  readonly blocked?: readonly Transitioned[];
+  readonly standing?: readonly Deactivations[];
 }
 
 /** Tells what came of finished attempts, set-wise: however many deliveries failed, they are recorded together. */
-export function tellTurns(
+export function recordDeliveryEvents(
   sql: Sql,
   { failed = [], blocked = [], standing = [] }: Turns,
 ): ServiceEventCounts | undefined {
-  return recordOwn(sql, [
+  return recordServiceEvents(sql, [
     ...failedEvents(sql, failed),
     ...blockedEvents(sql, blocked),
     ...deactivatedEvents(sql, standing),
@@ -52,7 +52,7 @@ export function tellTurns(
 }
 
 /** What two steps of one write have told. */
-export function toldTogether(
+export function addCounts(
   one: ServiceEventCounts | undefined,
   other: ServiceEventCounts | undefined,
 ): ServiceEventCounts | undefined {
@@ -61,13 +61,13 @@ export function toldTogether(
 }
 
 /** @param replay as it is now that it has ended */
-export function tellReplay(
+export function recordReplayEvent(
   sql: Sql,
   replay: Replay | undefined,
   nowMs: number,
 ): ServiceEventCounts | undefined {
   if (replay === undefined || replay.status === "running" || isReservedName(replay.action)) return undefined;
-  const action = awaited(sql, "evreg.replay.finished");
+  const action = subscribedAction(sql, "evreg.replay.finished");
   if (action === undefined) return undefined;
   const payload: ServiceEventPayloads["evreg.replay.finished"] = {
     replay_id: replay.rowid,
@@ -86,17 +86,17 @@ export function tellReplay(
     started_at: replay.timestamped,
     finished_at: replay.finished_at ?? toIso(nowMs),
   };
-  return recordOwn(sql, [{ action, payload, nowMs }]);
+  return recordServiceEvents(sql, [{ action, payload, nowMs }]);
 }
 
-function failedEvents(sql: Sql, failed: readonly Turned[]): readonly ServiceEvent[] {
+function failedEvents(sql: Sql, failed: readonly Transitioned[]): readonly ServiceEvent[] {
   return deliveryEvents(sql, "evreg.delivery.failed", failed, (delivery, at) => ({
     ...delivery,
     failed_at: at,
   }));
 }
 
-function blockedEvents(sql: Sql, blocked: readonly Turned[]): readonly ServiceEvent[] {
+function blockedEvents(sql: Sql, blocked: readonly Transitioned[]): readonly ServiceEvent[] {
   return deliveryEvents(sql, "evreg.subscription.blocked", blocked, (delivery, at) => ({
     ...delivery,
     blocked_at: at,
@@ -107,11 +107,11 @@ function blockedEvents(sql: Sql, blocked: readonly Turned[]): readonly ServiceEv
 function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.blocked">(
   sql: Sql,
   name: N,
-  turned: readonly Turned[],
+  turned: readonly Transitioned[],
   payloadOf: (delivery: ReportedDelivery, at: string) => ServiceEventPayloads[N],
 ): readonly ServiceEvent[] {
   if (turned.length === 0) return [];
-  const action = awaited(sql, name);
+  const action = subscribedAction(sql, name);
   if (action === undefined) return [];
   const rows = sql.rows<SubscriptionNames & DeliveryRow>(
     `SELECT d.rowid AS delivery_id, d.event_id, t.value ->> 1 AS now_ms, s.rowid AS subscription_id, s.application,
@@ -139,9 +139,9 @@ function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.
     });
 }
 
-function deactivatedEvents(sql: Sql, standing: readonly Standing[]): readonly ServiceEvent[] {
+function deactivatedEvents(sql: Sql, standing: readonly Deactivations[]): readonly ServiceEvent[] {
   if (standing.every(({ deactivated }) => deactivated.length === 0)) return [];
-  const action = awaited(sql, "evreg.subscription.deactivated");
+  const action = subscribedAction(sql, "evreg.subscription.deactivated");
   if (action === undefined) return [];
   return standing.flatMap(({ nowMs, deactivated }) =>
     deactivated.flatMap(({ subscriptionId, reason }) => {
@@ -191,12 +191,12 @@ function namesOf({ subscription_id, application, subscription, action, handler }
 
 /** One that somebody awaits. */
 interface ServiceEvent {
-  readonly action: AwaitedAction;
+  readonly action: SubscribedAction;
   readonly payload: ServiceEventPayloads[ServiceEventName];
   readonly nowMs: number;
 }
 
-interface AwaitedAction {
+interface SubscribedAction {
   readonly id: number;
   readonly revision: number;
   /** Active subscriptions now; one at least. */
@@ -204,8 +204,8 @@ interface AwaitedAction {
 }
 
 /** The action of this name if it is the service's own and somebody gets its events now. */
-function awaited(sql: Sql, name: ServiceEventName): AwaitedAction | undefined {
-  const action = sql.first<AwaitedAction>(
+function subscribedAction(sql: Sql, name: ServiceEventName): SubscribedAction | undefined {
+  const action = sql.first<SubscribedAction>(
     `SELECT a.rowid AS id, a.revision, (SELECT count(*) FROM subscription AS s
           WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
       FROM action AS a WHERE a.action = ? AND a.built_in = 1`,
@@ -215,7 +215,7 @@ function awaited(sql: Sql, name: ServiceEventName): AwaitedAction | undefined {
 }
 
 /** As published events are. Each is an atomic call of its own, as such a one is never deferred. */
-function recordOwn(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
+function recordServiceEvents(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
   if (events.length === 0) return undefined;
   const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
   let offset = 0;
@@ -234,7 +234,7 @@ function recordOwn(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCount
  * How many events one transaction may tell: as many as come to the rows that one call may publish, each with a delivery to
  * everybody who awaits it. What it does not admit is left to another transaction, with what it would tell of.
  */
-export class TellingLimit {
+export class ServiceEventBudget {
   readonly #sql: Sql;
   /** Rows that an event of each comes to. */
   readonly #rowsOf = new Map<ServiceEventName, number>();
@@ -255,7 +255,7 @@ export class TellingLimit {
   #rowsFor(name: ServiceEventName): number {
     let rows = this.#rowsOf.get(name);
     if (rows === undefined) {
-      const action = awaited(this.#sql, name);
+      const action = subscribedAction(this.#sql, name);
       rows = action === undefined ? 0 : 1 + action.subscribers;
       this.#rowsOf.set(name, rows);
     }

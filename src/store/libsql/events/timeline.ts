@@ -17,7 +17,7 @@ const TABLES = {
  * was set back. Times rise with rowids between two steps of the clock, so each end is found by halving, in some twenty
  * look-ups whatever the table holds.
  */
-export function* rowidRanges(
+export function* idRangesOf(
   sql: Sql,
   table: keyof typeof TABLES,
   fromMs: number | undefined,
@@ -36,7 +36,7 @@ export function* rowidRanges(
   const ranges: RowidRange[] = [];
   for (const [index, start] of starts.entries()) {
     const end = (starts[index + 1] ?? newest + 1) - 1;
-    const found = partOfStretch(sql, table, { low: start, high: end }, fromMs, toMs);
+    const found = partOfSegment(sql, table, { low: start, high: end }, fromMs, toMs);
     const last = ranges.at(-1);
     if (found !== undefined && last?.high === found.low - 1) {
       ranges.splice(-1, 1, { low: last.low, high: found.high });
@@ -49,7 +49,7 @@ export function* rowidRanges(
 }
 
 /** What is left of the ranges past a rowid, in the direction of the order. */
-export function beyond(
+export function rangesAfter(
   ranges: readonly RowidRange[],
   after: number,
   order: "asc" | "desc",
@@ -61,7 +61,7 @@ export function beyond(
     .filter(({ low, high }) => low <= high);
 }
 
-function partOfStretch(
+function partOfSegment(
   sql: Sql,
   table: keyof typeof TABLES,
   { low, high }: RowidRange,
@@ -108,9 +108,9 @@ export interface ClockStep {
 }
 
 /** A row may be stamped this much later than the clock says, so that small corrections of it need no new stretch. */
-export const CLOCK_SLACK_MS = 1_000;
+export const CLOCK_TOLERANCE_MS = 1_000;
 
-export function insertSteps(sql: Sql, steps: readonly ClockStep[]): void {
+export function insertClockSteps(sql: Sql, steps: readonly ClockStep[]): void {
   if (steps.length === 0) return;
   sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)

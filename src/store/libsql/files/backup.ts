@@ -45,7 +45,7 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    await this.#mustBeFree();
+    await this.#assertFree();
     const { promise, resolve } = Promise.withResolvers<void>();
     let copied: CopiedFile | undefined;
     const isEnding = (): boolean => signal?.aborted === true || copied?.isClosed === true;
@@ -83,7 +83,7 @@ export class Backups {
   }
 
   /** Waits for one that is about to be over, which is the one before of a caller who asks for the next. */
-  async #mustBeFree(): Promise<void> {
+  async #assertFree(): Promise<void> {
     while (this.#current !== undefined) {
       if (!this.#current.isEnding()) throw busy();
       await this.#current.over;

@@ -1,4 +1,4 @@
-import { loadEnds } from "../events/record.ts";
+import { loadLastIds } from "../events/record.ts";
 import { openDatabase } from "../thread/connection.ts";
 import type { Numbered, NumberMove, Sequences } from "../thread/protocol.ts";
 import { type Sql, Statements } from "../thread/sql.ts";
@@ -100,7 +100,7 @@ function lastMs(sql: Sql): number {
     sql.first<{ ms: number }>(
       isOld ? "SELECT tried AS ms FROM probe" : "SELECT started_ms AS ms FROM last_backup",
     )?.ms ?? 0;
-  const last = Math.max(begun, loadEnds(sql).lastMs);
+  const last = Math.max(begun, loadLastIds(sql).lastMs);
   if (last > 0) return last;
   return sql.first<{ ms: number }>("SELECT coalesce(max(created_ms), 0) AS ms FROM action")!.ms;
 }

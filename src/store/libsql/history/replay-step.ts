@@ -1,48 +1,48 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
-import { loadEnds } from "../events/record.ts";
-import { type Telling, tellReplay } from "../events/service-events.ts";
-import { CLOCK_SLACK_MS, insertSteps, type RowidRange, rowidRanges } from "../events/timeline.ts";
+import { loadLastIds } from "../events/record.ts";
+import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
+import { CLOCK_TOLERANCE_MS, insertClockSteps, type RowidRange, idRangesOf } from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { findReplay, loadRunning, type RangePlan } from "./replays.ts";
 
-export function stepReplay(sql: Sql, id: number, step: ReplayStep): Telling<ReplayProgress> {
+export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServiceEvents<ReplayProgress> {
   const running = loadRunning(sql, id)[0];
-  if (running === undefined) return untold({ queued: 0, state: "ended" });
+  if (running === undefined) return withoutEvents({ queued: 0, state: "ended" });
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
   const [range] = plan.scope;
   if (range === undefined) {
     sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
-    const told = tellReplay(sql, findReplay(sql, id), step.nowMs);
-    return { answer: { queued: 0, state: "ended" }, told };
+    const serviceEvents = recordReplayEvent(sql, findReplay(sql, id), step.nowMs);
+    return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
-  if (!running.isActive) return untold({ queued: 0, state: "paused" });
-  const room = roomOf(sql, plan.subscription, step);
-  if (room === 0) return untold({ queued: 0, state: "crowded" });
+  if (!running.isActive) return withoutEvents({ queued: 0, state: "paused" });
+  const room = capacityOf(sql, plan.subscription, step);
+  if (room === 0) return withoutEvents({ queued: 0, state: "crowded" });
 
   const { chosen, passed } = chooseNext(sql, plan, range, room);
   makeDue(sql, plan.subscription, chosen, step.nowMs);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
-    JSON.stringify(behind(plan.scope, passed).map(({ low, high: end }) => [low, end])),
+    JSON.stringify(rangesLeft(plan.scope, passed).map(({ low, high: end }) => [low, end])),
     chosen.length,
     id,
   );
-  return untold({ queued: chosen.length, state: "going" });
+  return withoutEvents({ queued: chosen.length, state: "going" });
 }
 
-function untold(answer: ReplayProgress): Telling<ReplayProgress> {
-  return { answer, told: undefined };
+function withoutEvents(answer: ReplayProgress): WithServiceEvents<ReplayProgress> {
+  return { answer, serviceEvents: undefined };
 }
 
 /**
  * How many deliveries may be made due now: none before half of the most that may be are sent, as the next few steps would
  * find no room. Both counts end where they are enough.
  */
-function roomOf(
+function capacityOf(
   sql: Sql,
   subscription: number,
   { nowMs, most, mostDue, mostUnfinished }: ReplayStep,
@@ -65,10 +65,10 @@ function roomOf(
   return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
 }
 
-function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowMs: number): void {
+function makeDue(sql: Sql, subscription: number, chosen: readonly Candidate[], nowMs: number): void {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
-  insertLateDeliveries(sql, subscription, missing, nowMs);
+  insertReplayDeliveries(sql, subscription, missing, nowMs);
   if (again.length === 0) return;
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
@@ -81,7 +81,7 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Chosen[], nowM
 }
 
 /** An event of the walk and its delivery, where there is one. */
-interface Chosen {
+interface Candidate {
   readonly event: number;
   readonly delivery: number | null;
 }
@@ -128,7 +128,7 @@ type Walked = Pick<RangePlan, "subscription" | "actionId" | "selection">;
 
 /** Chosen of a range, and how far it was looked at for them. */
 interface Search {
-  readonly chosen: readonly Chosen[];
+  readonly chosen: readonly Candidate[];
   readonly passed: number;
 }
 
@@ -174,9 +174,9 @@ function choose(
   { subscription, actionId, selection }: Walked,
   { low, high }: RowidRange,
   most: number,
-): readonly Chosen[] {
+): readonly Candidate[] {
   const { chosen } = WALKS[selection];
-  return sql.rows<Chosen>(`${chosen} LIMIT ?5`, subscription, actionId, low, high, most);
+  return sql.rows<Candidate>(`${chosen} LIMIT ?5`, subscription, actionId, low, high, most);
 }
 
 function countChosen(
@@ -195,7 +195,7 @@ function countChosen(
 }
 
 /** What is left of the ranges behind an event of the first one. */
-function behind(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
+function rangesLeft(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
   const [first, ...rest] = ranges;
   if (first === undefined || passed >= first.high) return rest;
   return [{ low: passed + 1, high: first.high }, ...rest];
@@ -212,7 +212,7 @@ export function* planReplay(sql: Sql, request: ReplayRequest): Steps<RangePlan |
     subscription,
   );
   if (row === undefined) return undefined;
-  return { ...request, actionId: row.action_id, scope: yield* rowidRanges(sql, "event", fromMs, toMs) };
+  return { ...request, actionId: row.action_id, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
 }
 
 export function* countReplay(
@@ -226,7 +226,7 @@ export function* countReplay(
     if (range === undefined) break;
     const high = windowEnd(sql, plan, range);
     count += countChosen(sql, plan, { low: range.low, high });
-    rest = behind(rest, high);
+    rest = rangesLeft(rest, high);
     yield;
   }
   return { count, rest };
@@ -236,16 +236,16 @@ export function* countReplay(
  * Makes deliveries of events that were published before. They are created now, not when their events were, so that the
  * rowids of deliveries go on rising with their times.
  */
-function insertLateDeliveries(
+function insertReplayDeliveries(
   sql: Sql,
   subscriptionId: number,
   eventIds: readonly number[],
   nowMs: number,
 ): void {
   if (eventIds.length === 0) return;
-  const { event, delivery, lastMs } = loadEnds(sql);
-  const isSetBack = nowMs < lastMs - CLOCK_SLACK_MS;
-  if (isSetBack) insertSteps(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
+  const { event, delivery, lastMs } = loadLastIds(sql);
+  const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
+  if (isSetBack) insertClockSteps(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
   sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
       SELECT value, s.rowid, ?3, ?4, iif(s.ordered = 1, value, NULL)

@@ -1,6 +1,6 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
-import { type Telling, tellReplay } from "../events/service-events.ts";
+import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
 import type { RowidRange } from "../events/timeline.ts";
@@ -51,7 +51,7 @@ export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | 
       { subscription },
     );
   }
-  mustBeOnly(sql, subscription);
+  assertNoneRunning(sql, subscription);
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO replay (subscription_id, action_id, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -90,9 +90,9 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(sql: Sql, id: number, nowMs: number): Telling<Replay | undefined> {
+export function cancelReplay(sql: Sql, id: number, nowMs: number): WithServiceEvents<Replay | undefined> {
   const found = findReplay(sql, id);
-  if (found === undefined || found.status === "cancelled") return { answer: found, told: undefined };
+  if (found === undefined || found.status === "cancelled") return { answer: found, serviceEvents: undefined };
   if (found.status !== "running") {
     throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${found.status} already.`, {
       rowid: id,
@@ -101,11 +101,11 @@ export function cancelReplay(sql: Sql, id: number, nowMs: number): Telling<Repla
   }
   sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);
   const cancelled = findReplay(sql, id);
-  return { answer: cancelled, told: tellReplay(sql, cancelled, nowMs) };
+  return { answer: cancelled, serviceEvents: recordReplayEvent(sql, cancelled, nowMs) };
 }
 
 /** Ends what runs for a subscription for which it makes no sense any more. */
-export function endReplay(
+export function stopRunning(
   sql: Sql,
   subscription: number,
   { status, reason, nowMs }: { status: "cancelled" | "failed"; reason: string; nowMs: number },
@@ -118,7 +118,7 @@ export function endReplay(
     reason,
     nowMs,
   );
-  return ended === undefined ? undefined : tellReplay(sql, findReplay(sql, ended.id), nowMs);
+  return ended === undefined ? undefined : recordReplayEvent(sql, findReplay(sql, ended.id), nowMs);
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {
@@ -162,7 +162,7 @@ export function loadRunning(
   }));
 }
 
-function mustBeOnly(sql: Sql, subscription: number): void {
+function assertNoneRunning(sql: Sql, subscription: number): void {
   const other = sql.first<{ id: number }>(
     "SELECT rowid AS id FROM replay INDEXED BY replay_running WHERE subscription_id = ? AND status = 'running'",
     subscription,

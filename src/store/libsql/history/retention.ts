@@ -1,7 +1,7 @@
 import type { ExpiredEvents, ExpiredSelection, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
-import { beyond, rowidRanges } from "../events/timeline.ts";
-import { KEPT_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
+import { rangesAfter, idRangesOf } from "../events/timeline.ts";
+import { STORED_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { Sql } from "../thread/sql.ts";
 
@@ -19,10 +19,10 @@ const LAST = Number.MAX_SAFE_INTEGER;
  */
 export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEvents> {
   const { fromMs, beforeMs, after = 0, most } = query;
-  const ranges = yield* rowidRanges(sql, "event", fromMs, beforeMs);
+  const ranges = yield* idRangesOf(sql, "event", fromMs, beforeMs);
   const removable: number[] = [];
   let looked = 0;
-  for (const { low, high } of beyond(ranges, after, "asc")) {
+  for (const { low, high } of rangesAfter(ranges, after, "asc")) {
     for (let at = low; at <= high;) {
       const ids = sql
         .rows<{ id: number }>(
@@ -35,7 +35,7 @@ export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEv
       const last = ids.at(-1);
       if (last === undefined) break;
       yield;
-      const kept = yield* unfinishedAmong(sql, at, last);
+      const kept = yield* unfinishedEvents(sql, at, last);
       removable.push(...ids.filter((id) => !kept.has(id)));
       looked += ids.length;
       if (looked >= most) return { events: removable, after: last };
@@ -46,7 +46,7 @@ export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEv
 }
 
 /** The events with these rowids that have an unfinished delivery. */
-function* unfinishedAmong(sql: Sql, low: number, high: number): Steps<ReadonlySet<number>> {
+function* unfinishedEvents(sql: Sql, low: number, high: number): Steps<ReadonlySet<number>> {
   const kept = new Set<number>();
   for (let last = { event: low, subscription: 0 }; ;) {
     const slice = sql.rows<{ event: number; subscription: number; is_unfinished: number }>(
@@ -88,7 +88,7 @@ interface Owned {
  * more deliveries than that loses some in each call, and goes with the last. One with an unfinished delivery stays.
  */
 export function removeEvents(sql: Sql, eventIds: readonly number[], mostRows = REMOVED_ROWS): RemovedEvents {
-  const asked = fittingPayloads(sql, eventIds.slice(0, mostRows));
+  const asked = withinPayloadBytes(sql, eventIds.slice(0, mostRows));
   const { owned, cutOff } = loadOwned(sql, asked, mostRows);
   const kept = new Set(owned.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
   const whole = asked.slice(0, cutOff === undefined ? asked.length : asked.indexOf(cutOff));
@@ -103,13 +103,13 @@ export function removeEvents(sql: Sql, eventIds: readonly number[], mostRows = R
     sql,
     whole.filter((id) => !kept.has(id)),
   );
-  if (events > 0) dropPassedSteps(sql);
+  if (events > 0) dropOldClockSteps(sql);
   const handled = isPart && kept.size > 0 ? 1 : whole.length;
   return { handled, events, deliveries: deliveries.length };
 }
 
 /** The first of them, as many as have little enough payload together, and at least one. */
-function fittingPayloads(sql: Sql, eventIds: readonly number[]): readonly number[] {
+function withinPayloadBytes(sql: Sql, eventIds: readonly number[]): readonly number[] {
   const rows = sql.rows<{ id: number; bytes: number }>(
     `SELECT e.rowid AS id, length(e.payload) AS bytes
       FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value`,
@@ -133,7 +133,7 @@ function loadOwned(
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
       LIMIT ?3`,
     JSON.stringify(eventIds),
-    2 * KEPT_AT_EACH_END,
+    2 * STORED_AT_EACH_END,
     mostRows + 1,
   );
   let sum = 0;
@@ -142,7 +142,7 @@ function loadOwned(
 }
 
 /** A step of the clock tells what is before it from what is after, and with nothing before it there is nothing to tell. */
-function dropPassedSteps(sql: Sql): void {
+function dropOldClockSteps(sql: Sql): void {
   sql.run(
     `DELETE FROM clock_step
       WHERE first_event <= (SELECT coalesce(min(rowid), ?1) FROM event)

@@ -1,18 +1,18 @@
 import type { Backlog } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
-import { earlier } from "./claim.ts";
+import { earliestOf } from "./claim.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { headOf } from "./subscription-state.ts";
 
 /** How much of the index one answer may go through: some 30 ms of the store's thread, in steps. */
-const MOST_COUNTED = 200_000;
+const MAX_COUNTED = 200_000;
 /** A step's share of it. */
 const SLICE = 4_000;
 /** So many subscriptions are looked at in a step, each for so many deliveries; who has more is counted by itself. */
 const SUBSCRIPTIONS_AT_ONCE = 20;
-const FIRST_LOOK = 100;
+const FIRST_COUNT = 100;
 /** No delivery is due later, and none is due by the other but those that persons requested. */
 const END_MS = Number.MAX_SAFE_INTEGER;
 const NONE_MS = Number.MIN_SAFE_INTEGER;
@@ -31,9 +31,9 @@ interface Leased {
 }
 
 /** Where to look, at one subscription. */
-type Asked = readonly [id: number, dueByMs: number, isHeadDue: 0 | 1];
+type CountRequest = readonly [id: number, dueByMs: number, isHeadDue: 0 | 1];
 
-type FirstLook = readonly [
+type FirstCounts = readonly [
   due: number,
   later: number,
   /** `null` where none is due. */
@@ -50,7 +50,7 @@ type FirstLook = readonly [
 export function* countBacklog(
   sql: Sql,
   nowMs: number,
-  { most = MOST_COUNTED, slice = SLICE, firstLook = FIRST_LOOK } = {},
+  { most = MAX_COUNTED, slice = SLICE, firstCount = FIRST_COUNT } = {},
 ): Steps<Backlog> {
   const due: Part = { deliveries: 0, sinceMs: undefined };
   const busy: Part = { deliveries: 0, sinceMs: undefined };
@@ -62,19 +62,19 @@ export function* countBacklog(
   for (const row of loadLeased(sql)) {
     leasedOf.set(row.id, row);
     delivering.deliveries += row.leased;
-    delivering.sinceMs = earlier(delivering.sinceMs, row.since_ms);
+    delivering.sinceMs = earliestOf(delivering.sinceMs, row.since_ms);
   }
   yield;
   let left = most;
   const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(({ isDeleted }) => !isDeleted);
-  const long: Long[] = [];
+  const long: Remaining[] = [];
   for (let at = 0; at < living.length; at += SUBSCRIPTIONS_AT_ONCE) {
     const some = living.slice(at, at + SUBSCRIPTIONS_AT_ONCE).map((subscription) => {
       const { leased = 0, asked = 0 } = leasedOf.get(subscription.id) ?? {};
-      return turnOf(subscription, { leased, asked }, nowMs);
+      return claimWindowOf(subscription, { leased, asked }, nowMs);
     });
-    const limit = Math.max(1, Math.min(firstLook, Math.floor(left / some.length)));
-    const looks = lookFirst(sql, some, limit);
+    const limit = Math.max(1, Math.min(firstCount, Math.floor(left / some.length)));
+    const looks = countFirst(sql, some, limit);
     for (const [index, look] of looks.entries()) {
       const [dueCount, laterCount, first, headMs, isPaced] = look;
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
@@ -84,7 +84,7 @@ export function* countBacklog(
       const [priority, sinceMs] = first ?? [NORMAL, headMs];
       if (sinceMs !== null) {
         const waited = priority === REQUESTED ? sinceMs : Math.max(sinceMs, notBeforeMs);
-        duePart.sinceMs = earlier(duePart.sinceMs, waited);
+        duePart.sinceMs = earliestOf(duePart.sinceMs, waited);
       }
       const heads = isHeadDue && dueCount === 0 && laterCount > 0 ? 1 : 0;
       duePart.deliveries += heads;
@@ -115,7 +115,7 @@ export function* countBacklog(
 }
 
 /** What a look at one subscription showed. */
-interface Shown {
+interface Counted {
   counted: number;
   /** So many of these are in another part. */
   readonly elsewhere: number;
@@ -131,14 +131,14 @@ interface IndexPlace {
 const START: IndexPlace = { priority: REQUESTED, due_ms: NONE_MS };
 
 /** One that has more than the first look showed: all after `from`, up to those that are due by `toMs`. */
-interface Long extends Shown {
+interface Remaining extends Counted {
   readonly id: number;
   readonly from: IndexPlace;
   readonly toMs: number;
 }
 
 /** A clock that was set back may make some that are under way due in times to come. */
-function add({ counted, elsewhere, part }: Shown): void {
+function add({ counted, elsewhere, part }: Counted): void {
   part.deliveries += Math.max(0, counted - elsewhere);
 }
 
@@ -159,8 +159,8 @@ const IS_LATER = `(w.priority, w.due_ms) > (${NORMAL}, asked.value ->> 1)`;
 const FIRST_DUE = `${PENDING} AND ${IS_DUE} AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
   ORDER BY w.priority, w.due_ms LIMIT 1`;
 
-function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly FirstLook[] {
-  const asked = turns.map(({ id, dueByMs, isHeadDue }): Asked => [id, dueByMs, isHeadDue ? 1 : 0]);
+function countFirst(sql: Sql, turns: readonly ClaimWindow[], limit: number): readonly FirstCounts[] {
+  const asked = turns.map(({ id, dueByMs, isHeadDue }): CountRequest => [id, dueByMs, isHeadDue ? 1 : 0]);
   const { looks } = sql.first<{ looks: string }>(
     `SELECT json_group_array(json_array(
         (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_DUE} LIMIT ?2)),
@@ -172,7 +172,7 @@ function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly Fi
     JSON.stringify(asked),
     limit,
   )!;
-  return JSON.parse(looks) as FirstLook[];
+  return JSON.parse(looks) as FirstCounts[];
 }
 
 /**
@@ -181,7 +181,7 @@ function lookFirst(sql: Sql, turns: readonly Turn[], limit: number): readonly Fi
  */
 function countSlice(
   sql: Sql,
-  { id, from, toMs }: Pick<Long, "id" | "from" | "toMs">,
+  { id, from, toMs }: Pick<Remaining, "id" | "from" | "toMs">,
   slice: number,
 ): { readonly counted: number; readonly end: IndexPlace | undefined } {
   const within = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL
@@ -207,7 +207,7 @@ function countSlice(
 }
 
 /** What of a subscription may be sent now. */
-interface Turn {
+interface ClaimWindow {
   readonly id: number;
   readonly isActive: boolean;
   /** What is due later than this waits. */
@@ -221,11 +221,11 @@ interface Turn {
 }
 
 /** As `claimDue` has it: of one that waits only what persons requested, of an ordered one its first when it has none leased. */
-function turnOf(
+function claimWindowOf(
   { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
   { leased, asked }: { leased: number; asked: number },
   nowMs: number,
-): Turn {
+): ClaimWindow {
   const waits = waitEndMs > nowMs;
   const common = { id, isActive, notBeforeMs: isActive ? waitEndMs : 0 };
   if (isActive && (waits || isOrdered)) {

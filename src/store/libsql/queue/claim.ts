@@ -5,9 +5,9 @@ import type { Share, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
-import { type Contender, pickDue, type Picked } from "./fair-share.ts";
+import { type Claimable, selectFairly, type Picked } from "./fair-share.ts";
 import { leasedSubscriptions, WAIT_END } from "./subscription-state.ts";
-import { CLAIM, type ClaimCall, type ClaimLanding, type ClaimRow, SHARE, SUBSCRIPTION } from "./wire.ts";
+import { CLAIM, type ClaimCall, type ClaimReply, type ClaimRow, SHARE, SUBSCRIPTION } from "./wire.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
 const CLAIM_IDS = 2 ** 47;
@@ -15,20 +15,20 @@ const CLAIM_IDS = 2 ** 47;
  * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
  * is done; but it may have become ordered with more than one under way, or one that died has the lease.
  */
-const BUSY_LOOK_MS = 250;
+const BUSY_RECHECK_MS = 250;
 
 /**
  * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
  * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
  * not a single delivery. An ordered one gets nothing while any of its deliveries is leased, then its first in their order.
  */
-export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimLanding {
+export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
-  const { contenders, lookAgainMs } = loadContenders(sql, call);
-  const open = contenders.filter(({ tier }) => isOpen(tiers[tier]));
+  const { claimables, recheckAtMs } = loadClaimables(sql, call);
+  const open = claimables.filter(({ tier }) => isOpen(tiers[tier]));
   const { offered, unreadable } = loadReadable(sql, open, tiers);
   const { chosen, nextDueAtMs, cutTiers } = offered;
-  const rows = fitting(offered.rows, maxPayloadBytes);
+  const rows = withinBytes(offered.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
   lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
   const spans = addPayloads(
@@ -47,10 +47,10 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimLandi
       ...new Set(rows.map((row) => row[CLAIM.at.eventId]).filter((id) => (spans.get(id) ?? null) === null)),
     ],
     unreadable,
-    nextDueAtMs: earlier(nextDueAtMs, lookAgainMs),
+    nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
     limitedTiers: [
       ...new Set([
-        ...contenders.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
+        ...claimables.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
         ...cutTiers,
         ...chosen.slice(rows.length).map(({ tier }) => tier),
       ]),
@@ -73,17 +73,17 @@ interface Waiting {
   readonly first_due_ms: number | null;
 }
 
-interface Contenders {
-  readonly contenders: readonly Contender[];
+interface Claimables {
+  readonly claimables: readonly Claimable[];
   /** When the first that has room comes to have something due again, of those that are slowed or have to wait their turn. */
-  readonly lookAgainMs: number | undefined;
+  readonly recheckAtMs: number | undefined;
 }
 
 /**
  * Active subscriptions that have room and a delivery which waits; those that have none cost nothing. One that is slowed
  * is among them only with deliveries that persons asked for; however many others it has, one of them is looked at.
  */
-function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Contenders {
+function loadClaimables(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Claimables {
   const left = new Set(without);
   const named = new Map<number, Share>();
   const { at } = SHARE;
@@ -120,27 +120,27 @@ function loadContenders(sql: Sql, { nowMs, shares, others, without }: ClaimCall)
   );
   // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
   const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
-  const contenders: Contender[] = [];
-  let lookAgainMs: number | undefined;
+  const claimables: Claimable[] = [];
+  let recheckAtMs: number | undefined;
   for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of waiting) {
     const { leased, room, tier } = named.get(id) ?? others;
     if (room === 0 || left.has(id)) continue;
     const isOrdered = ordered === 1;
     if (isOrdered && busy.has(id)) {
-      lookAgainMs = earlier(lookAgainMs, nowMs + BUSY_LOOK_MS);
+      recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
     } else if (waitsUntilMs === null || has_requested === 1) {
       // An ordered one's deliveries are due whatever the clock says.
       const dueByMs = waitsUntilMs !== null ? -Infinity : isOrdered ? Infinity : nowMs;
       const notBeforeMs = waitsUntilMs ?? nowMs;
-      contenders.push({ id, leased, room, tier, isOrdered, dueByMs, notBeforeMs });
+      claimables.push({ id, leased, room, tier, isOrdered, dueByMs, notBeforeMs });
     } else {
-      lookAgainMs = earlier(lookAgainMs, Math.max(isOrdered ? 0 : (first_due_ms ?? 0), waitsUntilMs));
+      recheckAtMs = earliestOf(recheckAtMs, Math.max(isOrdered ? 0 : (first_due_ms ?? 0), waitsUntilMs));
     }
   }
-  return { contenders, lookAgainMs };
+  return { claimables, recheckAtMs };
 }
 
-interface Offered extends Picked {
+interface Selected extends Picked {
   readonly rows: readonly ClaimRow[];
   /** Of all of them, as JSON. */
   readonly subscriptions: string;
@@ -152,24 +152,24 @@ interface Offered extends Picked {
  */
 function loadReadable(
   sql: Sql,
-  contenders: readonly Contender[],
+  claimables: readonly Claimable[],
   tiers: readonly TierLimit[],
-): { readonly offered: Offered; readonly unreadable: readonly number[] } {
+): { readonly offered: Selected; readonly unreadable: readonly number[] } {
   try {
-    return { offered: loadOffered(sql, contenders, tiers), unreadable: [] };
+    return { offered: loadSelected(sql, claimables, tiers), unreadable: [] };
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
-    const unreadable = contenders.filter((contender) => !canBeRead(sql, contender, tiers));
+    const unreadable = claimables.filter((claimable) => !canBeRead(sql, claimable, tiers));
     // Then it is not for what one of them has.
     if (unreadable.length === 0) throw error;
-    const readable = contenders.filter((contender) => !unreadable.includes(contender));
-    return { offered: loadOffered(sql, readable, tiers), unreadable: unreadable.map(({ id }) => id) };
+    const readable = claimables.filter((claimable) => !unreadable.includes(claimable));
+    return { offered: loadSelected(sql, readable, tiers), unreadable: unreadable.map(({ id }) => id) };
   }
 }
 
-function canBeRead(sql: Sql, contender: Contender, tiers: readonly TierLimit[]): boolean {
+function canBeRead(sql: Sql, claimable: Claimable, tiers: readonly TierLimit[]): boolean {
   try {
-    loadOffered(sql, [contender], tiers);
+    loadSelected(sql, [claimable], tiers);
     return true;
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
@@ -177,8 +177,8 @@ function canBeRead(sql: Sql, contender: Contender, tiers: readonly TierLimit[]):
   }
 }
 
-function loadOffered(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Offered {
-  const picked = pickDue(sql, contenders, tiers);
+function loadSelected(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
+  const picked = selectFairly(sql, claimables, tiers);
   const rows = loadRows(
     sql,
     picked.chosen.map(({ id }) => id),
@@ -229,7 +229,7 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
 }
 
 /** As many from the front as have payloads that fit in, and one at least. */
-function fitting(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
+function withinBytes(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
   const seen = new Set<number>();
   let bytes = 0;
   for (const [index, row] of rows.entries()) {
@@ -283,6 +283,6 @@ function unreadableRow(): EvregError {
 }
 
 /** The earlier of two times, where `undefined` is no time at all. */
-export function earlier(one: number | undefined, other: number | undefined): number | undefined {
+export function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
   return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

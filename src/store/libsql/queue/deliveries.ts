@@ -1,6 +1,6 @@
 import { type Attempt, type Delivery, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
-import { type Telling, tellTurns } from "../events/service-events.ts";
+import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { MOST_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
@@ -13,7 +13,7 @@ import {
   SELECT_DELIVERY,
   statusesBefore,
 } from "./delivery-state.ts";
-import { firstRequestedOf, forgetWait, headOf, isFirstInOrder } from "./subscription-state.ts";
+import { firstRequestedOf, clearWaits, headOf, isHead } from "./subscription-state.ts";
 
 interface AttemptRow {
   readonly attempt: number;
@@ -72,21 +72,21 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
  * Fails one for good that has failed so far, before its retries are used up or where its subscription blocks for it: what
  * waited behind it comes up.
  */
-export function skipDelivery(sql: Sql, id: number, nowMs: number): Telling<Delivery | undefined> {
+export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEvents<Delivery | undefined> {
   const row = findRow(sql, id);
-  if (row === undefined) return { answer: undefined, told: undefined };
+  if (row === undefined) return { answer: undefined, serviceEvents: undefined };
   const why = whyNotSkipped(sql, row);
   if (why !== undefined) throw conflict(row, "skipped", why);
-  const wasFirst = isFirstInOrder(sql, id);
+  const wasFirst = isHead(sql, id);
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
     nowMs,
     id,
   );
   // It was this one's retry that all of them waited for.
-  if (wasFirst) forgetWait(sql, row.subscription_id);
-  const told = tellTurns(sql, { failed: [[id, nowMs]] });
-  return { answer: deliveryOf(findRow(sql, id)!), told, failed: 1 };
+  if (wasFirst) clearWaits(sql, row.subscription_id);
+  const serviceEvents = recordDeliveryEvents(sql, { failed: [[id, nowMs]] });
+  return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
 }
 
 function whyNotSkipped(sql: Sql, { id, status, last_error }: DeliveryRow): string | undefined {

@@ -1,5 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
-import { beyond, type RowidRange, rowidRanges } from "../events/timeline.ts";
+import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
@@ -17,9 +17,9 @@ import { WAIT_END } from "./subscription-state.ts";
 const WALKED_SUBSCRIPTIONS = 100;
 
 /** The values are taken by the condition that each begins with. */
-const ALL: Source = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
+const ALL: IndexScan = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
 /** Those of an ending that may be rare among all the others. */
-const RARE: Partial<Record<DeliveryStatus, Source>> = {
+const RARE: Partial<Record<DeliveryStatus, IndexScan>> = {
   failed: {
     each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = ${DELIVERY_STATE.failed} AND ?`,
     values: [true],
@@ -38,40 +38,40 @@ export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<reado
   if (query.event !== undefined && !isRowid(query.event)) return [];
   const subscriptions = selectSubscriptions(sql, query);
   if (subscriptions?.length === 0) return [];
-  let ranges = yield* rowidRanges(sql, "delivery", query.fromMs, query.toMs);
-  if (query.after !== undefined) ranges = beyond(ranges, query.after, "desc");
+  let ranges = yield* idRangesOf(sql, "delivery", query.fromMs, query.toMs);
+  if (query.after !== undefined) ranges = rangesAfter(ranges, query.after, "desc");
   const filter = filterOf(query, subscriptions, ranges);
-  return yield* race(waysOf(sql, query, subscriptions, filter));
+  return yield* race(plansOf(sql, query, subscriptions, filter));
 }
 
-type Way = Steps<readonly Delivery[] | undefined>;
+type ListPlan = Steps<readonly Delivery[] | undefined>;
 
-function waysOf(
+function plansOf(
   sql: Sql,
   { event, status }: DeliverySelection,
   subscriptions: readonly number[] | undefined,
   filter: Filter,
-): readonly Way[] {
+): readonly ListPlan[] {
   if (event !== undefined) return [picked(sql, deliveriesOfEvent(sql, event), filter)];
   if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
   const isFew = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
-  const walked = walkDown(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
+  const walked = scanNewest(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
   if (status === undefined || status === "delivered") return [walked];
   const rare = RARE[status];
   if (rare !== undefined) {
-    const sifted = walkDown(sql, rare, filter);
+    const sifted = scanNewest(sql, rare, filter);
     return isFew ? [sifted, walked] : [sifted];
   }
   // Without a choice of subscriptions it is `pending` or `waiting`, which only active ones have.
-  return [walked, picked(sql, gatherDue(sql, subscriptions), filter)];
+  return [walked, picked(sql, pendingIds(sql, subscriptions), filter)];
 }
 
-function* picked(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): Way {
+function* picked(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): ListPlan {
   const ids = yield* gathering;
   return ids === undefined ? undefined : yield* pickNewest(sql, ids, filter);
 }
 
-function ofSubscriptions(values: readonly number[]): Source {
+function ofSubscriptions(values: readonly number[]): IndexScan {
   return {
     each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?",
     values,
@@ -136,7 +136,7 @@ interface Filter {
 }
 
 /** Where to look: rowids that lie in order in an index. Goes on with `AND` and a condition on the rowid. */
-interface Source {
+interface IndexScan {
   /** Queries whose rows are merged; each takes `values` in its turn. */
   readonly each: string;
   readonly values: readonly SqlValue[];
@@ -147,7 +147,7 @@ const WINDOW = 512;
 const GROWTH = 4;
 
 /** Takes the source's rowids newest first, a window a step, until enough of them meet the filter. */
-function* walkDown(sql: Sql, { each, values }: Source, filter: Filter): Steps<readonly Delivery[]> {
+function* scanNewest(sql: Sql, { each, values }: IndexScan, filter: Filter): Steps<readonly Delivery[]> {
   const found: Delivery[] = [];
   const one = `${each} AND rowid BETWEEN ? AND ?`;
   const candidates = `SELECT * FROM (${values.map(() => one).join(" UNION ALL ")} ORDER BY 1 DESC LIMIT ?)`;
@@ -208,27 +208,27 @@ function loadMatching(
 /** A step's share of an index. */
 const SLICE = 1_000;
 /** With more of them than this they would take long to be put in order, and looking from the newest on finds some soon. */
-const MOST_GATHERED = 50_000;
+const MAX_PENDING_IDS = 50_000;
 
 /**
  * The rowids of all deliveries that wait to be sent, of these subscriptions (of all active ones without), in no order that
  * means anything: the index that leads to them is the engine's, by the time they are due. `undefined` when there are too many.
  */
-function* gatherDue(sql: Sql, subscriptions: readonly number[] | undefined): Steps<number[] | undefined> {
+function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): Steps<number[] | undefined> {
   const ids: number[] = [];
   for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
     for (let slice = dueSlice(sql, id); ; slice = dueSlice(sql, id, slice.at(-1))) {
       for (const each of slice) ids.push(each.id);
       yield;
       if (slice.length < SLICE) break;
-      if (ids.length > MOST_GATHERED) return undefined;
+      if (ids.length > MAX_PENDING_IDS) return undefined;
     }
   }
   return ids;
 }
 
 /** How many deliveries of a subscription wait to be sent and are not under way when this begins. */
-export function* countWaiting(sql: Sql, subscription: number): Steps<number> {
+export function* countPending(sql: Sql, subscription: number): Steps<number> {
   const leased = new Set(leasedIds(sql));
   let count = 0;
   for (let slice = dueSlice(sql, subscription); ; slice = dueSlice(sql, subscription, slice.at(-1))) {

@@ -3,7 +3,7 @@ import { type Sql, timeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
 /** A subscription that has room, and deliveries that wait. */
-export interface Contender {
+export interface Claimable {
   readonly id: number;
   readonly leased: number;
   readonly room: number;
@@ -36,9 +36,9 @@ interface Candidate {
   readonly rank: number;
 }
 
-/** What one contender has to offer. */
-interface Offer {
-  readonly contender: Contender;
+/** What one claimable has to offer. */
+interface Candidates {
+  readonly claimable: Claimable;
   readonly candidates: readonly Candidate[];
   readonly nextDueAtMs: number | undefined;
   /** Whether it has room for more than it was asked for, and may have more. */
@@ -53,18 +53,22 @@ const ROUNDS = 3;
  * first of each that has one, and so on; among equals as their tiers say, those of tiers with the latest first before
  * the others.
  */
-export function pickDue(sql: Sql, contenders: readonly Contender[], tiers: readonly TierLimit[]): Picked {
+export function selectFairly(
+  sql: Sql,
+  claimables: readonly Claimable[],
+  tiers: readonly TierLimit[],
+): Picked {
   const offers = tiers.flatMap((limit, tier) =>
-    loadOffers(
+    loadCandidates(
       sql,
-      contenders.filter((contender) => contender.tier === tier),
+      claimables.filter((claimable) => claimable.tier === tier),
       limit,
     ),
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
   if (offers.length > 1) candidates.sort(byTurn);
   const left = tiers.map(({ most }) => most);
-  const cutTiers = new Set(offers.flatMap(({ hasMore, contender }) => (hasMore ? [contender.tier] : [])));
+  const cutTiers = new Set(offers.flatMap(({ hasMore, claimable }) => (hasMore ? [claimable.tier] : [])));
   const chosen: Candidate[] = [];
   for (const candidate of candidates) {
     const { tier } = candidate;
@@ -93,9 +97,13 @@ function byTurn(a: Candidate, b: Candidate): number {
 }
 
 /** Asks each for a fair share of the limit, and those who have more for what others left. */
-function loadOffers(sql: Sql, contenders: readonly Contender[], { most, isLatestFirst }: TierLimit): Offer[] {
-  const settled: Offer[] = [];
-  let open = contenders;
+function loadCandidates(
+  sql: Sql,
+  claimables: readonly Claimable[],
+  { most, isLatestFirst }: TierLimit,
+): Candidates[] {
+  const settled: Candidates[] = [];
+  let open = claimables;
   let missing = most;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
@@ -107,26 +115,26 @@ function loadOffers(sql: Sql, contenders: readonly Contender[], { most, isLatest
       settled.push(offer);
       missing -= offer.candidates.length;
     }
-    open = onward.map(({ contender }) => contender);
+    open = onward.map(({ claimable }) => claimable);
   }
   return settled;
 }
 
 /** The least number of deliveries leased which, were everyone filled up to it, would take up the limit. */
-function fairLevel(contenders: readonly Contender[], limit: number): number {
+function fairLevel(claimables: readonly Claimable[], limit: number): number {
   let low = 0;
-  let high = contenders.reduce((most, { leased, room }) => Math.max(most, leased + Math.min(room, limit)), 0);
+  let high = claimables.reduce((most, { leased, room }) => Math.max(most, leased + Math.min(room, limit)), 0);
   while (low < high) {
     const level = Math.floor((low + high) / 2);
     let taken = 0;
-    for (const contender of contenders) taken += shareAt(contender, level);
+    for (const claimable of claimables) taken += shareAt(claimable, level);
     if (taken >= limit) high = level;
     else low = level + 1;
   }
   return low;
 }
 
-function shareAt({ leased, room }: Contender, level: number): number {
+function shareAt({ leased, room }: Claimable, level: number): number {
   return Math.max(0, Math.min(room, level - leased));
 }
 
@@ -135,26 +143,26 @@ interface Question {
   readonly isLatestFirst: boolean;
 }
 
-function askAll(sql: Sql, contenders: readonly Contender[], question: Question): Offer[] {
+function askAll(sql: Sql, claimables: readonly Claimable[], question: Question): Candidates[] {
   const { level } = question;
   // Read together by needs of about the same size, as one statement gives all the same number of rows.
-  const byNeed = new Map<number, Contender[]>();
-  const offers: Offer[] = [];
-  for (const contender of contenders) {
-    const share = shareAt(contender, level);
+  const byNeed = new Map<number, Claimable[]>();
+  const offers: Candidates[] = [];
+  for (const claimable of claimables) {
+    const share = shareAt(claimable, level);
     if (share === 0) {
-      offers.push({ contender, candidates: [], nextDueAtMs: undefined, hasMore: true });
+      offers.push({ claimable, candidates: [], nextDueAtMs: undefined, hasMore: true });
       continue;
     }
     const need = 4 ** Math.ceil(Math.log2(share) / 2);
     const others = byNeed.get(need);
-    if (others === undefined) byNeed.set(need, [contender]);
-    else others.push(contender);
+    if (others === undefined) byNeed.set(need, [claimable]);
+    else others.push(claimable);
   }
   for (const group of byNeed.values()) {
     const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
-    for (const [index, contender] of group.entries()) {
-      offers.push(offerOf(contender, waiting[index]!, question));
+    for (const [index, claimable] of group.entries()) {
+      offers.push(offerOf(claimable, waiting[index]!, question));
     }
   }
   return offers;
@@ -174,10 +182,10 @@ const ALL_IN_SEQUENCE = `SELECT w.priority, ${timeOf("w.created_ms")} AS ms, w.r
     AND w.due_ms IS NOT NULL AND ${NOT_LEASED} ORDER BY w.sequence`;
 
 /** The first `most` pending deliveries of each that nobody has leased, due or not. Those of ordered ones are due since they were made. */
-function loadWaiting(sql: Sql, contenders: readonly Contender[], most: number): WaitingRow[][] {
-  const inSequence = contenders.filter(({ dueByMs }) => dueByMs === Infinity);
+function loadWaiting(sql: Sql, claimables: readonly Claimable[], most: number): WaitingRow[][] {
+  const inSequence = claimables.filter(({ dueByMs }) => dueByMs === Infinity);
   const rows = new Map<number, WaitingRow[]>();
-  const load = (some: readonly Contender[], query: string): void => {
+  const load = (some: readonly Claimable[], query: string): void => {
     if (some.length === 0) return;
     const found = sql.first<{ rows: string }>(
       `SELECT json_group_array(json((
@@ -192,31 +200,31 @@ function loadWaiting(sql: Sql, contenders: readonly Contender[], most: number): 
     }
   };
   load(
-    contenders.filter(({ dueByMs }) => dueByMs < Infinity),
+    claimables.filter(({ dueByMs }) => dueByMs < Infinity),
     ALL_BY_DUE,
   );
   load(inSequence, REQUESTED_FIRST);
   load(inSequence, ALL_IN_SEQUENCE);
-  return contenders.map(({ id }) => rows.get(id)!);
+  return claimables.map(({ id }) => rows.get(id)!);
 }
 
 function offerOf(
-  contender: Contender,
+  claimable: Claimable,
   waiting: readonly WaitingRow[],
   { level, isLatestFirst }: Question,
-): Offer {
-  const { tier, leased, isOrdered, dueByMs, notBeforeMs } = contender;
-  const share = shareAt(contender, level);
+): Candidates {
+  const { tier, leased, isOrdered, dueByMs, notBeforeMs } = claimable;
+  const share = shareAt(claimable, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
   for (const [priority, dueMs, id] of waiting) {
     if (priority !== REQUESTED && dueMs > dueByMs) {
-      if (candidates.length < contender.room) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
+      if (candidates.length < claimable.room) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
       break;
     }
     if (candidates.length === share) {
-      hasMore = share < contender.room;
+      hasMore = share < claimable.room;
       break;
     }
     candidates.push({
@@ -228,5 +236,5 @@ function offerOf(
       rank: leased + candidates.length + 1,
     });
   }
-  return { contender, candidates, nextDueAtMs, hasMore };
+  return { claimable, candidates, nextDueAtMs, hasMore };
 }

@@ -1,16 +1,21 @@
 import type { ServiceEventName } from "../../../domain/service-events.ts";
-import { type Telling, TellingLimit, tellTurns, type Turned } from "../events/service-events.ts";
+import {
+  type WithServiceEvents,
+  ServiceEventBudget,
+  recordDeliveryEvents,
+  type Transitioned,
+} from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import {
-  beginsToBlock,
-  keepsPlace,
-  loadPlaces,
-  noteStanding,
-  nothingTold,
-  type OrderedPlace,
-  tell,
+  startsBlocking,
+  staysQueued,
+  loadOrdered,
+  applySignals,
+  noSignals,
+  type OrderedDelivery,
+  addSignal,
 } from "./subscription-state.ts";
 import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow } from "./wire.ts";
 
@@ -23,13 +28,13 @@ export function finishAttempts(
   sql: Sql,
   results: readonly FinishedRow[],
   bytes: Uint8Array,
-): readonly Telling<Finished>[] {
+): readonly WithServiceEvents<Finished>[] {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const open = loadLeased(sql, results);
-  const elsewhere = loadMoved(sql, results, open);
-  const places = loadPlaces(sql, results);
-  const changes: FinishChanges = {
+  const elsewhere = loadRehomed(sql, results, open);
+  const places = loadOrdered(sql, results);
+  const changes: FinishWrites = {
     ended: [],
     delivered: [],
     filtered: [],
@@ -40,20 +45,20 @@ export function finishAttempts(
     connected: [],
     long: [],
   };
-  const told = nothingTold();
-  const limit = new TellingLimit(sql);
+  const signals = noSignals();
+  const limit = new ServiceEventBudget(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
   const states = results.map((row, index) => {
     const leased = open.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return FENCED;
     const left = elsewhere.get(leased.id);
-    const move = moveOf(leased, row, { nowMs, left, place: places.get(leased.id) });
-    const hasLeft = left !== undefined;
-    if (move !== undefined && !limit.admits(namesTold(row, move, hasLeft))) return DEFERRED;
+    const move = transitionOf(leased, row, { nowMs, left, place: places.get(leased.id) });
+    const handlerChanged = left !== undefined;
+    if (move !== undefined && !limit.admits(serviceEventsOf(row, move, handlerChanged))) return DEFERRED;
     open.delete(leased.id);
-    note(changes, leased, row, { nowMs, move });
-    tell(told, leased.subscription_id, row, { hasLeft, isKept: move?.isKept === true });
+    collect(changes, leased, row, { nowMs, move });
+    addSignal(signals, leased.subscription_id, row, { handlerChanged, isKept: move?.isKept === true });
     lastOf.set(leased.subscription_id, index);
     const { kind } = row.next;
     return kind === "delivered" || kind === "filtered"
@@ -62,23 +67,31 @@ export function finishAttempts(
   });
   writeChanges(sql, changes, nowMs, bytes);
   const { disableAfterMs } = results[0] ?? {};
-  const deactivated = noteStanding(sql, told, { nowMs, disableAfterMs, limit: new TellingLimit(sql) });
+  const deactivated = applySignals(sql, signals, {
+    nowMs,
+    disableAfterMs,
+    limit: new ServiceEventBudget(sql),
+  });
   const { failed, blocked } = changes;
-  const counts = tellTurns(sql, { failed, blocked, standing: [{ nowMs, deactivated }] });
+  const counts = recordDeliveryEvents(sql, { failed, blocked, standing: [{ nowMs, deactivated }] });
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
   return states.map((state, index) => {
     const own = byIndex.get(index);
     const answer = own === undefined ? { state } : { state, deactivated: own };
-    return { answer, told: index === 0 ? counts : undefined };
+    return { answer, serviceEvents: index === 0 ? counts : undefined };
   });
 }
 
 /** The service events that applying it would make, as far as that is known before. */
-function namesTold({ next }: FinishedRow, move: Move, hasLeft: boolean): readonly ServiceEventName[] {
+function serviceEventsOf(
+  { next }: FinishedRow,
+  move: Transition,
+  handlerChanged: boolean,
+): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
   if (move.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
-  if (move.beginsToBlock) names.push("evreg.subscription.blocked");
-  if (next.kind === "gone" && !hasLeft) names.push("evreg.subscription.deactivated");
+  if (move.startsBlocking) names.push("evreg.subscription.blocked");
+  if (next.kind === "gone" && !handlerChanged) names.push("evreg.subscription.deactivated");
   return names;
 }
 
@@ -87,18 +100,18 @@ const GONE = columns("id", "subscriptionId", "handler");
 /**
  * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
  */
-function loadMoved(
+function loadRehomed(
   sql: Sql,
   rows: readonly FinishedRow[],
   open: ReadonlyMap<number, Leased>,
-): ReadonlyMap<number, Moved> {
+): ReadonlyMap<number, Rehomed> {
   const gone = rows.flatMap(({ deliveryId, claimId, next }) => {
     const leased = open.get(deliveryId);
     if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
     return [GONE.pack({ id: deliveryId, subscriptionId: leased.subscription_id, handler: next.handler })];
   });
   if (gone.length === 0) return new Map();
-  const found = sql.rows<Moved>(
+  const found = sql.rows<Rehomed>(
     `SELECT ${GONE.value("id")} AS id, s.max_retries
       FROM json_each(?) CROSS JOIN subscription AS s ON s.rowid = ${GONE.value("subscriptionId")}
       WHERE s.handler <> ${GONE.value("handler")}`,
@@ -131,13 +144,13 @@ interface Leased {
 }
 
 /** One whose subscription has left the handler that is gone. */
-interface Moved {
+interface Rehomed {
   readonly id: number;
   readonly max_retries: number;
 }
 
 /** Where a delivery goes that was not delivered. */
-interface Move {
+interface Transition {
   readonly state: (typeof DELIVERY_STATE)["pending" | "failed"];
   readonly failures: number;
   readonly dueMs: number | null;
@@ -147,31 +160,31 @@ interface Move {
   /** In the order of its subscription, which waits for its retry. */
   readonly isKept: boolean;
   /** Its subscription blocks for it from now on. */
-  readonly beginsToBlock: boolean;
+  readonly startsBlocking: boolean;
 }
 
 interface At {
   readonly nowMs: number;
-  readonly left: Moved | undefined;
+  readonly left: Rehomed | undefined;
   /** In the order of its subscription, if that has one. */
-  readonly place: OrderedPlace | undefined;
+  readonly place: OrderedDelivery | undefined;
 }
 
 type Outcome = "delivered" | "failed" | "returned";
 
 /** `undefined` for one that was delivered, filtered or never begun. */
-function moveOf(leased: Leased, row: FinishedRow, at: At): Move | undefined {
+function transitionOf(leased: Leased, row: FinishedRow, at: At): Transition | undefined {
   const { kind } = row.next;
   if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
-  if (at.place !== undefined) return movedInOrder(leased, row, { ...at, place: at.place });
-  return { ...moved(leased, row, at), sequence: null, isKept: false, beginsToBlock: false };
+  if (at.place !== undefined) return transitionInOrder(leased, row, { ...at, place: at.place });
+  return { ...transitionOutOfOrder(leased, row, at), sequence: null, isKept: false, startsBlocking: false };
 }
 
-function moved(
+function transitionOutOfOrder(
   { failures, last_error }: Leased,
   row: FinishedRow,
   { nowMs, left }: At,
-): Omit<Move, "sequence" | "isKept" | "beginsToBlock"> {
+): Omit<Transition, "sequence" | "isKept" | "startsBlocking"> {
   const { next } = row;
   if (next.kind === "returned")
     return { state: DELIVERY_STATE.pending, failures, dueMs: nowMs, lastError: last_error };
@@ -183,29 +196,29 @@ function moved(
     : { ...failed, state: DELIVERY_STATE.failed, dueMs: null };
 }
 
-function movedInOrder(
+function transitionInOrder(
   { failures, last_error }: Leased,
   row: FinishedRow,
-  { left, place }: At & { readonly place: OrderedPlace },
-): Move {
+  { left, place }: At & { readonly place: OrderedDelivery },
+): Transition {
   const { next } = row;
   const waiting = { state: DELIVERY_STATE.pending, dueMs: place.due_ms, sequence: place.event_id } as const;
   if (next.kind === "returned") {
-    return { ...waiting, failures, lastError: last_error, isKept: false, beginsToBlock: false };
+    return { ...waiting, failures, lastError: last_error, isKept: false, startsBlocking: false };
   }
-  const isKept = keepsPlace(place, failures, { next, hasLeft: left !== undefined });
+  const isKept = staysQueued(place, failures, { next, handlerChanged: left !== undefined });
   const failed = { failures: failures + 1, lastError: errorOf(row), isKept };
   return isKept
-    ? { ...waiting, ...failed, beginsToBlock: beginsToBlock(place, failures) }
-    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null, beginsToBlock: false };
+    ? { ...waiting, ...failed, startsBlocking: startsBlocking(place, failures) }
+    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null, startsBlocking: false };
 }
 
-/** @param move as `moveOf` has it */
-function note(
-  changes: FinishChanges,
+/** @param move as `transitionOf` has it */
+function collect(
+  changes: FinishWrites,
   leased: Leased,
   row: FinishedRow,
-  { nowMs, move }: { nowMs: number; move: Move | undefined },
+  { nowMs, move }: { nowMs: number; move: Transition | undefined },
 ): void {
   const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more } = row;
   changes.ended.push(id);
@@ -221,7 +234,7 @@ function note(
       MOVED.pack({ id, state, attempt, failures, due_ms, sequence, finished_ms, last_error }),
     );
     if (state === DELIVERY_STATE.failed) changes.failed.push([id, nowMs]);
-    if (move.beginsToBlock) changes.blocked.push([id, nowMs]);
+    if (move.startsBlocking) changes.blocked.push([id, nowMs]);
   }
   if (isPastLimit(leased.attempt)) changes.long.push(id);
   const { dnsMs, connectMs, firstByteMs } = more?.connection ?? {};
@@ -247,16 +260,16 @@ function rounded(durationMs: number | undefined): number | null {
 }
 
 /** What is to be written for the results of finished attempts that count. */
-interface FinishChanges {
+interface FinishWrites {
   /** Rowids of deliveries that are not leased any more. */
   readonly ended: number[];
   readonly delivered: number[];
   readonly filtered: number[];
   readonly others: unknown[];
   /** Those of the others that failed for good. */
-  readonly failed: Turned[];
+  readonly failed: Transitioned[];
   /** Those of the others that their subscriptions block for from now on. */
-  readonly blocked: Turned[];
+  readonly blocked: Transitioned[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
@@ -264,7 +277,7 @@ interface FinishChanges {
   readonly long: number[];
 }
 
-function writeChanges(sql: Sql, changes: FinishChanges, nowMs: number, bytes: Uint8Array): void {
+function writeChanges(sql: Sql, changes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
   const { ended, delivered, filtered, others, attempts, connected, long } = changes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));

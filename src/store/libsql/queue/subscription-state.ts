@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
 import { type OnExhausted, SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
-import type { TellingLimit, Turned } from "../events/service-events.ts";
+import type { ServiceEventBudget, Transitioned } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -24,10 +24,10 @@ export const WAIT_END = `max(
 // in. All of them are due; the subscription as a whole waits instead. Only requested ones go before.
 
 /** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
-const MOST_REORDERED = 10_000;
+const MAX_REORDERED = 10_000;
 
 /** Where an ordered subscription's delivery has its place, and when it has to leave it. */
-export interface OrderedPlace {
+export interface OrderedDelivery {
   readonly id: number;
   readonly event_id: number;
   readonly due_ms: number;
@@ -58,12 +58,12 @@ export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhaus
     SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
-export function loadPlaces(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<number, OrderedPlace> {
+export function loadOrdered(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<number, OrderedDelivery> {
   const ids = rows.flatMap(({ deliveryId, next: { kind } }) =>
     kind === "delivered" || kind === "filtered" || kind === "unsent" ? [] : [deliveryId],
   );
   if (ids.length === 0) return new Map();
-  const found = sql.rows<OrderedPlace>(
+  const found = sql.rows<OrderedDelivery>(
     `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
       FROM json_each(?) AS r
       CROSS JOIN delivery AS d ON d.rowid = r.value
@@ -75,18 +75,18 @@ export function loadPlaces(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<
 }
 
 /** Whether it goes on waiting at its place after an attempt that failed; otherwise it has failed for good. */
-export function keepsPlace(
-  { max_retries, on_exhausted }: OrderedPlace,
+export function staysQueued(
+  { max_retries, on_exhausted }: OrderedDelivery,
   failures: number,
-  { next, hasLeft }: { next: FinishedRow["next"]; hasLeft: boolean },
+  { next, handlerChanged }: { next: FinishedRow["next"]; handlerChanged: boolean },
 ): boolean {
   // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
   if (on_exhausted === "block") return true;
-  return (next.kind === "retry" || hasLeft) && failures < max_retries;
+  return (next.kind === "retry" || handlerChanged) && failures < max_retries;
 }
 
 /** Whether its subscription blocks for it from this failed attempt on. */
-export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failures: number): boolean {
+export function startsBlocking({ max_retries, on_exhausted }: OrderedDelivery, failures: number): boolean {
   return on_exhausted === "block" && failures === max_retries;
 }
 
@@ -94,15 +94,15 @@ export function beginsToBlock({ max_retries, on_exhausted }: OrderedPlace, failu
  * Puts what is pending in order. None of it waits for a time of its own from now on, also when the order ends again.
  * @throws EvregError `conflict` when that is too much at once
  */
-export function putInOrder(sql: Sql, subscriptionId: number, nowMs: number): void {
+export function assignSequence(sql: Sql, subscriptionId: number, nowMs: number): void {
   const { pending } = sql.first<{ pending: number }>(
     `SELECT count(*) AS pending FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
       WHERE subscription_id = ? AND priority = ${NORMAL} AND due_ms IS NOT NULL LIMIT ?)`,
     subscriptionId,
-    MOST_REORDERED + 1,
+    MAX_REORDERED + 1,
   )!;
-  if (pending > MOST_REORDERED) {
-    const message = `it has more than ${MOST_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
+  if (pending > MAX_REORDERED) {
+    const message = `it has more than ${MAX_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
     throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value: true });
   }
   sql.run(
@@ -117,7 +117,7 @@ export function putInOrder(sql: Sql, subscriptionId: number, nowMs: number): voi
  * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
  * for it, or gave it more retries. Answers what has failed by that.
  */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Turned[] {
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Transitioned[] {
   const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ?2
       WHERE rowid = (SELECT w.rowid ${headOf("?1")}) AND NOT EXISTS (SELECT 1 ${firstRequestedOf("?1")})
@@ -128,13 +128,13 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
     nowMs,
   );
   if (failed.length > 0) {
-    forgetWait(sql, subscriptionId);
+    clearWaits(sql, subscriptionId);
   }
   return failed.map(({ id }) => [id, nowMs]);
 }
 
 /** Whether the delivery is what its ordered subscription waits for. */
-export function isFirstInOrder(sql: Sql, id: number): boolean {
+export function isHead(sql: Sql, id: number): boolean {
   const found = sql.first<{ isFirst: number }>(
     `SELECT d.rowid = (SELECT w.rowid ${headOf("d.subscription_id")}) AS isFirst
       FROM delivery AS d CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -155,7 +155,7 @@ export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
 type Wait = readonly [subscriptionId: number, untilMs: number, handler: string];
 
 /** What the results of one call tell of handlers, by the rowids of their subscriptions. */
-interface Told {
+interface HandlerSignals {
   /** Which had a success. */
   readonly succeeded: Set<number>;
   /** Whose last result here is a failure, with its error. */
@@ -167,35 +167,35 @@ interface Told {
   readonly gone: (readonly [subscriptionId: number, reason: string])[];
 }
 
-export function nothingTold(): Told {
+export function noSignals(): HandlerSignals {
   return { succeeded: new Set(), failed: new Map(), slow: [], retryWaits: [], gone: [] };
 }
 
 /**
  * Takes one result in.
- * @param at `hasLeft`: the subscription has left the handler that is gone, which tells nothing of the one it has;
+ * @param at `handlerChanged`: the subscription has left the handler that is gone, which tells nothing of the one it has;
  * `isKept`: it keeps its place in the order of its subscription, which waits for its retry
  */
-export function tell(
-  told: Told,
+export function addSignal(
+  signals: HandlerSignals,
   subscriptionId: number,
   row: FinishedRow,
-  { hasLeft, isKept }: { hasLeft: boolean; isKept: boolean },
+  { handlerChanged, isKept }: { handlerChanged: boolean; isKept: boolean },
 ): void {
   const { next, more } = row;
   if (next.kind === "delivered") {
-    told.succeeded.add(subscriptionId);
+    signals.succeeded.add(subscriptionId);
     // Looked at first, as nearly always there is none.
-    if (told.failed.size > 0) told.failed.delete(subscriptionId);
+    if (signals.failed.size > 0) signals.failed.delete(subscriptionId);
   } else if (next.kind === "retry" || next.kind === "failed") {
-    told.failed.set(subscriptionId, errorOf(row));
-  } else if (next.kind === "gone" && !hasLeft) {
-    told.gone.push([subscriptionId, next.reason]);
+    signals.failed.set(subscriptionId, errorOf(row));
+  } else if (next.kind === "gone" && !handlerChanged) {
+    signals.gone.push([subscriptionId, next.reason]);
   }
   const { slow, wait } = more ?? {};
-  if (slow !== undefined) told.slow.push([subscriptionId, Math.ceil(slow.untilMs), slow.handler]);
+  if (slow !== undefined) signals.slow.push([subscriptionId, Math.ceil(slow.untilMs), slow.handler]);
   if (isKept && wait !== undefined) {
-    told.retryWaits.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
+    signals.retryWaits.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
   }
 }
 
@@ -203,18 +203,18 @@ interface At {
   readonly nowMs: number;
   readonly disableAfterMs: number | undefined;
   /** Of those that have failed for too long; whom it does not admit is deactivated at the next failure. */
-  readonly limit: TellingLimit;
+  readonly limit: ServiceEventBudget;
 }
 
 /** Notes it with the subscriptions, and deactivates those whose handlers are gone or have failed for too long. */
-export function noteStanding(
+export function applySignals(
   sql: Sql,
-  { succeeded, failed, slow, retryWaits, gone }: Told,
+  { succeeded, failed, slow, retryWaits, gone }: HandlerSignals,
   at: At,
 ): Deactivated[] {
-  if (succeeded.size > 0) noteSuccesses(sql, succeeded, at.nowMs);
+  if (succeeded.size > 0) storeSuccesses(sql, succeeded, at.nowMs);
   const ended = gone.map(([subscriptionId, reason]) => ({ subscriptionId, reason }));
-  if (failed.size > 0) ended.push(...noteFailures(sql, failed, at));
+  if (failed.size > 0) ended.push(...storeFailures(sql, failed, at));
   setWaits(sql, "slowed_until_ms", slow);
   setWaits(sql, "retry_wait_until_ms", retryWaits);
   return ended.filter((one) => deactivate(sql, one));
@@ -224,7 +224,7 @@ export function noteStanding(
  * Nearly always there is nothing to forget, and nothing is written. An ordered one has one attempt at a time: its success
  * is the last word of its handler, and ends every wait.
  */
-function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
+function storeSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
   sql.run(
     `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0,
         slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END,
@@ -238,7 +238,7 @@ function noteSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number):
 }
 
 /** Answers those that have failed for too long. */
-function noteFailures(
+function storeFailures(
   sql: Sql,
   failed: ReadonlyMap<number, string>,
   { nowMs, disableAfterMs, limit }: At,
@@ -274,16 +274,16 @@ function setWaits(sql: Sql, column: "slowed_until_ms" | "retry_wait_until_ms", w
 }
 
 /** For a subscription that a person gives a new start: with another handler, or a handler that was put right. */
-export function forgetStanding(sql: Sql, subscriptionId: number): void {
+export function resetHealth(sql: Sql, subscriptionId: number): void {
   sql.run(
     "UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0 WHERE rowid = ?",
     subscriptionId,
   );
-  forgetWait(sql, subscriptionId);
+  clearWaits(sql, subscriptionId);
 }
 
 /** So that the next delivery is sent at once, whoever asked for the wait. */
-export function forgetWait(sql: Sql, subscriptionId: number): void {
+export function clearWaits(sql: Sql, subscriptionId: number): void {
   sql.run(
     "UPDATE subscription SET slowed_until_ms = NULL, retry_wait_until_ms = NULL WHERE rowid = ?",
     subscriptionId,

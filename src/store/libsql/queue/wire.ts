@@ -13,7 +13,7 @@ import type {
   NextStep,
 } from "../../queue.ts";
 import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
-import type { Telling } from "../events/service-events.ts";
+import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
 import { parseKept } from "../thread/sql.ts";
@@ -35,7 +35,7 @@ export interface ClaimCall {
 export const SHARE = columns("id", "leased", "room", "tier");
 
 /** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
-export interface ClaimLanding {
+export interface ClaimReply {
   readonly claimId: number;
   /** `ClaimRow`s. */
   readonly rows: string;
@@ -112,7 +112,7 @@ export function claimCall(request: ClaimRequest, without: readonly number[] = []
 }
 
 export function claimAnswer(
-  landing: ClaimLanding,
+  landing: ClaimReply,
   bytes: ArrayBuffer | undefined,
   secrets: OpenedSecrets,
 ): ClaimAnswer {
@@ -132,7 +132,7 @@ export function claimAnswer(
         bearer: row[at.bearer],
         bearerToken: row[at.bearerToken],
       }),
-      settings: settingsOf(row[at.settings]),
+      settings: settingsFromJson(row[at.settings]),
     });
   }
   const events = new Map<number, ClaimedEvent>();
@@ -306,16 +306,18 @@ export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | und
 }
 
 /** Most have nothing to tell, so that their state stands for them. */
-export type PackedFinished = number | Telling<Finished>;
+export type PackedFinished = number | WithServiceEvents<Finished>;
 
-export function packFinished(outcomes: readonly Telling<Finished>[]): readonly PackedFinished[] {
+export function packFinished(outcomes: readonly WithServiceEvents<Finished>[]): readonly PackedFinished[] {
   return outcomes.map((outcome) =>
-    outcome.told === undefined && outcome.answer.deactivated === undefined ? outcome.answer.state : outcome,
+    outcome.serviceEvents === undefined && outcome.answer.deactivated === undefined
+      ? outcome.answer.state
+      : outcome,
   );
 }
 
 /** Settings as they lie in the file: JSON of those that differ from none. */
-export function keptSettings(settings: SubscriptionSettings): string | null {
+export function settingsToJson(settings: SubscriptionSettings): string | null {
   const named = Object.entries(settings).filter(
     ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
   );
@@ -329,7 +331,7 @@ const parsedSettings = new LRUCache<string, SubscriptionSettings>({
 });
 
 /** The same object for the same text, as claims bring it by the thousand. */
-export function settingsOf(kept: string | null): SubscriptionSettings {
+export function settingsFromJson(kept: string | null): SubscriptionSettings {
   if (kept === null) return NO_SETTINGS;
   const known = parsedSettings.get(kept);
   if (known !== undefined) return known;

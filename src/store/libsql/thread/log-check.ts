@@ -62,12 +62,12 @@ const NOTHING: LogCheck = {
  * has changed meanwhile it is in use, and the engine tells that.
  * @param file the data file, of which this process has no connection: it is opened where the log's header is not whole
  */
-export function checkLog(file: string, lookAgainMs = LOOK_AGAIN_MS): LogCheck {
+export function checkLog(file: string, recheckAtMs = LOOK_AGAIN_MS): LogCheck {
   const log = logOf(file);
   const found = walk(file, log);
   if (!found.isDamaged) return found;
   const before = look(log);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lookAgainMs);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckAtMs);
   const again = walk(file, log);
   const after = look(log);
   const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
