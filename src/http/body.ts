@@ -5,7 +5,7 @@ import { isEnding } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
-  override readonly name = "CallerGone";
+  override readonly name = "ClientDisconnected";
 }
 
 /** A body up to this size reserves no memory: every connection may have one. */

@@ -10,26 +10,23 @@ import {
 } from "../../domain/action.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
 import {
-  count,
+  field,
   type JsonSchema,
   many,
   one,
+  operation,
   record,
   ref,
   type Route,
-  rowid,
   SCHEMA_BODY_MAX_BYTES,
-  text,
-  timestamp,
-  operation,
 } from "./route.ts";
 
 /** Actions as they are answered, and what checking their schemas comes to. */
 export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Action: record({
-    rowid,
-    action: text,
-    application: text,
+    rowid: field.rowid,
+    action: field.text,
+    application: field.text,
     schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     revision: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
     compatibility: {
@@ -45,10 +42,10 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     deprecated: { type: "boolean", description: "Publishers are told to move on." },
     retired: { type: "boolean", description: "Publishing is refused." },
     successor: { type: ["string", "null"], description: "The action to publish to instead." },
-    timestamped: timestamp,
+    timestamped: field.timestamp,
   }),
   ActionRevision: record({
-    action: text,
+    action: field.text,
     revision: { type: "integer", minimum: 1 },
     schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
     admission: {
@@ -70,7 +67,7 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
       required: ["compatibility", "breaks"],
       additionalProperties: false,
     },
-    timestamped: { ...timestamp, description: "When it was applied." },
+    timestamped: { ...field.timestamp, description: "When it was applied." },
   }),
   SchemaBreak: record(
     {
@@ -81,13 +78,13 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
       },
       side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
       pointer: {
-        ...text,
+        ...field.text,
         description: "JSON pointer to the place: in the new schema, or in the old one for what is gone.",
       },
       was: { description: "What the old schema says there; left out where it says nothing." },
       is: { description: "What the new one says; left out where it says nothing." },
-      message: text,
-      remedy: { ...text, description: "What to do instead." },
+      message: field.text,
+      remedy: { ...field.text, description: "What to do instead." },
       certainty: {
         type: "string",
         enum: ["proven", "cannot_prove"],
@@ -105,24 +102,24 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   }),
   CheckedEvents: record({
     checked: {
-      ...count,
+      ...field.count,
       description: "Fewer than asked for where there are no more, or where 20 seconds were over.",
     },
-    failed: count,
+    failed: field.count,
     failures: {
       type: "array",
-      items: record({ event: rowid, field: text, message: text }),
+      items: record({ event: field.rowid, field: field.text, message: field.text }),
       description: "The first 100, newest event first.",
     },
   }),
   Deprecation: record({
-    action: text,
-    since: { ...timestamp, description: "To the second." },
+    action: field.text,
+    since: { ...field.timestamp, description: "To the second." },
     successor: { type: ["string", "null"], description: "The action to publish to instead." },
   }),
   SchemaWarning: record({
-    pointer: { ...text, description: "JSON pointer into the schema." },
-    message: text,
+    pointer: { ...field.text, description: "JSON pointer into the schema." },
+    message: field.text,
   }),
 };
 

@@ -1,42 +1,29 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_QUERY, DELIVERY_STATUSES } from "../../domain/delivery.ts";
-import {
-  count,
-  type JsonSchema,
-  many,
-  nullableTimestamp,
-  one,
-  record,
-  ref,
-  type Route,
-  rowid,
-  text,
-  timestamp,
-  operation,
-} from "./route.ts";
+import { field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
 
 const part: JsonSchema = { type: ["integer", "null"], minimum: 0 };
 
 const delivery = {
-  rowid,
-  event_id: rowid,
-  subscription_id: rowid,
-  application: text,
-  subscription: text,
-  action: text,
+  rowid: field.rowid,
+  event_id: field.rowid,
+  subscription_id: field.rowid,
+  application: field.text,
+  subscription: field.text,
+  action: field.text,
   status: {
     type: "string",
     enum: DELIVERY_STATUSES,
     description:
       "Ends are `delivered`, `failed`, `filtered` (the subscription's filter kept it back, and nothing was sent) and `cancelled`.",
   },
-  attempt: { ...count, description: "Attempts begun so far." },
-  next_attempt_at: { ...nullableTimestamp, description: "`null` when nothing is planned." },
+  attempt: { ...field.count, description: "Attempts begun so far." },
+  next_attempt_at: { ...field.nullableTimestamp, description: "`null` when nothing is planned." },
   last_error: {
     type: ["string", "null"],
     description: "Of the last finished attempt, such as `HTTP 500` or `timeout`.",
   },
-  timestamped: timestamp,
-  finished_at: nullableTimestamp,
+  timestamped: field.timestamp,
+  finished_at: field.nullableTimestamp,
 } as const;
 
 /** Deliveries and their attempts as they are answered. */
@@ -44,8 +31,8 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Delivery: record(delivery),
   Attempt: record({
     attempt: { type: "integer", minimum: 1 },
-    started_at: timestamp,
-    duration_ms: count,
+    started_at: field.timestamp,
+    duration_ms: field.count,
     dns_ms: {
       ...part,
       description:

@@ -31,26 +31,23 @@ import { type HeaderPair, type Reply } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { brief } from "../../service/publish-batch.ts";
 import {
-  count,
   ENVELOPE_BYTES,
   failure,
+  field,
   type JsonSchema,
   many,
   one,
+  operation,
   record,
   ref,
   type Route,
-  rowid,
-  text,
-  timestamp,
-  operation,
 } from "./route.ts";
 
 /** Events as they are answered, and the answer to a batch. */
 export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Event: record({
-    rowid,
-    action: text,
+    rowid: field.rowid,
+    action: field.text,
     payload: {
       type: ["object", "null"],
       description:
@@ -62,23 +59,26 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
       minimum: 1,
       description: "The schema revision the payload was validated against.",
     },
-    timestamped: timestamp,
+    timestamped: field.timestamp,
   }),
   PageMeta: record(
     {
-      total: count,
+      total: field.count,
       page: { type: "integer", minimum: 1 },
       per_page: { type: "integer", minimum: 1 },
       damaged: {
         type: "array",
-        items: rowid,
+        items: field.rowid,
         description:
           "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent when there is none.",
       },
     },
     ["damaged"],
   ),
-  BatchItemError: record({ index: { ...count, description: "Place in the batch, from 0." }, ...failure }),
+  BatchItemError: record({
+    index: { ...field.count, description: "Place in the batch, from 0." },
+    ...failure,
+  }),
 };
 
 /** The answer to a batch; with `failed`, also the members that every failure has. */
@@ -92,10 +92,10 @@ function batch(failed: boolean): JsonSchema {
     errors: { type: "array", items: ref("BatchItemError") },
     meta: record(
       {
-        accepted: count,
-        rejected: count,
+        accepted: field.count,
+        rejected: field.count,
         replayed: {
-          ...count,
+          ...field.count,
           description: "Of the accepted: their idempotency key stands for an event accepted before.",
         },
         deprecated: {

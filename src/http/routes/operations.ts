@@ -1,29 +1,18 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
-import {
-  failure,
-  type JsonSchema,
-  many,
-  one,
-  operation,
-  record,
-  ref,
-  type Route,
-  text,
-  timestamp,
-} from "./route.ts";
+import { failure, field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
 
 /** The answers of `/health`. */
 export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Health: record(
     {
       status: { enum: ["ok", "unavailable"] },
-      version: text,
-      reason: { ...text, description: "Why it is unavailable." },
+      version: field.text,
+      reason: { ...field.text, description: "Why it is unavailable." },
       store: { enum: ["ok", "unavailable"] },
       engine: { enum: ["running", "failing", "stopped"] },
-      instance: { ...text, description: "Made anew at each start." },
+      instance: { ...field.text, description: "Made anew at each start." },
     },
     ["reason"],
   ),
@@ -86,17 +75,17 @@ export const METRICS_ROUTE: Route = {
 /** The answer of the doctor. */
 export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Finding: record({
-    check: { ...text, description: "What was looked at." },
+    check: { ...field.text, description: "What was looked at." },
     status: {
       enum: ["ok", "warning", "problem"],
       description: "A `warning` will become a problem, or is one that may be meant.",
     },
-    found: text,
+    found: field.text,
     remedy: { type: ["string", "null"], description: "What to do about it; `null` when all is well." },
   }),
 };
 
-const FINDINGS_META: JsonSchema = record({ time: timestamp });
+const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
 
 export const DOCTOR_ROUTE: Route = operation({
   path: "/v1/doctor",

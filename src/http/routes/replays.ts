@@ -7,36 +7,26 @@ import {
 } from "../../domain/replay.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import { jsonReply } from "../response.ts";
-import {
-  BODY_MAX_BYTES,
-  count,
-  type JsonSchema,
-  many,
-  nullableTimestamp,
-  one,
-  record,
-  type Route,
-  rowid,
-  text,
-  timestamp,
-  operation,
-} from "./route.ts";
+import { BODY_MAX_BYTES, field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const replayed = {
-  subscription_id: rowid,
-  application: text,
-  subscription: text,
-  action: text,
+  subscription_id: field.rowid,
+  application: field.text,
+  subscription: field.text,
+  action: field.text,
   selection: { type: "string", enum: REPLAY_SELECTIONS },
-  from: { ...timestamp, description: "Of the events' publication, included." },
-  to: { ...timestamp, description: "Not included." },
+  from: { ...field.timestamp, description: "Of the events' publication, included." },
+  to: { ...field.timestamp, description: "Not included." },
 } as const;
 
 /** Replays as they are answered. */
 export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  ReplayCount: record({ ...replayed, total: { ...count, description: "Deliveries it would make due." } }),
+  ReplayCount: record({
+    ...replayed,
+    total: { ...field.count, description: "Deliveries it would make due." },
+  }),
   Replay: record({
-    rowid,
+    rowid: field.rowid,
     ...replayed,
     status: {
       type: "string",
@@ -49,14 +39,14 @@ export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
       minimum: 0,
       description: "What there was to send when it began; `null` until it is counted.",
     },
-    queued: { ...count, description: "Handed to delivery so far." },
+    queued: { ...field.count, description: "Handed to delivery so far." },
     skipped: {
-      ...count,
+      ...field.count,
       description:
         "Of the total: gone, or sent again by somebody else, when their turn came. Known once it is done.",
     },
-    timestamped: timestamp,
-    finished_at: nullableTimestamp,
+    timestamped: field.timestamp,
+    finished_at: field.nullableTimestamp,
   }),
 };
 

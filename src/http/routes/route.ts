@@ -76,7 +76,7 @@ interface Operation extends Pick<
 > {
   /** `POST` with a body and `GET` without one, unless said. */
   readonly method?: Route["method"];
-  /** The last but one part of the path, unless said. */
+  /** What follows `/v1/` in the path, unless said. */
   readonly tag?: string;
   readonly access?: Access;
   /** `read` for `GET` and `write` for all others, unless said. */
@@ -178,22 +178,20 @@ export interface RouteContext {
   readonly stopping: AbortSignal;
 }
 
-/** What records and answers are made of, for the OpenAPI document. */
+// What records and answers are made of, for the OpenAPI document.
 
-export const rowid: JsonSchema = {
-  type: "integer",
-  minimum: 1,
-  maximum: Number.MAX_SAFE_INTEGER,
-  description: "Assigned by the service; only grows, and after a restore far beyond 32 bits.",
-};
-export const timestamp: JsonSchema = {
-  type: "string",
-  format: "date-time",
-  description: "ISO 8601 UTC with milliseconds.",
-};
-export const nullableTimestamp: JsonSchema = { type: ["string", "null"], format: "date-time" };
-export const text: JsonSchema = { type: "string" };
-export const count: JsonSchema = { type: "integer", minimum: 0 };
+export const field = {
+  rowid: {
+    type: "integer",
+    minimum: 1,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "Assigned by the service; only grows, and after a restore far beyond 32 bits.",
+  },
+  timestamp: { type: "string", format: "date-time", description: "ISO 8601 UTC with milliseconds." },
+  nullableTimestamp: { type: ["string", "null"], format: "date-time" },
+  text: { type: "string" },
+  count: { type: "integer", minimum: 0 },
+} as const satisfies Readonly<Record<string, JsonSchema>>;
 
 /** An object that has exactly these members. */
 export function record(

@@ -8,25 +8,13 @@ import {
 } from "../../domain/subscription.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
 import { WARNINGS } from "./actions.ts";
-import {
-  count,
-  type JsonSchema,
-  many,
-  nullableTimestamp,
-  one,
-  record,
-  type Route,
-  rowid,
-  text,
-  timestamp,
-  operation,
-} from "./route.ts";
+import { field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const subscription = {
-  rowid,
-  application: text,
-  subscription: text,
-  action: text,
+  rowid: field.rowid,
+  application: field.text,
+  subscription: field.text,
+  action: field.text,
   handler: { type: "string", format: "uri" },
   max_retries: { type: "integer", minimum: 0, maximum: 20 },
   active: { type: "boolean" },
@@ -41,15 +29,15 @@ const subscription = {
       "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header.",
   },
   previous_secret_until: {
-    ...nullableTimestamp,
+    ...field.nullableTimestamp,
     description: "While its secret is being rotated: until when the one before is signed with as well.",
   },
   failing_since: {
-    ...nullableTimestamp,
+    ...field.nullableTimestamp,
     description: "When the first attempt after the last success failed; `null` when the last one went well.",
   },
   slowed_until: {
-    ...nullableTimestamp,
+    ...field.nullableTimestamp,
     description:
       "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, or as it is ordered and waits for a retry, no attempt begins before this, except one that a person asks for. It may have passed.",
   },
@@ -63,8 +51,8 @@ const subscription = {
   rate_limit: { type: ["number", "null"] },
   max_in_flight: { type: ["integer", "null"] },
   timeout_ms: { type: ["integer", "null"] },
-  headers: { type: ["object", "null"], additionalProperties: text },
-  retry_schedule: { type: ["array", "null"], items: count },
+  headers: { type: ["object", "null"], additionalProperties: field.text },
+  retry_schedule: { type: ["array", "null"], items: field.count },
   ordered: {
     type: "boolean",
     description: "One delivery at a time, in the order in which the events were published.",
@@ -74,7 +62,7 @@ const subscription = {
     description:
       "Of an ordered one, when a delivery has used up its retries: `block` tries on and sends nothing past it, `skip` fails it and sends the next.",
   },
-  timestamped: timestamp,
+  timestamped: field.timestamp,
 } as const;
 
 /** Subscriptions as they are answered. */
@@ -82,13 +70,13 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Subscription: record(subscription),
   SubscriptionWithSecret: record({
     ...subscription,
-    secret: { ...text, description: "Only ever in this answer: deliveries are signed with it." },
+    secret: { ...field.text, description: "Only ever in this answer: deliveries are signed with it." },
   }),
 };
 
 const CANCELLED: JsonSchema = record({
   cancelled: {
-    ...count,
+    ...field.count,
     description:
       "How many deliveries waited and were cancelled. One under way ends as usual, and is cancelled as well if it fails.",
   },

@@ -1,40 +1,29 @@
 import { NEW_TOKEN } from "../../domain/token.ts";
-import {
-  type JsonSchema,
-  many,
-  nullableTimestamp,
-  one,
-  record,
-  type Route,
-  rowid,
-  text,
-  timestamp,
-  operation,
-} from "./route.ts";
+import { field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const token = {
-  rowid,
-  name: text,
-  scopes: { type: "array", items: text },
-  expires_at: nullableTimestamp,
-  last_used_at: nullableTimestamp,
-  timestamped: timestamp,
+  rowid: field.rowid,
+  name: field.text,
+  scopes: { type: "array", items: field.text },
+  expires_at: field.nullableTimestamp,
+  last_used_at: field.nullableTimestamp,
+  timestamped: field.timestamp,
 } as const;
 
 /** Tokens as they are answered. */
 export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Token: record(token),
   Identity: record({
-    name: { ...text, description: "Of the token; `local` where the server asks for none." },
+    name: { ...field.text, description: "Of the token; `local` where the server asks for none." },
     scopes: token.scopes,
-    expires_at: { ...nullableTimestamp, description: "When the token ends; `null`: never." },
+    expires_at: { ...field.nullableTimestamp, description: "When the token ends; `null`: never." },
     data_id: {
-      ...text,
+      ...field.text,
       description:
         "Of the data of the server: the same at each of its addresses, and another after a restore of a backup.",
     },
   }),
-  TokenWithSecret: record({ ...token, token: { ...text, description: "Only ever in this answer." } }),
+  TokenWithSecret: record({ ...token, token: { ...field.text, description: "Only ever in this answer." } }),
 };
 
 export const TOKEN_ROUTES: readonly Route[] = [
