@@ -18,8 +18,7 @@ import { constants, zstdCompressSync } from "node:zlib";
 import { VALIDATION_THREAD, STORE_THREAD } from "../../src/runtime/process.ts";
 import { bundleValidationThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
-import { packageFolder, ROOT, versionIn } from "./packages.ts";
-import { HOST, MISSING, type Target, TARGETS } from "./targets.ts";
+import { HOST, MISSING, packageFolder, ROOT, type Target, TARGETS, versionIn } from "./packages.ts";
 
 // `npm run build:exe`: the program, Node and libSQL's native part as one file. It is Node's "single executable
 // application", put together by pkg out of the Node that the lock file names.

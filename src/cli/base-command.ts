@@ -92,10 +92,10 @@ function fileOf(field: string, flags: object): string | undefined {
   return path === "-" ? "stdin" : path;
 }
 
-// Local or remote, it is told in the same words.
+// Local or remote, the sentence is the same.
 const NO_ACTION = /^There is no action (".+")\.$/;
 
-/** An error that tells of an action there is none of, for a person, with the one that was probably meant; any other as it came. */
+/** Adds the action that was probably meant to an error that says there is no such action; returns any other error as it is. */
 async function suggestAction(error: unknown, evreg: Evreg): Promise<unknown> {
   if (!(error instanceof EvregError) || error.code !== "not_found") return error;
   const quoted = NO_ACTION.exec(error.message)?.[1];
@@ -108,7 +108,7 @@ async function suggestAction(error: unknown, evreg: Evreg): Promise<unknown> {
     const message = `${error.message} Did you mean ${meant}?`;
     return new EvregError(error.code, message, error.details, { cause: error });
   } catch {
-    // A token may publish and not read; what went wrong first is told all the same.
+    // A token may publish and not read. The first error is reported all the same.
     return error;
   }
 }
@@ -120,7 +120,7 @@ interface ListFilters {
 }
 
 /**
- * What to tell of a listing that came out empty: a name or number that nothing has looks the same, and is rather a mistake.
+ * What to say of an empty listing. A name or number that does not exist gives one too, and is probably a mistake.
  * @param sentence that nothing matches
  */
 export async function emptyListHint(sentence: string, evreg: Evreg, query: ListFilters): Promise<string> {
@@ -134,7 +134,7 @@ export async function emptyListHint(sentence: string, evreg: Evreg, query: ListF
       const isAnnounced = await suggestAction(error, evreg);
       return `${sentence} ${isAnnounced instanceof EvregError ? isAnnounced.message : error.message}`;
     }
-    // Not what was asked for: the listing itself went well.
+    // Only a hint failed; the listing itself went well.
   }
   return sentence;
 }
@@ -151,7 +151,7 @@ export abstract class BaseCommand extends Command {
   /** Answers the exit code of the process, if it is not 0. */
   abstract override run(): Promise<number | void>;
 
-  /** Of `--active --no-active` the last one would win, whichever was meant. */
+  /** oclif would take the last one of `--active --no-active`. */
   protected override async init(): Promise<void> {
     await super.init();
     const end = this.argv.indexOf("--");

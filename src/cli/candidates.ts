@@ -9,7 +9,7 @@ import { TOKENS } from "../resources/tokens.ts";
 import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
 import { serverFor, tokenIn } from "./target/target.ts";
 
-/** Of an answer with names; a registry with more is not asked for whole at the press of a key. */
+/** The largest answer that is read at the press of a key. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**

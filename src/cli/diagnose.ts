@@ -131,7 +131,7 @@ function serverRemedy({ code }: EvregError): string {
 
 const PORT_ANSWERS_WITHIN_MS = 2_000;
 
-/** What a data folder that no server runs on is like. What it holds is only asked for where that changes nothing. */
+/** Findings on a data folder without a server. The data are read only where that changes nothing. */
 async function folderTargetFindings(
   { config, isNamed }: FolderTarget,
   version: string,
@@ -145,7 +145,7 @@ async function folderTargetFindings(
     const begins = "Start a server with `evreg serve`, which makes it";
     const remedy =
       there === undefined ? `${begins}; or name another with --data.` : "Name another with --data.";
-    // Whoever names a folder means one that is there; in the default one nothing may have begun yet.
+    // A named folder should exist; the default one may not have been used yet.
     const isWrong = isNamed || there !== undefined;
     return [(isWrong ? problem : warning)("folder", found, remedy), listening];
   }
@@ -169,7 +169,7 @@ async function folderTargetFindings(
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
       return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
     }
-    // A start may be refused then, and what it would tell is not to be trusted.
+    // A start may be refused then, and its findings could not be trusted.
     if (looked.impossible.length > 0) return [...about, ...folderFindings(folder), ...whole];
     const form = fine("form", `The data file has form ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
@@ -217,7 +217,7 @@ async function portFinding({ host, port }: Config): Promise<Finding> {
   );
 }
 
-/** The address of an evreg that listens there; one that is not asked over http is not told from other programs. */
+/** The address of an evreg that listens there. One that does not speak http looks like any other program. */
 async function evregAt(host: string, port: number): Promise<string | undefined> {
   const { isLoopbackHost } = await import("../config/values.ts");
   const { connect } = await import("../client/client.ts");
@@ -236,7 +236,7 @@ async function evregAt(host: string, port: number): Promise<string | undefined> 
 
 const MAX_NAMED = 5;
 
-/** What a look through a data file tells, as far as it concerns what is wrong. */
+/** The part of a file check that says what is wrong. */
 interface FileCheck {
   readonly impossible: readonly string[];
   readonly damaged_events: readonly number[];

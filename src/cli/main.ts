@@ -11,7 +11,7 @@ export async function main(
   commands: () => Promise<Interfaces.Plugin>,
 ): Promise<never> {
   listenForSigint();
-  // Each write to stdout tells its own failure; oclif's listener would throw it a second time, past every handler. On
+  // Each write to stdout reports its own failure; oclif's listener would throw it a second time, past every handler. On
   // stderr, a reader that has gone is no reason to fail.
   process.stdout.removeAllListeners("error");
   let unwritten: Error | undefined;
@@ -29,7 +29,7 @@ export async function main(
 }
 
 /**
- * Runs one command line to its end, tells a failure on stderr, and answers the exit code.
+ * Runs one command line to its end, reports a failure on stderr, and answers the exit code.
  * @public tests call it in the build
  */
 export async function runCommandLine(
@@ -62,7 +62,7 @@ function exitCodeOf(error: unknown, argv: readonly string[], config: Config | un
   return reportError(failure, { json: wantsJson(argv), command: commandOf(argv, config) });
 }
 
-/** What oclif could not read. An unknown flag is told before what was made of the words around it. */
+/** What oclif could not parse. An unknown flag is reported first: it may have caused the other mistakes. */
 function wrongLine(
   error: unknown,
   argv: readonly string[],
@@ -89,7 +89,7 @@ function crashCodeOf(error: unknown, argv: readonly string[]): number {
   return reportError(fault, { json: false, command: undefined, ...(logged ? {} : { stack: true }) });
 }
 
-/** `evreg … | head` ends its reader early; that is what was asked for, not a failure. */
+/** `evreg … | head` ends its reader early; that is no failure. */
 function isClosedPipe(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).code === "EPIPE";
 }
@@ -110,7 +110,7 @@ function unknownSubject(
   return subject.startsWith("-") ? flagsFirst(argv, config) : unknownCommand(subject, config);
 }
 
-/** Read from the words themselves: a command line that could not be parsed must fail in the form asked for too. */
+/** Read from the words themselves: a command line that could not be parsed must fail in the requested form too. */
 function wantsJson(argv: readonly string[]): boolean {
   const end = argv.indexOf("--");
   const words = end === -1 ? argv : argv.slice(0, end);

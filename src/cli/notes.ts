@@ -7,10 +7,10 @@ import { note } from "./io/output.ts";
 import { escapeControl } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
 
-/** More subscriptions are not asked about: who has many sees it by the first. */
+/** Further subscriptions are not read: the first ones show the reason. */
 const MAX_SUBSCRIPTIONS = 5;
 
-/** Why a delivery has not come further, where its subscription tells: for a person, on stderr. */
+/** Notes why a delivery is stuck, where its subscription shows it. For a person, on stderr. */
 export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttempts): Promise<void> {
   const { last_error: error } = delivery;
   const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
@@ -48,7 +48,7 @@ async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | 
   return (await evreg.subscriptions.get(id).catch(() => undefined))?.data;
 }
 
-/** One that a person asked for goes before all others, and is due before the one that blocks. */
+/** A delivery that a person retries goes before all others, also before the one that blocks. */
 function blockBefore(
   { rowid, status }: Delivery,
   { rowid: id, blocked_by: first }: Subscription,
@@ -57,7 +57,7 @@ function blockBefore(
   return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
 }
 
-/** For whoever is not told by the attempt: what an address is can be told again, and what a name stood for then cannot. */
+/** For callers whose attempts have no `refusal`. An address in the URL can be checked again; what a name stood for then cannot. */
 function refusedAddress({ handler }: Subscription): string {
   return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
 }
@@ -68,7 +68,7 @@ function whyRefused(handler: string): string {
   return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }
 
-/** More subscriptions are not asked about: who has many paused sees it by the first. */
+/** Further subscriptions are not read: the first ones show it. */
 const MAX_PAUSED = 20;
 
 /**
@@ -90,7 +90,7 @@ export async function notePaused(evreg: Evreg, subscriptions: Iterable<number>):
 /**
  * For what was put into a folder without a server: it is safe there, and goes nowhere yet.
  * @param what the sentence's subject, such as `Its deliveries`
- * @param isWaiting asked only where no engine runs
+ * @param isWaiting called only where no engine runs
  */
 export async function noteUndelivered(
   evreg: Evreg,
@@ -102,7 +102,7 @@ export async function noteUndelivered(
   note(`${what} wait for a server on this data folder: ${serveCommand()}`);
 }
 
-/** What a publisher is told of a deprecated action. */
+/** The warning for a publisher of a deprecated action. */
 export function deprecationNote({ action, since, successor }: Deprecation): string {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   return `Warning: ${escapeControl(`${action} is deprecated since ${since}${instead}.`)}`;

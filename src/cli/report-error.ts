@@ -69,7 +69,7 @@ function detailLines(error: EvregError): string[] {
   return lines;
 }
 
-/** Whether a message holds a value as it is, and not inside of a longer word: `string` does not tell `str`. */
+/** Whether a message holds a value as a word of its own: `string` does not mention `str`. */
 function mentions(message: string, value: string): boolean {
   if (value === "") return true;
   for (let at = message.indexOf(value); at !== -1; at = message.indexOf(value, at + 1)) {
@@ -94,7 +94,7 @@ function listItem(item: unknown): string {
 
 const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
 
-/** Local or remote, a record that is not there is told in the same words. */
+/** Local or remote, the sentence about a missing record is the same. */
 function whereToLook({ message }: EvregError): string | undefined {
   const noun = MISSING_RECORD.exec(message)?.[1];
   if (noun === undefined) return undefined;
@@ -104,7 +104,7 @@ function whereToLook({ message }: EvregError): string | undefined {
 
 const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** Where no connection came about; of others the message tells more. */
+/** Where there was no connection; the messages of other errors say more. */
 function whereToReach({ details: { cause } }: EvregError): string | undefined {
   if (cause === "ECONNREFUSED")
     return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
@@ -137,7 +137,7 @@ function nextStep(error: EvregError, command: string | undefined): string | unde
 /** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */
 const LONGEST_DETAIL = 400;
 
-/** What a break of a schema tells beside its message: a payload that shows it, and what could be done instead. */
+/** What a break has beside its message: a payload that shows it, and what could be done instead. */
 export function breakDetails({ example, remedy }: { example?: unknown; remedy?: unknown }): string[] {
   return [
     ...(example === undefined ? [] : [`shown by: ${shortDetail(example)}`]),
@@ -145,7 +145,7 @@ export function breakDetails({ example, remedy }: { example?: unknown; remedy?: 
   ];
 }
 
-/** The rules that a payload breaks beside the first, which the message tells. */
+/** The rules that a payload breaks, without the first, which is in the message. */
 export function brokenRules({ errors }: ErrorDetails): string[] {
   if (!Array.isArray(errors)) return [];
   return (errors as readonly Partial<Failure>[]).slice(1).map(({ field = "", message = "", value }) => {

@@ -17,7 +17,7 @@ export interface About {
 }
 
 interface RecordOptions<T> extends About {
-  /** What else there is to tell. */
+  /** Prints what else there is to say. */
   readonly after?: (evreg: Evreg, record: T, output: Output) => Promise<void> | void;
 }
 
@@ -58,7 +58,7 @@ interface ListOptions<T> extends About {
   readonly pageSize?: number;
   /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
   readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
-  /** What else there is to tell a person. */
+  /** Prints what else there is to say to a person. */
   readonly after?: (evreg: Evreg, records: readonly T[]) => Promise<void>;
 }
 

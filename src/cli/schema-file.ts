@@ -31,7 +31,7 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   const fault = textFault(bytes);
   if (fault !== undefined) throw new EvregError("malformed", `${nameOf(path)}: ${fault}`);
   const named = /\.ya?ml$/i.test(path);
-  // stdin has no name to tell by: JSON begins with a brace, and no YAML document that is a schema does otherwise.
+  // stdin has no extension: JSON begins with a brace or a bracket, and a schema in YAML does not.
   const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
   if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
   const [{ parseDocument }, { UNCHECKED_KEYS, yamlFaults }] = await Promise.all([

@@ -90,7 +90,7 @@ function meantFlag(name: string, known: readonly string[]): string | undefined {
 
 /**
  * The same for a flag that a command has not, where another mistake was found first: the word behind it, taken for an
- * argument, is then told as wrong.
+ * argument, would be reported as wrong.
  * @param words of the command line
  * @param flags those that the command has
  */
@@ -143,7 +143,7 @@ function missingFlags(parse: Parsing | undefined): string[] {
     .map(([name, { helpValue }]) => [`--${name}`, helpValue ?? []].flat().join(" "));
 }
 
-/** Which rules among the flags are broken. Found anew from the flags: oclif's own sentences repeat values, tokens too. */
+/** Which rules among the flags are broken. Computed here again: oclif's own sentences repeat values, tokens too. */
 function flagFaults(parse: Parsing | undefined): string[] {
   const given = parse?.output?.flags ?? {};
   const faults = new Set<string>();
@@ -182,13 +182,13 @@ function plainSentence(message: string): string {
   return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
-/** As much of oclif's `Config` as tells which commands there are. */
+/** The part of oclif's `Config` that lists the commands. */
 interface Commands {
   readonly commands: readonly Pick<Command.Loadable, "id" | "hidden">[];
   findCommand(id: string): Pick<Command.Loadable, "args" | "flags"> | undefined;
 }
 
-/** For words that are no command: what was probably meant, else what there is. */
+/** For words that are no command: the one that was probably meant, else a list of all. */
 export function unknownCommand(id: string, all: Commands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
   const shown = withoutUserInfo(id);

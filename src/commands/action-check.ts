@@ -105,7 +105,7 @@ interface CheckedSchema {
   readonly modes?: { readonly typed: CompatibilityMode; readonly own: CompatibilityMode };
 }
 
-/** Failures that an annotation tells; a log shows few, and `--json` has them all. */
+/** Failures in an annotation: a log shows few lines, and `--json` has all. */
 const MAX_FAILURE_LINES = 10;
 /** Of events that fail for the same reason. */
 const MAX_EVENTS_NAMED = 5;

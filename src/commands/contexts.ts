@@ -118,7 +118,7 @@ export class ContextAdd extends BaseCommand {
   }
 }
 
-/** @param isChecked whether the server is asked at all; address and token are looked at in any case */
+/** @param isChecked whether to ask the server; the form of address and token is checked in any case */
 async function identityAt(context: Context, isChecked: boolean): Promise<Identity | undefined> {
   const { connect } = await import("../client/client.ts");
   const evreg = connect(context);

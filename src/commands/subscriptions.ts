@@ -210,7 +210,7 @@ async function confirmDelete(evreg: Evreg, id: number): Promise<Confirmation> {
   return confirm(`Delete subscription ${id}${named}, with the deliveries not finished yet?`);
 }
 
-/** @param cancelled `undefined` from a server that does not tell */
+/** @param cancelled `undefined` from a server that does not say */
 function cancelledText(cancelled = 0): string {
   if (cancelled === 0) return "";
   return cancelled === 1

@@ -62,7 +62,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
           scopes: flags.scope,
           ...definedOnly({ expires_at }),
         });
-        // A token may come before what it is for; that it was made must be told whatever happens here.
+        // A token may be created before its application. The token must be printed whatever happens here.
         const missing = await unknownApplications(evreg, created.data.scopes).catch(() => []);
         return [created, missing] as const;
       },
@@ -88,7 +88,7 @@ function checkedScope(text: string): string {
   );
 }
 
-/** The applications that scopes are limited to and that no action and no subscription has, so far as can be told. */
+/** The applications of scopes that no visible action or subscription has. */
 async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Promise<string[]> {
   const named = new Set<string>();
   for (const scope of scopes) {

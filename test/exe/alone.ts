@@ -1,7 +1,7 @@
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
-import { HOST, TARGETS } from "../../bin/exe/targets.ts";
+import { HOST, TARGETS } from "../../bin/exe/packages.ts";
 import {
   type Outcome,
   type RunningProgram,

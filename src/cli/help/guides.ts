@@ -1,4 +1,4 @@
-/** Its commands are of a `serve --dev`, which asks for no token. */
+/** Its commands use a `serve --dev`, which needs no token. */
 export const GETTING_STARTED = `From nothing to a delivery that is verified, on your own machine.
 
 1. Run a server for this machine alone, and leave it running:

@@ -57,7 +57,7 @@ function entryLines(
     .join("");
 }
 
-/** What each exit code of `EXIT` and `EXIT_CODE` tells; a test holds it to both. */
+/** The meaning of each exit code of `EXIT` and `EXIT_CODE`; a test compares it with both. */
 const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
   [0, "Done."],
   [

@@ -1,6 +1,6 @@
 import { wrap } from "../io/text.ts";
 
-/** What `evreg help` tells about beside the commands. */
+/** The topics of `evreg help` beside the commands. */
 const TOPICS = {
   "getting-started": async () => {
     const { GETTING_STARTED } = await import("./guides.ts");

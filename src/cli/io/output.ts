@@ -34,7 +34,7 @@ export class Output {
     return writeOut(renderRecord(columns, answer.data, terminalWidth()));
   }
 
-  /** @param empty what to tell on stderr when a person would see nothing; asked for only then */
+  /** @param empty what to say on stderr when the table would be empty; called only then */
   async list<T>(
     answer: Envelope<readonly T[]>,
     columns: readonly Column<T>[],

@@ -4,7 +4,7 @@ import { byteCount } from "../../domain/formats.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { truncate } from "./text.ts";
 
-/** A bar on the terminal that stderr is, with lines told above it. */
+/** A bar on the terminal at stderr, with log lines above it. */
 interface ProgressBar {
   /** @param shown the values of the format's placeholders */
   update(value: number, total: number, shown: object): void;
@@ -44,7 +44,7 @@ export async function progressBar(format: string, shown: object): Promise<Progre
     },
     log: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
     stop() {
-      // What was told since the last redraw is written by a redraw only.
+      // Log lines since the last redraw are written only by a redraw.
       bars.update();
       bars.stop();
       process.off("exit", restoreTerminal);
@@ -112,7 +112,7 @@ export class MovingRate {
   }
 }
 
-/** Shows on stderr how deliveries come along while somebody waits for them: one line, redrawn in its place. */
+/** Shows on stderr how deliveries progress during `--wait`: one line, redrawn in its place. */
 interface LiveLine {
   update(deliveries: readonly Delivery[]): void;
   /** Takes the line away, so that what comes next begins where it stood. */

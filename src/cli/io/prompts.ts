@@ -5,7 +5,7 @@ import { interruption } from "./interruption.ts";
 
 export type Confirmation = "yes" | "no" | "interrupted";
 
-/** Whether somebody can be asked: a question is shown on stderr and answered on stdin. */
+/** Whether there is a person to answer: questions go to stderr, answers come from stdin. */
 export function canAsk(): boolean {
   return process.stdin.isTTY && process.stderr.isTTY;
 }

@@ -18,7 +18,7 @@ export type PublishItems = (items: readonly BatchItem[], options: BatchOptions) 
 /** What became of the lines of one batch, in their order. */
 export interface BatchOutcome {
   readonly accepted: number;
-  /** The accepted ones; none when the target was not asked for them. */
+  /** The accepted ones; none when they were not requested. */
   readonly events: readonly Event[];
   /** Of the accepted, those whose idempotency key stands for an older event. */
   readonly replayed: number;
@@ -94,7 +94,7 @@ export async function publishEntries(
   return { accepted: 0, events: [], replayed: 0, refused };
 }
 
-/** For how long one request is tried again. Whoever has a checkpoint loses nothing by an end; whoever watches wants to know. */
+/** For how long one request is retried. With a checkpoint an end loses nothing, and a person who watches wants to know. */
 const RETRY_WINDOW_MS = 120_000;
 const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
@@ -110,7 +110,7 @@ interface RetryOptions {
 /**
  * Publishes again what a target could not take or did not answer, for two minutes at most: after 250 ms, then doubling up
  * to 5 s, or when `Retry-After` says. What may have been stored all the same is sent again only where every item has an
- * idempotency key; and a server that was never there is probably the wrong one, so that is told at once.
+ * idempotency key; and a server that never answered is probably the wrong one, so that fails at once.
  */
 export function withRetry(publish: PublishItems, options: RetryOptions): PublishItems {
   const { signal, nowMs, sleep, log } = options;

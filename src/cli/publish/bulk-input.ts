@@ -85,7 +85,7 @@ export interface FileFingerprint {
   readonly digest: string;
 }
 
-/** The bytes before some place in a file, by SHA-256 in base64url; can be gone on with when the place moves on. */
+/** The bytes before some place in a file, by SHA-256 in base64url. It can be extended to a later place. */
 export interface PrefixDigest {
   readonly bytes: number;
   /** Of the whole blocks: each hashed with the digest of those before it. */
@@ -104,7 +104,7 @@ export class BulkSource {
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
 
-  /** @throws EvregError `usage` for what is no file with a size, as only that can be gone on with */
+  /** @throws EvregError `usage` for anything but a file with a size, as only that can be resumed */
   constructor(path: string) {
     if (path === "-") throw usageError("--checkpoint needs a file that can be read again, not stdin.");
     this.path = path;

@@ -29,7 +29,7 @@ export function sinceCheckpoint<T extends BulkState>(from: BulkState, state: T):
 }
 
 /**
- * Where a bulk goes on; `undefined` where it begins anew or has nothing left.
+ * Where a bulk resumes; `undefined` where it starts at the beginning or has nothing left to do.
  * @param size of the file, in bytes
  */
 export function resumeNote(
@@ -103,7 +103,7 @@ function many(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Shows how far a bulk has come, on stderr, and lets lines be told in between. */
+/** Shows on stderr how far a bulk has come, with log lines in between. */
 interface BulkProgress {
   update(state: BulkState): void;
   /** One line on stderr; with a bar shown, above it. */
@@ -169,7 +169,7 @@ function timeLeft(bytes: number, bytesPerS: number): string {
 
 /**
  * The refused lines, in a file of the person's own: `{"line", "code", "error", "field"?, "errors"?, "text"}` a line.
- * `errors` are all the rules that a payload breaks, where `error` tells only the first. `text` is the line itself, so that
+ * `errors` are all the rules that a payload breaks, `error` being the first. `text` is the line itself, so that
  * a mended one can be made of it; `text_base64` stands for one that is not UTF-8, and neither for one too long to be held.
  */
 export class RejectFile {
@@ -273,9 +273,9 @@ function placeOf(path: string): string {
   }
 }
 
-/** So many lines that are refused for the same reason are told each; it is known by then. */
+/** So many lines with the same reason are shown one by one; further ones are counted. */
 const SHOWN_PER_REASON = 5;
-/** Lines with more reasons than these are told each, however many: the tally must not grow with the file. */
+/** Lines with reasons beyond this number are all shown: the summary must not grow with the file. */
 const MAX_REASONS = 1_000;
 
 interface Reason {
@@ -287,7 +287,7 @@ interface Reason {
 export class ErrorSummary {
   readonly #alike = new Map<string, Reason>();
 
-  /** Notes a refused line; answers whether it is to be told by itself. */
+  /** Counts a refused line; answers whether to show it by itself. */
   add(line: number, reason: string): boolean {
     const known = this.#alike.get(reason);
     if (known === undefined) {
@@ -300,7 +300,7 @@ export class ErrorSummary {
   }
 
   /**
-   * A sentence for each reason that was not told for all of its lines, and how to see them.
+   * A sentence for each reason with lines that were not shown, and how to see them.
    * @param rejects the file that holds each of them, if one does
    */
   remaining(rejects: string | undefined): readonly string[] {

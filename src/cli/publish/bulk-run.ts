@@ -35,7 +35,7 @@ export interface BulkOptions {
    */
   readonly accepted?: ((events: readonly Event[]) => Promise<void> | void) | undefined;
   readonly refused: (line: Line, error: ErrorBody) => void;
-  /** Called when a batch is settled, and all is told of it. */
+  /** Called when a batch is settled, after the two above. */
   readonly settled: (state: BulkState) => void;
 }
 

@@ -53,13 +53,13 @@ const nowMs = () => performance.now();
 
 /** A bulk whose file is open. */
 interface Bulk {
-  /** Publishes it and tells how far it came. */
+  /** Publishes it and prints the result. */
   readonly publish: (evreg: Evreg, target: Pick<Target, "dataKey">) => Promise<number>;
   /** To be called in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
 
-/** Opens the file first, so that a wrong name is told before anything else. */
+/** Opens the file first, so that a wrong name fails before anything else. */
 export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
   const { path, checkpoint, rejects, output } = options;
   assertDistinctPaths({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
@@ -175,7 +175,7 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
   };
   try {
     const outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk, from));
-    // What went wrong before is told first; it may well be the disk that the checkpoint is on.
+    // The first error is the one to report; it may be the disk that the checkpoint is on.
     if (outcome.end !== "failed") {
       rejects?.sync();
       checkpoint?.save(rejects);
@@ -213,12 +213,12 @@ async function exitCode(outcome: BulkOutcome, from: BulkState, options: BulkPubl
   return atomic ? EXIT.failed : EXIT.someFailed;
 }
 
-/** Of a batch's answer, with what a person is told: `published` is what is new among the accepted. */
+/** The counts of a batch's answer; `published` are the new ones among the accepted. */
 function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
   return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
 
-/** Rules told of a refused line beside the first. */
+/** Rules shown for a refused line, beside the first. */
 const MAX_RULES = 3;
 
 /** A refused line for a person. */
@@ -238,7 +238,7 @@ function refusalRecord(number: number, error: ErrorBody): string {
 /**
  * Which data a bulk publishes to.
  * @param target the address or the data folder, for a person
- * @throws EvregError `usage` for a server that does not tell; those of `whoami`
+ * @throws EvregError `usage` for a server that does not say; those of `whoami`
  */
 async function dataIdOf(evreg: Pick<Evreg, "whoami">, target: string): Promise<string> {
   const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };

@@ -63,7 +63,7 @@ export class Checkpoint {
         ? { evreg_checkpoint: FORMAT_VERSION, file, keys: keysOf(file), data_id: dataId, target, ...none }
         : { ...found, file, target, byte: assertResumable(found, path, options) };
     const checkpoint = new Checkpoint(options, stored, found !== undefined && found.file.size !== file.size);
-    // That it cannot be written is told before anything is published.
+    // A checkpoint that cannot be written fails before anything is published.
     checkpoint.save();
     return checkpoint;
   }
@@ -223,7 +223,7 @@ function assertResumable(
   return place;
 }
 
-/** `undefined` for a file that was changed otherwise than by growing: all that was counted is looked at. */
+/** `undefined` for a file that was changed in any other way than by growing; everything counted so far is compared. */
 function resumeOffset({ file, byte, counted }: CheckpointFile, source: BulkSource): number | undefined {
   const isSame = file.digest === source.file.digest;
   const hasGrown = source.file.size > file.size && source.beginsWith(file);

@@ -9,7 +9,7 @@ import { registryOf } from "./export.ts";
 import { type Plan, planFor } from "./plan.ts";
 import { exitCodeOf, planText, type Run, SecretSink, printResult, printUndeclared } from "./report.ts";
 
-/** Plans, tells the plan, carries it out, and tells what was done and what was not. Answers the exit code. */
+/** Plans, prints the plan, executes it, and prints what was done and what was not. Answers the exit code. */
 export async function apply(evreg: Evreg, declared: Declarations, options: ApplyOptions): Promise<number> {
   const registry = await registryOf(evreg);
   const planned = planFor(declared, registry, options);
@@ -19,7 +19,7 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
     await writeOut(planText(plan, options));
     printUndeclared(plan, options);
   }
-  const isToRun = isToBeCarriedOut(plan, options);
+  const isToRun = shouldExecute(plan, options);
   if (isToRun && !options.yes) {
     const refusal = await refusalToDelete(plan);
     if (refusal !== undefined) return refusal;
@@ -29,8 +29,8 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
   return exitCodeOf(plan, run, options);
 }
 
-/** A plan that cannot be met as a whole is left alone, unless told to go on with the rest. */
-function isToBeCarriedOut({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOptions): boolean {
+/** A plan with breaks is not executed, unless `--keep-going` asks for the rest. */
+function shouldExecute({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOptions): boolean {
   if (dryRun || steps.length === 0) return false;
   return force || keepGoing || steps.every(({ breaks }) => breaks.length === 0);
 }

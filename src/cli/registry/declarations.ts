@@ -54,10 +54,10 @@ export interface Declarations {
   readonly problems: readonly Problem[];
 }
 
-/** Members at the top of a file that are for whoever writes it, such as anchors to be taken up below. */
+/** Members at the top of a file that are for its author, such as anchors used below. */
 const IGNORED_MEMBER = /^x-/;
 
-/** All that the files declare, each record held to what the service takes, and none twice. */
+/** All that the files declare. Each record is checked by the rules of the service, and none may occur twice. */
 export async function readDeclarations(
   files: readonly RegistryFile[],
   references: References,
@@ -90,7 +90,7 @@ export function nameOf({ noun }: Pick<DeclaredKind, "noun">, values: Values): st
   return `${String(values["application"])}/${String(values["subscription"])} to ${String(values["action"])}`;
 }
 
-/** What tells a record from all others of its noun. */
+/** The key of a record among those of its noun. */
 export function keyOf({ identity }: DeclaredKind, values: Values): string {
   return JSON.stringify(identity.map((name) => values[name]));
 }
@@ -153,7 +153,7 @@ function duplicates(records: readonly Declared[]): Problem[] {
   const problems: Problem[] = [];
   for (const record of records) {
     const { kind, values, place } = record;
-    // What it is cannot be told; that it must say so is told already.
+    // It has no key; the missing member is reported already.
     if (kind.identity.some((name) => typeof values[name] !== "string")) continue;
     const key = kind.noun + keyOf(kind, values);
     const before = first.get(key);
@@ -166,7 +166,7 @@ function duplicates(records: readonly Declared[]): Problem[] {
   return problems;
 }
 
-/** Mistakes told at a time; who has more has mostly made the same one many times. */
+/** Mistakes in one message; further ones are mostly the same one again. */
 const MAX_PROBLEMS = 50;
 
 /** The mistakes in one error. */
@@ -193,7 +193,7 @@ export interface Declared {
 
 /** Where the files lie that hold what a registry file must not. */
 export interface References {
-  /** Of `bearer_token_file`; unless told, they lie as schemas do. */
+  /** Of `bearer_token_file`; by default they lie where schemas do. */
   readonly bearerTokenFolder?: string;
 }
 
@@ -204,7 +204,7 @@ interface Raw {
   readonly file: RegistryFile;
 }
 
-/** A record as far as it is read, to be told from others; whether it is one to apply is for `problems` to say. */
+/** A record as far as it could be read. It may be applied only if there are no `problems`. */
 interface CheckedRecord {
   /** `undefined` for what is no mapping. */
   readonly record?: Declared;
@@ -235,7 +235,7 @@ async function checkRecord(raw: Raw, references: References): Promise<CheckedRec
       problems.push(problemOf(error, placeOf));
     }
   };
-  // A member that could not be read is left out of what follows, which would only tell of it again.
+  // A member that could not be read is left out below, which would only report it again.
   await trying(async () => {
     const path = values["schemata"];
     if (typeof path !== "string") return;

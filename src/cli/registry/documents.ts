@@ -40,7 +40,7 @@ const MAX_LEVELS = 100;
 
 /**
  * The documents of a YAML or JSON file. JSON goes by the rules of a request's body: no key twice, nothing behind its end.
- * @param name as it is told to a person
+ * @param name for messages
  * @returns problems in its syntax, and the documents only if there are none
  */
 export function parseDocuments(
@@ -128,7 +128,7 @@ function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   return undefined;
 }
 
-/** Members by their names: a document with many is asked for the place of each. */
+/** Members by their names, as a document with many needs the place of each. */
 const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
 
 function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {

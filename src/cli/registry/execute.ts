@@ -49,8 +49,8 @@ const CONCURRENT_CALLS = 8;
 const FATAL_CODES = new Set(["unreachable", "unauthorized", "unavailable"]);
 
 /**
- * Carries the plan out: each record all or nothing, actions before subscriptions, and deletions last, if all
- * else is done. Whether actions go on is told when all of them are there. Carried out again after whatever end, a new plan leads to the same.
+ * Executes the plan: each record all or nothing, actions before subscriptions, and deletions last, if all
+ * else is done. The state of actions is sent when all of them exist. After any end, a new plan leads to the same result.
  */
 export async function executePlan(
   evreg: Evreg,
@@ -145,7 +145,7 @@ async function executeStep(
   return { rowid, warnings: [] };
 }
 
-/** Schemas asked about at a time. */
+/** Checks of schemas at a time. */
 const CONCURRENT_CHECKS = 8;
 
 /** The plan, with what each changed schema would break and under which free name it would not, before anything is done. */

@@ -21,11 +21,11 @@ export interface ImportChoices {
   readonly target: RegistryTarget;
 }
 
-/** Omissions told in an error. */
+/** Skipped messages that an error names. */
 const MAX_SKIPPED = 50;
 
 /**
- * Writes registry files of what a document declares, and tells on stderr what is different there.
+ * Writes registry files of what a document declares, and notes on stderr what is different there.
  * @returns whether there is an action for each message
  * @throws `usage` for a document that is not read, `invalid` where no action comes of it
  */

@@ -26,13 +26,13 @@ export interface DeclaredKind {
   readonly noun: "action" | "subscription";
   /** Its list in a file. */
   readonly list: "actions" | "subscriptions";
-  /** What tells one record from another. It never changes. */
+  /** The members that identify a record. They never change. */
   readonly identity: readonly string[];
   /** The other members, in the order an export writes them. */
   readonly members: ReadonlyMap<string, Default>;
   /** Members that stand for another one: a file never holds their value itself. */
   readonly references: readonly string[];
-  /** What a record is held to, references resolved. */
+  /** The schema of a record, references resolved. */
   readonly body: BodySchema;
 }
 
@@ -51,7 +51,7 @@ export const ACTION: DeclaredKind = {
     ["schemata", keep],
     ["compatibility", defaultTo(DEFAULT_RULE.compatibility)],
     ["compatibility_against", defaultTo(DEFAULT_RULE.compatibility_against)],
-    // Who deprecates or retires an action is not overruled by a file that says nothing of it.
+    // A deprecated or retired action stays so, unless the file says otherwise.
     ["deprecated", keep],
     ["retired", keep],
     ["successor", keep],
@@ -72,7 +72,7 @@ export const SUBSCRIPTION: DeclaredKind = {
   members: new Map<string, Default>([
     ["handler", keep],
     ["max_retries", (declared) => defaultRetries(declared)],
-    // Who pauses a subscription, or a handler that asked for no more, is not overruled by a file that says nothing of it.
+    // A pause by a person or by the handler stays, unless the file says otherwise.
     ["active", keep],
     ["bearer", defaultTo("secret")],
     ...settings,
@@ -110,9 +110,9 @@ const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>>
 };
 
 /**
- * Every member that the service would not take, in the order in which it checks a request; it would tell of the first alone.
+ * Every member that the service would refuse, in the order of its checks. The service itself would name only the first.
  * @param values names come out trimmed
- * @param meant members that stand there by another name, which is told already; they are not missed
+ * @param meant members that are there under a misspelt name, which is reported already; they do not count as missing
  */
 export function validateMembers(
   kind: DeclaredKind,
@@ -163,7 +163,7 @@ function missingMembers(
     .map((member) => invalidField(member, "is required"));
 }
 
-/** A validator stops at the first mistake, so it is asked again without that member. */
+/** A validator stops at the first mistake, so it is called again without that member. */
 function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[] {
   const found: EvregError[] = [];
   const remaining: Record<string, unknown> = { ...values };

@@ -180,7 +180,7 @@ function changeOf(
     const { schemata, revision } = present as Action;
     return { ...step, body: { schemata, revision, ...body }, state };
   }
-  // A bearer that is there stays: no answer tells its value, so a file cannot be compared with it.
+  // An existing bearer value stays: no answer contains it, so it cannot be compared with a file.
   const sent = body["bearer"] === "own" && bearerToken !== undefined ? { bearerToken } : {};
   return { ...step, body, ...sent };
 }
@@ -225,7 +225,7 @@ function valuesOf(record: Action | Subscription): Values {
 }
 
 /**
- * The members that tell whether an action goes on and what comes instead. They are sent when all actions are there, as a
+ * The members that end an action or name its successor. They are sent when all actions exist, as a
  * successor may be created by the same files.
  */
 const STATE = new Set(["deprecated", "retired", "successor"]);
@@ -311,7 +311,7 @@ interface PlacedWarning extends SchemaWarning {
 
 /**
  * What keeps the schemas that are to be sent from being some, and what they say to no effect. Those that the service has
- * already are not looked at again: compiling hundreds takes longer than all the rest of a plan that changes nothing.
+ * already are not checked again: compiling hundreds takes longer than all the rest of a plan that changes nothing.
  */
 function schemaProblems(
   sent: Values,

@@ -9,7 +9,7 @@ export interface TargetFlags {
   readonly config?: string | undefined;
 }
 
-/** What the command that runs was told about where to act. A process runs one. */
+/** The flags of the running command that say where it acts. A process runs one command. */
 let typed: TargetFlags = {};
 
 export function setTarget(flags: TargetFlags): void {

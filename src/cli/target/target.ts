@@ -36,7 +36,7 @@ export interface TargetNeeds {
    */
   readonly creates?: "folder" | "data" | undefined;
   /**
-   * What was asked for, such as `--wait`, is for a server: a folder without one is refused. A command that delivered
+   * The flag that needs a server, such as `--wait`: a folder without one is refused. A command that delivered
    * would send what others have due too, by the settings of the shell it was typed in.
    */
   readonly serverFor?: string | undefined;
@@ -50,7 +50,7 @@ export interface FolderTarget {
   readonly isNamed: boolean;
 }
 
-/** A server that a command asks, with the token for it. */
+/** A server that a command acts on, with the token for it. */
 export interface Address {
   readonly url: string;
   readonly token: string | undefined;
@@ -92,7 +92,7 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
 }
 
 /**
- * The server a command asks, by the rules of `openTarget`; `undefined` for a data folder without one.
+ * The server a command acts on, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
  * @param mayBeMeant asks the person about an address, or about a data folder instead of the context in use, that only a
  * file names which was found by chance
@@ -227,7 +227,7 @@ export async function tokenIn(path: string): Promise<string> {
   return token;
 }
 
-/** For telling only: what is wrong with the files is no matter here. */
+/** For messages only, so mistakes in the files do not matter here. */
 export function contextInUse(configFolder: string): string | undefined {
   try {
     return new Contexts(configFolder).inUse();
@@ -261,7 +261,7 @@ export function contextFor(
   return name === undefined ? undefined : contexts.get(name);
 }
 
-/** The configuration for one command, with its warnings told on stderr. `usage` lists every mistake in it. */
+/** The configuration for one command; prints its warnings on stderr. `usage` lists every mistake in it. */
 export async function readSettings(
   flags: ConfigFlags & { config?: string | undefined },
 ): Promise<LoadedConfig> {
