@@ -27,7 +27,7 @@ const MAX_BYTES = 64 * 1024;
 
 /**
  * The contexts of this user: a file each, and one that names the one in use, so that two commands at a time do not undo
- * each other's. They say where tokens go and hold some, so nobody else may read or have written them.
+ * each other's changes. They say where tokens go and hold some, so nobody else may read or have written them.
  *
  * Every method throws `usage` for files that cannot be trusted or read.
  */
@@ -121,7 +121,7 @@ export class Contexts {
   }
 }
 
-/** A token that was in it does not come back with a cut of the power. */
+/** A token that was in it does not come back after a power cut. */
 function remove(path: string): void {
   if (!existsSync(path)) return;
   rmSync(path, { force: true });

@@ -18,8 +18,8 @@ import {
 import { dirname, join } from "node:path";
 
 /**
- * Puts a text in a file's place in one step, readable by its owner only; when it fails, nothing remains.
- * @param options `durable`: it survives a cut of the power once this is done, for what cannot be made again
+ * Replaces a file by a text in one step, readable by its owner only; when it fails, nothing remains.
+ * @param options `durable`: it survives a power cut once this is done, for what cannot be made again
  * @throws what the system says
  */
 export function replaceFile(path: string, text: string, options: { durable: boolean }): void {
@@ -42,7 +42,7 @@ export function replaceFile(path: string, text: string, options: { durable: bool
 }
 
 /**
- * Has an open file survive a cut of the power, with its name. A pipe or a device has nothing to bring to a disk.
+ * Makes an open file survive a power cut, with its name. A pipe or a device has nothing to sync.
  * @throws what the system says
  */
 export function syncFile(descriptor: number, path: string): void {
@@ -55,8 +55,8 @@ export function syncFile(descriptor: number, path: string): void {
 const CANNOT_SYNC = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
 /**
- * Has the name of a file survive a cut of the power: that it was made, renamed or removed. An fsync of the file alone
- * stores what is in it, and its name only by luck.
+ * Makes the name of a file survive a power cut: that it was created, renamed or removed. An fsync of the file alone
+ * stores its content, and its name only by luck.
  * @throws what the system says
  */
 export function syncFolderOf(path: string): void {
@@ -75,8 +75,9 @@ export function syncFolderOf(path: string): void {
 }
 
 /**
- * Makes a folder that only this user can enter, with those above it, so that they survive a cut of the power; what is there
- * already, of whatever kind, stays as it is. Not Node's `recursive`, which never ends where the system denies an existing folder its children, as in `/proc`.
+ * Makes a folder that only this user can enter, with those above it, so that they survive a power cut. What exists already,
+ * of whatever kind, stays as it is. Not by Node's `recursive`, which never ends where an existing folder cannot have
+ * children, as in `/proc`.
  * @param mode other permissions, less those that the process gives nobody
  * @returns the folders it made, the innermost first
  * @throws what the system says
@@ -101,7 +102,7 @@ function makeOne(folder: string, mode: number): void {
   syncFolderOf(folder);
 }
 
-/** Takes back what `makeFolder` made, as far as nothing is in there. */
+/** Removes what `makeFolder` made, as far as it is empty. */
 export function removeCreated(folders: readonly string[]): void {
   try {
     for (const folder of folders) rmdirSync(folder);
@@ -110,7 +111,7 @@ export function removeCreated(folders: readonly string[]): void {
   }
 }
 
-// Whose word a file or folder is. Where the system has no such owners (Windows), everything counts as this user's.
+// Who may have written a file or folder. Where the system has no owners (Windows), everything counts as this user's.
 
 /** Whether it belongs to this user, or to root, who can do anything anyway. */
 export function isOurs({ uid }: Pick<Stats, "uid">): boolean {

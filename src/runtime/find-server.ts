@@ -34,11 +34,10 @@ const ANSWER_WITHIN_MS = 5_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /**
- * The server that runs on this data folder, or `undefined`. Its owner file says where, if it can be trusted; that it
- * still is that server is known from its `/health` answering the same instance, so that a token never goes to whoever
- * took over its port. It runs on this machine, so a file that came with a copied or cloned folder and names another
- * machine is passed over.
- * @throws EvregError `usage` when the file names a server, but may be anybody's word; `unreachable` when it is there and
+ * The server that runs on this data folder, or `undefined`. Its owner file has the address, if it can be trusted. Its
+ * `/health` must answer with the same instance, so that a token never goes to whoever took over its port. It runs on this
+ * machine, so a file that came with a copied or cloned folder and names another machine is ignored.
+ * @throws EvregError `usage` when the file names a server, but cannot be trusted; `unreachable` when the server
  * does not answer in time
  */
 export async function findServer(
@@ -61,7 +60,7 @@ export async function findServer(
   return { url: owner.url, tokenFile: tokenFileOf(folder), otherUser };
 }
 
-/** The folder is that process's, so going on without it would only find the folder in use. */
+/** That process holds the folder, so without it a command would only find the folder in use. */
 function notAnswering(folder: string, owner: Owner, waitedMs: number): EvregError {
   return new EvregError(
     "unreachable",
@@ -120,7 +119,7 @@ export function tokenFileOf(folder: string): string | undefined {
 }
 
 /**
- * Gives the file another name beside it, when there is one: its token is not of this data any more.
+ * Renames the file, if there is one: its token does not belong to this data any more.
  * @param ending of its new name
  */
 export function setTokenFileAside(folder: string, ending: string): string | null {
@@ -132,7 +131,7 @@ export function setTokenFileAside(folder: string, ending: string): string | null
   return aside;
 }
 
-/** Puts the token in place in one step, readable by its owner only; it survives a cut of the power once this is done. */
+/** Writes the token in one step, readable by its owner only; it survives a power cut once this is done. */
 export function writeTokenFile(folder: string, token: string): string {
   const path = join(folder, TOKEN_FILE);
   replaceFile(path, `${token}\n`, { durable: true });

@@ -48,7 +48,7 @@ export function readOwner(folder: string): Owner | undefined {
   return readWrittenOwner(folder)?.owner;
 }
 
-/** The same, with what it takes to find out whether it can be trusted (see `trusted-owner.ts`). */
+/** The same, with what `trustOwner` needs. */
 export function readWrittenOwner(folder: string): WrittenOwner | undefined {
   try {
     const { text, uid, mode } = readOwned(ownerFileOf(folder), MAX_BYTES);
@@ -132,18 +132,18 @@ function isDiskFull(error: unknown): boolean {
   return DISK_FULL_CODES.has((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
-/** Why the files of a folder may be anybody's word, and what to do about it; both as parts of a sentence. */
+/** Why the files of a folder cannot be trusted, and what to do about it; both as parts of a sentence. */
 interface TrustProblem {
   readonly why: string;
   readonly remedy: string;
 }
 
 /**
- * The owner of a data folder decides where tokens go, so its word is only taken when nobody but this user and root can
- * have written it: neither file nor folder belongs to another user or may be written by one.
+ * The owner file decides where tokens go, so it is only trusted when nobody but this user and root can have written it:
+ * neither file nor folder belongs to another user or may be written by one.
  *
- * Root acts on other users' folders as well (`sudo`). The word of such a folder's own user is then taken, but he gets
- * no secret but his own: see the answer.
+ * Root acts on other users' folders as well (`sudo`). The folder's own user is then trusted, but gets no
+ * secret of anybody else: see the result.
  *
  * @returns the user who wrote it, where that is neither this one nor root
  * @throws EvregError `usage` when it cannot be trusted
@@ -160,9 +160,9 @@ export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number 
 }
 
 /**
- * Refuses the word of a folder that came from elsewhere, as with a cloned repository: its files are this user's then, and
- * name whatever process and address their author liked. What no file can bring about is that a process of this user's has
- * the folder's data file open. Where the system does not show what a process has open, the word is taken.
+ * Refuses the owner file of a folder that came from elsewhere, as with a cloned repository: its files belong to this user
+ * then, and name any process and address that their author liked. But no file can make a process of this user have the
+ * folder's data file open. Where the system does not show what a process has open, the file is trusted.
  * @throws EvregError `usage`
  */
 export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
@@ -219,7 +219,7 @@ export function folderTrustProblem(folder: string): TrustProblem | undefined {
 }
 
 /**
- * Refuses a link that leads root into another user's folder: whoever made it, or has its place by now, would have root
+ * Refuses a link that leads root into another user's folder: whoever made it, or has taken its place since, could make root
  * write there.
  * @throws EvregError `usage`
  */

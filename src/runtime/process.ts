@@ -9,8 +9,8 @@ export interface SignalSource {
 }
 
 /**
- * SIGHUP is one for a server at a terminal: that was closed, and without a word from us it ends the server in the middle
- * of things. For any other it means to reload its configuration.
+ * For a server at a terminal, SIGHUP is one: the terminal was closed, and without a handler the process would end at once.
+ * For any other server it means to reload the configuration.
  */
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
