@@ -16,7 +16,7 @@ export const SCHEMA_LIMITS = {
   branches: 256,
   /** Schemas there are once every `$ref` is replaced by what it refers to; a recursive one counts once. */
   expandedSubschemas: 500_000,
-  /** Memory and steps all patterns of a schema take when made into automata (see `automaton.ts`). */
+  /** Memory and steps all patterns of a schema take when made into automata (see `patterns/compile.ts`). */
   automatonBytes: 6 * 1024 * 1024,
   automatonWork: 1_000_000,
   /** Bytes of call stack one level of a recursive payload may take. */

@@ -126,7 +126,7 @@ export interface ClaimedSubscription {
 }
 
 export interface FinishOptions {
-  /** A subscription is deactivated when its attempts have failed throughout for so long, see `domain/failing.ts`. */
+  /** A subscription is deactivated when its attempts have failed throughout for so long, see `domain/retry.ts`. */
   readonly disableAfterMs?: number;
 }
 

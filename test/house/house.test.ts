@@ -108,6 +108,19 @@ test("files and folders keep to their sizes", () => {
   expect(full).toEqual([]);
 });
 
+test("a comment names only files that are there", () => {
+  const paths = [
+    ...FILES.map((file) => `src/${file}`),
+    ...filesIn(join(ROOT, "test")).map((file) => `test/${file}`),
+  ];
+  const wrong = FILES.flatMap((file) =>
+    [...textOf(file).matchAll(/`([\w/-]+\.ts)`/g)]
+      .filter(([, name]) => !paths.some((path) => path === name || path.endsWith(`/${name}`)))
+      .map(([, name]) => `${file}: ${name}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 /**
  * Words of evreg's own that the field has better ones for (docs/glossary.md has those): in no name, comment or message.
  * Two words stand for a name or a phrase made of both.

@@ -45,7 +45,7 @@ interface StoreParts {
   readonly queue: WriteQueue;
   readonly damaged: DamagedEvents;
   readonly backups: Backups;
-  /** See `data-identity.ts`. */
+  /** See `files/id-reservation.ts`. */
   readonly dataId: string;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;

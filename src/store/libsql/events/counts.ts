@@ -5,7 +5,7 @@ import type { RowidRange } from "./timeline.ts";
 // Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no
 // event any more: it is sealed, and how many events of each action it holds is written down. Larger blocks, each of
 // `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most. A block that was
-// empty when it was sealed may have no count: rowids go on far away after a restore (see `number-gap.ts`), and the millions
+// empty when it was sealed may have no count: rowids go on far away after a restore (see `files/id-reservation.ts`), and the millions
 // of blocks between must cost nothing.
 
 /** How rowids are divided; part of the file's form. */

@@ -40,7 +40,7 @@ export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | un
 
 /**
  * Newest (or oldest) first by rowid: what an `after` walk has passed never changes, even where the clock was set back.
- * The total is a sum of what is counted already (see `event-counts.ts`), and so is the way to a deep page. Counts, index and
+ * The total is a sum of what is counted already (see `counts.ts`), and so is the way to a deep page. Counts, index and
  * events are read one after the other; an event that is deleted meanwhile may still be in the total.
  */
 export function* listEvents(

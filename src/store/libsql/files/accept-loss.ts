@@ -110,7 +110,7 @@ export function takeFreePlace(copy: string, file: string): void {
 /**
  * Gives a whole file the place of the data file, which stays as `kept`. Wherever it is cut off, the old data or the new
  * are in their place; on a file system without second names there may be none for a moment, and no start makes an empty
- * file then (see `cut-off-restore.ts`).
+ * file then (see `data-folder.ts`).
  * @throws what the system says, `EEXIST` when something is kept by this name already
  */
 export function takePlaceOf(file: string, copy: string, kept: string): void {

@@ -91,7 +91,7 @@ export class Backups {
     if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
   }
 
-  /** So that a restore knows how old it is; see `number-gap.ts`. Without, it takes it for older. */
+  /** So that a restore knows how old it is; see `id-reservation.ts`. Without, it takes it for older. */
   async #noteTime(): Promise<void> {
     await this.#supervisor.write(singleCall("noteBackup", this.#clock.now())).catch(() => undefined);
   }

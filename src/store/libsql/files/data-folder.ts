@@ -25,7 +25,7 @@ export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
 }
 
-/** The copies of the data file that migrations kept, by their paths; see `migrate-file.ts`. */
+/** The copies of the data file that migrations kept, by their paths; see `migrate.ts`. */
 export function copiesIn(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
   return names.toSorted().map((name) => join(folder, name));
@@ -60,7 +60,7 @@ export function prepareFolder(folder: string): readonly string[] {
 /**
  * Makes an empty data file (0600) where there is none and never was, and finds out whether it can be written to.
  *
- * To be called only while this process has no connection to the file (see `held-folders.ts`).
+ * To be called only while this process has no connection to the file.
  * @param needsData whether a folder that holds no data yet is refused, and left as it is
  * @returns its path
  * @throws EvregError as above; `unavailable` also where a restore was cut off; `not_found` without the data it needs
@@ -199,7 +199,7 @@ export function isFileThere(path: string): boolean {
  * nothing in it yet.
  *
  * To be called only while this process has no connection to the file: closing any descriptor of it would drop the
- * process's locks on it (see `held-folders.ts`).
+ * process's locks on it.
  * @throws EvregError `usage` when it is something else than an evreg file, or of a newer version
  */
 export function readFileVersion(path: string): number {

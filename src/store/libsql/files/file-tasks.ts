@@ -14,7 +14,7 @@ import type { Examined } from "./closed-file.ts";
 export type { FileFacts } from "./closed-file.ts";
 
 /**
- * Looks through a data file, or a copy of one, that this process has not open. See `examine-file.ts` for what it takes
+ * Looks through a data file, or a copy of one, that this process has not open. See `closed-file.ts` for what it takes
  * and what is refused.
  * @param options `name`: what messages call it, if not by its path; `encryption`: what its secrets must open with; nothing
  * is asked of them when left out; `tokenHash`: of a token that is looked for in it
@@ -40,7 +40,7 @@ export async function settleFile(path: string): Promise<Sequences> {
   return (await inThread({ settle: path })) as Sequences;
 }
 
-/** See `number-gap.ts`; of a file that this process has not open. */
+/** See `id-reservation.ts`; of a file that this process has not open. */
 export async function moveNumbers(move: NumberMove): Promise<Sequences> {
   return (await inThread(move)) as Sequences;
 }

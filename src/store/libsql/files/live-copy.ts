@@ -5,7 +5,7 @@ import { EvregError } from "../../../domain/error.ts";
 import type { LogPlace, MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
 
-/** What is asked of the thread that owns the file; see `log-pages.ts`. */
+/** What is asked of the thread that owns the file. */
 export interface LogAsk {
   /** Answers the size of a page. */
   hold(): Promise<number>;
@@ -183,7 +183,7 @@ export async function namelessFile(path: string): Promise<FileHandle> {
 }
 
 /**
- * The data file for reading. Closing it would drop the process's lock (see `held-folders.ts`), so it stays open until the
+ * The data file for reading. Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until the
  * file is let go of.
  * @throws Error when it is not the file that the store has open
  */

@@ -4,7 +4,7 @@ export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
-  /** Of all objects in the file after it, see `foreign-objects.ts`; a test holds each to what the statements make. */
+  /** Of all objects in the file after it, see `migrate.ts`; a test holds each to what the statements make. */
   readonly schemaDigest: string;
 }
 

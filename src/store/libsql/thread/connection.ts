@@ -220,7 +220,7 @@ export class Connection {
   }
 }
 
-/** Whether the log is only moved into the file when asked: by a copy that is being made, see `log-pages.ts`. */
+/** Whether the log is only moved into the file when asked: by a copy that is being made, see `files/live-copy.ts`. */
 export function isLogHeld(sql: Sql): boolean {
   // A connection that took another's place has the setting that every connection begins with.
   return Object.values(sql.first<object>("PRAGMA wal_autocheckpoint") ?? {})[0] === 0;
@@ -245,7 +245,7 @@ export function inSavepoint<T>(sql: Sql, work: () => T): T {
 /**
  * The system's own file layer of the engine. Its default one, made for files that the engine encrypts, takes a read that
  * the disk failed for one of zeros: a checkpoint then writes those into the data file. What evreg encrypts, it encrypts
- * itself (see `vault.ts`), so nothing is lost by it.
+ * itself (see `store/secret-cipher.ts`), so nothing is lost by it.
  */
 const FILE_LAYER = process.platform === "win32" ? "win32" : "unix";
 

@@ -30,7 +30,7 @@ export class DisplacedFile extends EngineFailure {
 /** Older than this, a folder's times tell of every later change: no file system counts them more coarsely. */
 const SETTLED_NS = 3_000_000_000n;
 
-/** By looking only: opening and closing the data file would drop the process's locks on it (see `held-folders.ts`). */
+/** By looking only: opening and closing the data file would drop the process's locks on it (see `files/data-folder.ts`). */
 export function fileIdAt(path: string): FileId | undefined {
   const found = look(path);
   return found === undefined ? undefined : { dev: found.dev, ino: found.ino };
@@ -104,7 +104,7 @@ export class FilePlace {
   }
 
   /**
-   * Of the log, what is told by nothing but reading it; see `written-log.ts`.
+   * Of the log, what is told by nothing but reading it; see `WrittenLog`.
    * @param isCommitted whether a transaction has just been added to it
    * @throws EngineFailure `fatal` when it was cut short
    */
@@ -248,7 +248,7 @@ const SALTS_BYTES = 8;
  *
  * So the head of the last commit's last frame is read again before and after each transaction, and must be as it was; only
  * a log that was begun anew has another there, and other salts. Nothing asks for the log's length: current Linux would
- * then have the next fsync store its times as well (see `file-place.ts`).
+ * then have the next fsync store its times as well (see above).
  */
 class WrittenLog {
   readonly #path: string;

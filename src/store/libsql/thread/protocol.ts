@@ -82,7 +82,7 @@ export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError
 
 export interface OpenReport {
   readonly file: FileId;
-  /** See `data-identity.ts`. */
+  /** See `files/id-reservation.ts`. */
   readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
