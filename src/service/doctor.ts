@@ -26,12 +26,13 @@ export interface Environment {
   readonly encrypts: boolean;
   /** Whether the first token is in a file of the data folder. */
   hasTokenFile(): boolean;
+  /** Whether requests need no token. */
   readonly isOpen: boolean;
 }
 
 export async function diagnose(
   { store, clock, tokens, delivery }: ServiceContext,
-  sources: Environment,
+  environment: Environment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
@@ -47,22 +48,21 @@ export async function diagnose(
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
   ]);
-  const { encrypts, isOpen } = sources;
+  const { serves, encrypts, isOpen } = environment;
   const data = [
-    ...(sources.serves ? [serverFinding(health)] : []),
-    ...sources.findings(),
+    ...(serves ? [serverFinding(health)] : []),
+    ...environment.findings(),
     ...findingsOf({
       tokens: allTokens,
       subscriptions,
-      allowHttp: delivery.allowHttp,
-      allowNetworks: delivery.allowNetworks,
+      ...delivery,
       backlog,
       damagedEvents: store.admin.damagedEvents(),
       unreadableSubscriptions: store.admin.unreadableSubscriptions(),
       newestEvent: newest.events[0]?.timestamped,
-      clockShiftMs: sources.clockShiftMs(),
+      clockShiftMs: environment.clockShiftMs(),
       encrypts,
-      hasTokenFile: sources.hasTokenFile(),
+      hasTokenFile: environment.hasTokenFile(),
       isOpen,
       nowMs,
     }),
@@ -80,26 +80,18 @@ function serverFinding({ status, reason, version }: Health): Finding {
 }
 
 /** What is checked, apart from the machine. */
-export interface DoctorInput {
+export interface DoctorInput extends HandlerPolicy, Pick<Environment, "encrypts" | "isOpen"> {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
-  /** CIDR blocks that deliveries may go to although they are not public. */
-  readonly allowHttp: boolean;
-  readonly allowNetworks: readonly string[];
   readonly backlog: Backlog;
   /** Events that were found damaged. */
   readonly damagedEvents: readonly number[];
-  /** Subscriptions to which nothing is delivered for what is damaged. */
+  /** Subscriptions to which nothing is delivered, as records of them are damaged. */
   readonly unreadableSubscriptions: readonly number[];
-  /** When the newest event says that it was published; `undefined` when there is none. */
+  /** When the newest event was published, by its own account; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
-  /** How far the clock was set, in either direction, since the process began. */
   readonly clockShiftMs: number;
-  readonly encrypts: boolean;
-  /** Whether the first token is in a file of the data folder. */
   readonly hasTokenFile: boolean;
-  /** Whether requests need no token. */
-  readonly isOpen: boolean;
   readonly nowMs: number;
 }
 

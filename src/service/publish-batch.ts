@@ -30,20 +30,18 @@ const EXPLAINED_ITEMS = 20;
 const REFUSALS_BYTES = 1024 * 1024;
 const BRIEF_BYTES = 256;
 
-/** @param signal ends the long checks; what is stored by then stays */
+interface BatchRequest {
+  readonly items: readonly BatchItem[];
+  readonly atomic: boolean;
+  /** Ends the long checks; what is stored by then stays. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 export function publishBatch(
   context: ServiceContext,
   access: Access,
   publisher: Publisher,
-  {
-    items,
-    atomic,
-    signal,
-  }: {
-    readonly items: readonly BatchItem[];
-    readonly atomic: boolean;
-    readonly signal?: AbortSignal | undefined;
-  },
+  { items, atomic, signal }: BatchRequest,
 ): Promise<BatchResult> {
   access.requireSome("publish");
   checkBatch(items);
@@ -51,7 +49,7 @@ export function publishBatch(
   return new PublishBatch(context, publisher, caller, items.map(readItem), atomic).run();
 }
 
-/** One batch on its way into the store. Each item is checked once and again whenever its action's schema changes under it. */
+/** One batch. An item is validated once, and again whenever its action's schema changes meanwhile. */
 class PublishBatch {
   readonly #context: ServiceContext;
   readonly #publisher: Publisher;
@@ -101,7 +99,7 @@ class PublishBatch {
     return batchResult(this.#data, this.#errors, meta);
   }
 
-  /** Checks what is open and not checked yet. Answers whether there is anything to be stored. */
+  /** Validates what is open. Returns whether there is anything to store. */
   async #validateOpen(): Promise<boolean> {
     for (const index of this.#open) {
       if (this.#validated[index] !== undefined) continue;
@@ -139,12 +137,10 @@ class PublishBatch {
     }
   }
 
-  /** Answers whether a schema had changed meanwhile. */
+  /** Returns whether a schema had changed meanwhile. */
   #applyOutcomes(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
     const { counts, signals } = this.#context;
-    let deliveries = 0;
-    let recorded = 0;
-    let replayed = 0;
+    let isDue = false;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
       const outcome = outcomes[place]!;
@@ -159,19 +155,20 @@ class PublishBatch {
         isStale = true;
         this.#validated[index] = undefined;
       }
-      recorded += outcome.kind === "recorded" ? 1 : 0;
-      deliveries += outcome.kind === "recorded" ? outcome.deliveries : 0;
-      replayed += outcome.kind === "replayed" ? 1 : 0;
+      if (outcome.kind === "recorded") {
+        counts.batch += 1;
+        counts.queuedDeliveries += outcome.deliveries;
+        isDue ||= outcome.deliveries > 0;
+      } else if (outcome.kind === "replayed") {
+        counts.replayedBatch += 1;
+        this.#replayed += 1;
+      }
     }
-    this.#replayed += replayed;
-    counts.batch += recorded;
-    counts.replayedBatch += replayed;
-    counts.queuedDeliveries += deliveries;
-    if (deliveries > 0) signals.deliveriesDue();
+    if (isDue) signals.deliveriesDue();
     if (!this.#atomic) this.#keepOpen();
-    else this.#open = [];
-    if (this.#atomic && isStale) {
-      // Nothing of it was stored: all of it is held to the new schema.
+    else if (!isStale) this.#open = [];
+    else {
+      // Nothing of it was stored: all of it is checked by the new schema.
       this.#errors.clear();
       this.#validated = this.#items.map(() => undefined);
       this.#open = [...this.#items.keys()];
