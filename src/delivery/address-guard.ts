@@ -6,9 +6,9 @@ import { isLocalAddress } from "../runtime/local-addresses.ts";
 import { lookupError, type Resolve } from "./dns/resolver.ts";
 
 /** Each address answered is checked, which takes a few microseconds of the thread that does all the rest. */
-const MOST_ADDRESSES = 256;
+const MAX_ADDRESSES = 256;
 /** A name with hundreds of addresses must not have this service knock at hundreds of doors. */
-const MOST_TRIED_OF_FAMILY = 4;
+const MAX_TRIED_OF_FAMILY = 4;
 
 export interface AddressGuard {
   /** An `EvregError` when the address may not be connected to. */
@@ -23,7 +23,7 @@ export interface AddressGuard {
 
 export function createAddressGuard(parts: {
   rules: AddressRules;
-  /** What this service listens on, see `isOwnListener`; asked at each check, as it is not known before the start. */
+  /** What this service listens on, see `isOwnListener`; read at each check, as it is not known before the start. */
   ownAddresses: () => readonly string[];
   resolve: Resolve;
 }): AddressGuard {
@@ -54,10 +54,10 @@ export function createAddressGuard(parts: {
     lookupFor: (port) => (hostname, options, callback) => {
       resolve(hostname, (error, addresses) => {
         if (error !== null) return callback(error, "", 0);
-        const refused = addresses.length > MOST_ADDRESSES ? tooMany(hostname) : firstRefused(addresses, port);
+        const refused = addresses.length > MAX_ADDRESSES ? tooMany(hostname) : firstRefused(addresses, port);
         if (refused !== undefined) return callback(refused, "", 0);
         const tried = [4, 6].flatMap((family) =>
-          addresses.filter((each) => each.family === family).slice(0, MOST_TRIED_OF_FAMILY),
+          addresses.filter((each) => each.family === family).slice(0, MAX_TRIED_OF_FAMILY),
         );
         const [first] = tried;
         if (first === undefined) return callback(lookupError(hostname, "ENOTFOUND"), "", 0);
@@ -71,13 +71,13 @@ export function createAddressGuard(parts: {
 function tooMany(hostname: string): EvregError {
   return new EvregError(
     "forbidden",
-    `Deliveries to ${hostname} are not allowed: it has more than ${MOST_ADDRESSES} addresses.`,
+    `Deliveries to ${hostname} are not allowed: it has more than ${MAX_ADDRESSES} addresses.`,
   );
 }
 
 /**
- * Lets callers that ask for the same name at the same time share one look-up: a handler whose name server is slow then
- * has one under way, however many attempts wait for it.
+ * Callers that need the same name at the same time share one look-up: a handler whose name server is slow then has one
+ * pending, however many attempts wait for it.
  */
 function shared(resolve: Resolve): Resolve {
   const waiting = new Map<string, Parameters<Resolve>[1][]>();

@@ -5,7 +5,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription } from "../store/queue.ts";
 import { destinationOf } from "./connection-pools.ts";
 import type { Abortable, SendResult } from "./exchange.ts";
-import { censor, secretsOf } from "./response-text.ts";
+import { redact, secretsOf } from "./response-text.ts";
 import type { Throttle } from "./scheduler.ts";
 import type { Sender } from "./sender.ts";
 import { deliveryBody, deliveryHeaders } from "./signed-request.ts";
@@ -139,10 +139,10 @@ export class Attempts {
 function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): SendResult {
   if (sent.kind === "error") {
     const { refusal } = sent;
-    return refusal === undefined ? sent : { ...sent, refusal: censor(refusal, secretsOf(subscription)) };
+    return refusal === undefined ? sent : { ...sent, refusal: redact(refusal, secretsOf(subscription)) };
   }
   const { response } = sent;
-  return response === undefined ? sent : { ...sent, response: censor(response, secretsOf(subscription)) };
+  return response === undefined ? sent : { ...sent, response: redact(response, secretsOf(subscription)) };
 }
 
 /** The result of an attempt, as it is stored. */

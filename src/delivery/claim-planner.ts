@@ -7,16 +7,16 @@ import {
   type SubscriptionTable,
 } from "./subscription-state.ts";
 
-/** Most deliveries of one claim: so many take the store's thread 2 ms or so, in which it does nothing else. */
+/** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */
 const MAX_CLAIMED = 256;
-/** Most claims buffered, and the bytes of their payloads. */
+/** How many claims may be buffered, and how many bytes of their payloads. */
 const MAX_BUFFERED = 1_024;
 const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
 /** Below this many the buffer is filled up again, so that a claim is a large one and comes before it is empty. */
 const LOW_WATERMARK = MAX_BUFFERED / 4;
-/** Most bytes of payload in one claim. */
+/** How many bytes of payload one claim may bring. */
 export const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
-/** While unknown subscriptions are left out for want of capacity, a claim is tried this often. */
+/** While unknown subscriptions are omitted for want of capacity, a claim is tried this often. */
 const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
 /** For subscriptions with a rate limit claims are no closer together, as one claim leases for longer than that. */
 const RATE_INTERVAL_MS = 20;
@@ -36,7 +36,7 @@ type Plan = Pick<ClaimRequest, "tiers" | "shares" | "others">;
 
 /**
  * When to claim, and how much. A claim is wanted when something may be due that was not, and when there is capacity again
- * for what the last claim left in the store; never on the off chance. Pure.
+ * for what the last claim did not take; it never polls. Pure.
  */
 export class ClaimPlanner {
   readonly #table: SubscriptionTable;
@@ -44,10 +44,10 @@ export class ClaimPlanner {
   #isWanted = false;
   /** When a claim is wanted next. */
   #atMs = Infinity;
-  /** The claim under way. */
+  /** The claim in progress. */
   #plan: Plan | undefined;
   #requestedAtMs = 0;
-  /** The last answer was not looked at yet. */
+  /** The last answer was not evaluated yet. */
   #isAnswered = false;
   /** Tiers of which more may be due than the last claim was allowed to lease. */
   #limitedTiers: readonly number[] = [];
@@ -55,9 +55,9 @@ export class ClaimPlanner {
   #wasFull = false;
   /** There would have been, but for results that were not stored. */
   #waitsForStore = false;
-  /** Subscriptions whose capacity has grown since the last look. */
+  /** Subscriptions whose capacity has grown since that was checked last. */
   readonly #freed: SubscriptionState[] = [];
-  /** One of them while a claim was under way that is not known to be fast. */
+  /** One of them while a claim was in progress that is not known to be fast. */
   #hasFreedUnproven = false;
 
   constructor(table: SubscriptionTable, usage: Usage) {
@@ -70,7 +70,7 @@ export class ClaimPlanner {
     if (atMs < this.#atMs) this.#atMs = atMs;
   }
 
-  /** A subscription has started, ended or lost one. */
+  /** A subscription has started, ended or released one. */
   freed(sub: SubscriptionState): void {
     if (this.#freed.at(-1) !== sub) this.#freed.push(sub);
   }
@@ -86,13 +86,13 @@ export class ClaimPlanner {
     return this.#atMs;
   }
 
-  /** Whether a claim is wanted, and none is under way. */
+  /** Whether a claim is wanted, and none is in progress. */
   isWanted(nowMs: number): boolean {
     if (this.#atMs <= nowMs) {
       this.#atMs = Infinity;
       this.#isWanted = true;
     }
-    for (const sub of this.#freed) this.#lookAtFreed(sub, nowMs);
+    for (const sub of this.#freed) this.#noteFreed(sub, nowMs);
     this.#freed.length = 0;
     if (this.#plan !== undefined) return false;
     if (this.#isAnswered) {
@@ -182,18 +182,18 @@ export class ClaimPlanner {
     };
   }
 
-  #lookAtFreed(sub: SubscriptionState, nowMs: number): void {
+  #noteFreed(sub: SubscriptionState, nowMs: number): void {
     const isUnproven = sub.requested.tier !== FAST;
     if (this.#plan !== undefined) this.#hasFreedUnproven ||= isUnproven;
-    else if ((isUnproven && this.#leftUnproven) || this.#belowLowWatermark || sub.wantsClaim(nowMs)) {
+    else if ((isUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark || sub.wantsClaim(nowMs)) {
       this.#isWanted = true;
     } else this.#waitForRate(sub, nowMs);
   }
 
-  /** Whether there is capacity by now for what the claim that has just come left in the store. */
+  /** Whether there is capacity by now for what the last claim did not take. */
   #canTakeMore(nowMs: number): boolean {
     this.#table.evictIdle(nowMs);
-    let canTakeMore = (this.#hasFreedUnproven && this.#leftUnproven) || this.#belowLowWatermark;
+    let canTakeMore = (this.#hasFreedUnproven && this.#hasMoreUnproven) || this.#belowLowWatermark;
     for (const sub of this.#table) {
       canTakeMore ||= sub.wantsClaim(nowMs);
       this.#waitForRate(sub, nowMs);
@@ -201,16 +201,16 @@ export class ClaimPlanner {
     return canTakeMore;
   }
 
-  get #leftUnproven(): boolean {
+  get #hasMoreUnproven(): boolean {
     return this.#limitedTiers.some((tier) => tier !== FAST);
   }
 
-  /** Whether more was left of fast subscriptions, or of all, and little of what was claimed is still there. */
+  /** Whether the last claim did not take all of fast subscriptions, or of all, and little of what it took is still there. */
   get #belowLowWatermark(): boolean {
     const { maxInFlight, inFlight, buffered, bufferedBytes } = this.#usage;
-    const leftSome = this.#wasFull || this.#limitedTiers.includes(FAST);
+    const hasMore = this.#wasFull || this.#limitedTiers.includes(FAST);
     const isLow = buffered < LOW_WATERMARK && bufferedBytes < MAX_BUFFERED_BYTES;
-    return leftSome && isLow && inFlight < maxInFlight;
+    return hasMore && isLow && inFlight < maxInFlight;
   }
 
   #waitForRate(sub: SubscriptionState, nowMs: number): void {

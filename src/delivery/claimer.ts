@@ -57,7 +57,7 @@ interface LeaseRescuerParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly intervalMs: number;
-  /** While results wait long to be stored, leases that seem to have ended may be their own, and are left alone. */
+  /** While results wait long to be stored, leases that seem to have ended may be their own, and stay as they are. */
   readonly isSuspended: () => boolean;
   /** Called after each round, with the number of deliveries that are due again. */
   readonly onRound: (released: number) => void;
@@ -95,7 +95,7 @@ export class LeaseRescuer {
       }
       onRound(released);
     } catch {
-      // The claim that fails for the same reason says so.
+      // The claim that fails for the same reason is logged.
     }
     if (!this.#isStopped) this.#cancelTimer = clock.setTimer(() => void this.#round(), intervalMs);
   }

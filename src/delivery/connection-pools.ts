@@ -12,33 +12,33 @@ export interface ConnectionOptions {
   readonly allowHttp: boolean;
   /** How long a connection may take to be made. */
   readonly timeoutMs: number;
-  /** Most connections to one origin. */
+  /** How many connections to one origin there may be. */
   readonly maxPerOrigin: number;
-  /** How long an unused connection stays open at most. */
+  /** For how long an unused connection may stay open. */
   readonly keepAliveMs?: number;
-  /** How long a connection is used again at most, however busy it is. */
+  /** For how long a connection may be used again, however busy it is. */
   readonly lifeMs?: number;
   /** PEM of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
 }
 
-/** A request that is under way has a connection to itself. */
+/** Each request has a connection to itself. */
 interface Connections {
   /** Sends over a connection that is there or is made; where the origin has as many as it may, over the next that is free. */
   send(destination: Destination, request: Dispatcher.DispatchOptions, exchange: Exchange): void;
-  /** To be told of each exchange that has ended; one that has not ended well costs its connection. */
+  /** To be called after each exchange; one that has not ended well costs its connection. */
   ended(destination: Destination, connection: Connection | undefined, isReusable: boolean): void;
   /** Origins to which there are connections. */
   origins(): number;
-  /** Drops all connections; what is under way on them ends with an error. */
+  /** Drops all connections; their requests end with an error. */
   close(): void;
 }
 
 /**
- * How long a connection is kept unused where the handler's `Keep-Alive` header says nothing. Many servers close theirs
- * after 5 s, and a request sent into that moment is lost.
+ * For how long an unused connection stays open where the handler sends no `Keep-Alive` header. Many servers close theirs
+ * after 5 s, and a request sent at that moment fails.
  */
-const UNTOLD_KEEP_ALIVE_MS = 4_000;
+const DEFAULT_KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MS = 30_000;
 /**
  * A connection leads to where its name led, and was allowed to lead, when it was made. A handler that is always busy
@@ -65,8 +65,8 @@ interface Ended {
 }
 
 /**
- * Connections of HTTP/1.1 to each origin, made through the guard. They are kept here and not in a pool of undici's, which
- * looks through all of an origin's for each request, does not tell which one carries it, and stays for ever once it had to
+ * Connections of HTTP/1.1 to each origin, made through the guard. They are pooled here and not by undici, whose pool
+ * searches all of an origin's for each request, does not report which one carries it, and stays for ever once it had to
  * queue a request for an origin that cannot be reached.
  */
 export function createConnections(options: ConnectionOptions): Connections {
@@ -85,9 +85,9 @@ export function createConnections(options: ConnectionOptions): Connections {
     allowH2: false,
     pipelining: 1,
     maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
-    keepAliveTimeout: Math.min(keepAliveMs, UNTOLD_KEEP_ALIVE_MS),
+    keepAliveTimeout: Math.min(keepAliveMs, DEFAULT_KEEP_ALIVE_MS),
     keepAliveMaxTimeout: keepAliveMs,
-    // One deadline over everything is kept outside.
+    // One deadline over everything is set outside.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
@@ -96,7 +96,7 @@ export function createConnections(options: ConnectionOptions): Connections {
   let endedBefore: Ended[] = [];
   let isTurnAwaited = false;
 
-  // The guard must know the port, and a look-up is not told it: hence a connector an origin.
+  // The guard must know the port, and a look-up does not get it: hence a connector for each origin.
   function connectorTo({ origin, port, literal }: Destination): Connect {
     const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
     const connect = buildConnector({
@@ -114,12 +114,12 @@ export function createConnections(options: ConnectionOptions): Connections {
         setImmediate(callback, refused, null, undefined);
         return undefined;
       }
-      const beganMs = performance.now();
+      const startedMs = performance.now();
       let resolvedMs: number | undefined;
       // undici gives the socket back although its types do not say so.
       const socket: unknown = connect(target, (...[error, connected]) => {
-        const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - beganMs;
-        const connectMs = performance.now() - (resolvedMs ?? beganMs);
+        const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - startedMs;
+        const connectMs = performance.now() - (resolvedMs ?? startedMs);
         callback(error, connected, { dnsMs, connectMs });
       });
       if (!(socket instanceof Socket)) return undefined;
@@ -146,7 +146,7 @@ export function createConnections(options: ConnectionOptions): Connections {
         const place = origin.idle.indexOf(closed);
         if (place >= 0) origin.idle.splice(place, 1);
         discard(origin, closed);
-        forgetUnused(destination, origin);
+        evictUnused(destination, origin);
       },
     });
     origin.all.add(connection);
@@ -158,7 +158,7 @@ export function createConnections(options: ConnectionOptions): Connections {
     all.delete(connection);
   }
 
-  function forgetUnused({ origin: name }: Destination, origin: Origin): void {
+  function evictUnused({ origin: name }: Destination, origin: Origin): void {
     if (origin.all.size > 0 || origin.waiting.length > 0) return;
     if (origins.get(name) === origin) origins.delete(name);
   }
@@ -176,7 +176,7 @@ export function createConnections(options: ConnectionOptions): Connections {
     return undefined;
   }
 
-  function serveNext(destination: Destination, origin: Origin): void {
+  function dispatchNext(destination: Destination, origin: Origin): void {
     const { waiting } = origin;
     while (waiting[0]?.[1].isEnded === true) waiting.shift();
     const connection = waiting.length === 0 ? undefined : take(destination, origin);
@@ -204,13 +204,13 @@ export function createConnections(options: ConnectionOptions): Connections {
     if (isTurnAwaited) setImmediate(turnOver);
     for (const { destination, origin, connection } of over) {
       origin.ending -= 1;
-      // Otherwise it has closed meanwhile; whoever waits for it is served all the same.
+      // Otherwise it has closed meanwhile; whoever waits for it gets another.
       if (origin.all.has(connection)) {
         if (connection.isOpen && !connection.isOlderThan(lifeMs)) origin.idle.push(connection);
         else discard(origin, connection);
       }
-      serveNext(destination, origin);
-      forgetUnused(destination, origin);
+      dispatchNext(destination, origin);
+      evictUnused(destination, origin);
     }
   }
 
@@ -227,11 +227,11 @@ export function createConnections(options: ConnectionOptions): Connections {
       const origin = origins.get(destination.origin);
       // One that still waited has none; and when all are dropped nothing is used again.
       if (connection === undefined || origin?.all.has(connection) !== true) return;
-      connection.rest();
+      connection.release();
       if (isReusable) return freeAfterTurn({ destination, origin, connection });
       discard(origin, connection);
-      serveNext(destination, origin);
-      forgetUnused(destination, origin);
+      dispatchNext(destination, origin);
+      evictUnused(destination, origin);
     },
     origins: () => origins.size,
     close() {
@@ -266,7 +266,7 @@ const MAX_DESTINATIONS = 10_000;
 const destinations = new LRUCache<string, Destination>({ max: MAX_DESTINATIONS });
 
 /**
- * Takes a handler's address apart, each once, as that takes longer than most of what there is to do for a delivery.
+ * Parses a handler's address, each once, as that takes longer than nearly anything else in a delivery.
  * `undefined` for a text that is no URL.
  */
 export function destinationOf(handler: string): Destination | undefined {

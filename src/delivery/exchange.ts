@@ -43,15 +43,15 @@ const MAX_INFORMATIONAL = 16;
 export class Exchange implements Dispatcher.DispatchHandler, Abortable {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
-  readonly #kept: Buffer[] = [];
-  #keptBytes = 0;
+  readonly #saved: Buffer[] = [];
+  #savedBytes = 0;
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #connection: Connection | undefined;
   /** Of a connection that was made for this request. */
-  #made: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
+  #timing: (Omit<ConnectionTimes, "firstByteMs"> & { firstByteMs: number | undefined }) | undefined;
   #writtenAtMs = 0;
   #isSettled = false;
   #isEnded = false;
@@ -86,9 +86,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    const made = this.#connection?.began();
-    if (made === undefined) return;
-    this.#made = { ...made, firstByteMs: undefined };
+    const timing = this.#connection?.takeTiming();
+    if (timing === undefined) return;
+    this.#timing = { ...timing, firstByteMs: undefined };
     this.#writtenAtMs = performance.now();
   }
 
@@ -102,18 +102,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
       if (this.#informational > MAX_INFORMATIONAL) this.abort("protocol_error");
       return;
     }
-    if (this.#made !== undefined) this.#made.firstByteMs = performance.now() - this.#writtenAtMs;
+    if (this.#timing !== undefined) this.#timing.firstByteMs = performance.now() - this.#writtenAtMs;
     const retryAfter: unknown = headers["retry-after"];
     this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#readBytes += chunk.byteLength;
-    const missing = DELIVERY_LIMITS.responseBytes - this.#keptBytes;
+    const missing = DELIVERY_LIMITS.responseBytes - this.#savedBytes;
     if (missing > 0) {
       // Copied, as the chunk may be a small part of a large buffer.
-      this.#kept.push(Buffer.from(chunk.subarray(0, missing)));
-      this.#keptBytes += Math.min(missing, chunk.byteLength);
+      this.#saved.push(Buffer.from(chunk.subarray(0, missing)));
+      this.#savedBytes += Math.min(missing, chunk.byteLength);
     }
     if (this.#readBytes > DELIVERY_LIMITS.responseBytes) this.#answered(true);
     if (this.#readBytes > MAX_READ_BYTES) this.#drop();
@@ -132,14 +132,14 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
 
   #answered(cut: boolean): void {
     if (this.#answer === undefined) return this.#result({ kind: "error", errorCode: "protocol_error" });
-    const response = this.#keptBytes === 0 ? undefined : responseText(Buffer.concat(this.#kept), cut);
+    const response = this.#savedBytes === 0 ? undefined : responseText(Buffer.concat(this.#saved), cut);
     this.#result({ kind: "answered", ...this.#answer, ...(response === undefined ? {} : { response }) });
   }
 
   #result(result: SendResult): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#settle(this.#made === undefined ? result : { ...result, connection: this.#made });
+    this.#settle(this.#timing === undefined ? result : { ...result, connection: this.#timing });
   }
 
   #drop(): void {
@@ -156,25 +156,25 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
 }
 
 /** What it took to make a connection. */
-type NewConnection = Omit<ConnectionTimes, "firstByteMs">;
+type ConnectionTiming = Omit<ConnectionTimes, "firstByteMs">;
 
-/** Makes a connection, and says what that took. */
+/** Makes a connection, and reports how long that took. */
 export type Connect = (
   target: buildConnector.Options,
-  callback: (error: Error | null, socket: Socket | null, made: NewConnection | undefined) => void,
+  callback: (error: Error | null, socket: Socket | null, timing: ConnectionTiming | undefined) => void,
 ) => Socket | undefined;
 
 interface ConnectionParts {
   readonly origin: string;
   readonly connect: Connect;
   readonly options: Client.Options;
-  /** Told when it is closed while nothing is under way on it. */
+  /** Called when it is closed while it carries no request. */
   readonly onClosed: (connection: Connection) => void;
 }
 
 /**
- * Most bytes that are read from a connection for one request, wherever in the answer they are: a parser bounds headers and
- * hands on the body, and reads on without end through a reason phrase, the extensions of chunks or trailers. It is more
+ * How many bytes may be read from a connection for one request, wherever in the answer they are: a parser bounds headers
+ * and hands on the body, and reads on without end through a reason phrase, the extensions of chunks or trailers. It is more
  * than headers and body may have, with what chunks of a few bytes add.
  */
 const MAX_EXCHANGE_BYTES = 64 * 1_024;
@@ -186,7 +186,7 @@ export class Connection {
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
   /** There only while the request is written that it was made for. */
-  #made: NewConnection | undefined;
+  #timing: ConnectionTiming | undefined;
   /** By `performance.now()`. */
   #madeAtMs = Infinity;
   #bytesBefore = 0;
@@ -218,17 +218,17 @@ export class Connection {
   }
 
   /** The request is about to be written. Answers how the connection was made, if it was made for it. */
-  began(): NewConnection | undefined {
+  takeTiming(): ConnectionTiming | undefined {
     this.#bytesBefore = this.#socket?.bytesRead ?? 0;
-    return this.#made;
+    return this.#timing;
   }
 
   /** Its request has ended. */
-  rest(): void {
+  release(): void {
     this.#exchange = undefined;
   }
 
-  /** Ends it with what is under way on it, also before it is made. */
+  /** Ends it with the request it carries, also before it is made. */
   destroy(): void {
     this.#client.destroy(() => {});
     // undici forgets a socket that is not connected yet, and that would hold the process until its time is up.
@@ -236,13 +236,13 @@ export class Connection {
   }
 
   #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
-    this.#socket = this.#parts.connect(target, (error, socket, made) => {
+    this.#socket = this.#parts.connect(target, (error, socket, timing) => {
       if (error !== null || socket === null) return callback(error ?? new Error("no socket"), null);
       this.#socket = socket;
       this.#madeAtMs = performance.now();
-      this.#made = made;
+      this.#timing = timing;
       callback(null, socket);
-      this.#made = undefined;
+      this.#timing = undefined;
       // After undici's own, which has parsed by then what came: an answer that is there counts.
       socket.on("readable", () => {
         if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES)
@@ -296,7 +296,7 @@ export function attemptErrorCode(error: unknown): AttemptErrorCode {
     const known = BY_CODE[code] ?? BY_PREFIX.find(([prefix]) => code.startsWith(prefix))?.[1];
     if (known !== undefined) return known;
   }
-  // Several addresses were tried; what went wrong last with any of them that is known says the most.
+  // Several addresses were tried; the last failure of a known kind says why.
   if (error instanceof AggregateError) {
     for (const inner of error.errors.toReversed()) {
       const known = attemptErrorCode(inner);

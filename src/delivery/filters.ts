@@ -56,7 +56,7 @@ export class Filters {
 
   /**
    * What happens to a delivery. Takes the thread some microseconds; of a payload made for it, some 10 ms.
-   * @returns a promise where the filter is not ready; `verdict` is to be asked again when it resolves. Compiling takes up
+   * @returns a promise where the filter is not ready; `verdict` is to be called again when it resolves. Compiling takes up
    * to a hundred milliseconds, in steps; a large payload, which would take long to be read alone, goes to another thread.
    */
   verdict(claim: Claim): "send" | "exclude" | Promise<void> {
@@ -96,7 +96,7 @@ export class Filters {
   }
 
   /**
-   * Evicts at random, and not what was used longest ago: an action's events ask its filters one after the other, so that
+   * Evicts at random, and not what was used longest ago: an action's events use its filters one after the other, so that
    * with one filter too many each would be evicted just before its next use, and all be compiled for each event.
    */
   #cache(subscriptionId: number, compiled: CompiledFilter, bytes: number): void {
@@ -145,7 +145,7 @@ function isLarge(payload: Uint8Array): boolean {
 /** Verdicts that were not taken yet; each is, unless its delivery is released. */
 const MAX_VERDICTS = 1_000;
 
-/** What a filter says of a payload: `undefined` where it cannot tell. */
+/** Whether a payload conforms to a filter; `undefined` where that takes too long to find out. */
 type Verdict = boolean | undefined;
 
 interface LargeCheck {
@@ -155,7 +155,7 @@ interface LargeCheck {
   conforms: Verdict;
 }
 
-/** What filters say of payloads that would take this thread long to read: another one does. */
+/** Verdicts on payloads that would take this thread long to read: another one does. */
 class LargePayloadFilter {
   readonly #longChecks: OffThreadValidator;
   readonly #logger: Logger;

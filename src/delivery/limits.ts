@@ -46,7 +46,7 @@ export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Read
 
 /**
  * How many attempts one fast subscription may have in flight: never more than are still free, so that however many are
- * busy, all have about the same and some are left for the next (the dynamic thresholds of shared-memory switches).
+ * busy, all have about the same and some remain for the next (the dynamic thresholds of shared-memory switches).
  */
 export function dynamicThreshold(limit: number, free: number): number {
   return Math.max(1, Math.min(limit, free));
@@ -66,7 +66,7 @@ export function slowThreshold(limit: number, free: number): number {
  * handlers hang at a start, each takes the capacity of one attempt.
  */
 export const FIRST_LIMIT = 1;
-/** Up to here the limit grows with each answer, whatever that says and however long it takes: the handler is there. */
+/** Up to here the limit grows with each answer, whatever it is and however long it takes: the handler is there. */
 const UNCONDITIONAL = 32;
 /**
  * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may be this
@@ -91,7 +91,7 @@ const SAMPLE = 64;
  * It grows while answers take as long as ever, and comes down where they take longer the more of them there are (a
  * gradient limiter). What they usually take is learnt with few in flight, so a handler that is slow, and steadily so, is
  * not taken for one that is overloaded. One that has become slower is learnt anew, as the limit comes down to few by that.
- * Attempts without an answer, and answers that say "too much", halve it.
+ * Attempts without an answer, and answers that mean "too much", halve it.
  */
 export class AdaptiveLimit {
   #max: number;
@@ -174,7 +174,7 @@ export class RateLimiter {
 
   /**
    * @param perSecond above 0
-   * @param before the one it replaces: it goes on from that one's slot, so that nobody gains by changing the rate
+   * @param before the one it replaces: it continues from that one's slot, so that nobody gains by changing the rate
    */
   constructor(perSecond: number, before?: RateLimiter) {
     this.perSecond = perSecond;

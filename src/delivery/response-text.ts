@@ -4,7 +4,7 @@ import { CENSOR } from "../runtime/logger.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 
 /**
- * The kept beginning of a handler's answer as text: at most 1,024 bytes of UTF-8, what is not UTF-8 and NUL replaced by
+ * The stored start of a handler's answer as text: at most 1,024 bytes of UTF-8, what is not UTF-8 and NUL replaced by
  * U+FFFD (stores cut text at a NUL). `undefined` for no bytes. Nothing else is cleaned: whoever shows it to a terminal
  * must mind control characters.
  *
@@ -19,7 +19,7 @@ export function responseText(bytes: Uint8Array, cut: boolean): string | undefine
   return cutToLimit(decoded.replaceAll("\0", "\uFFFD"));
 }
 
-/** As much of a text from its beginning as is kept of an answer. */
+/** As much of a text from its start as is stored of an answer. */
 function cutToLimit(text: string): string {
   if (Buffer.byteLength(text) <= DELIVERY_LIMITS.responseBytes) return text;
   const buffer = new Uint8Array(DELIVERY_LIMITS.responseBytes);
@@ -27,14 +27,14 @@ function cutToLimit(text: string): string {
   return Buffer.from(buffer.buffer, 0, written).toString("utf8");
 }
 
-/** Shorter values can be guessed, and are in every text; of one that is cut through, so much is told. */
-const LEAST_LENGTH = 4;
+/** Shorter values can be guessed, and are in every text; of one that is cut through, so much may be shown. */
+const MIN_LENGTH = 4;
 /** So much of a secret's beginning is a secret wherever it stands. */
-const LEAST_BEGINNING = 12;
-/** Of the values of own headers, which many may read anyway, those are left that may be words of any text. */
-const LEAST_OWN_LENGTH = 8;
+const MIN_PREFIX = 12;
+/** Of the values of own headers, which many may read anyway, those stay that may be words of any text. */
+const MIN_OWN_LENGTH = 8;
 /** Escaped text is escaped again where it is put into other text. */
-const MOST_ESCAPINGS = 3;
+const MAX_ESCAPINGS = 3;
 const STANDARD_PREFIX = "whsec_";
 const MAX_SPELLINGS = 10_000;
 /** How JSON, URLs and HTML write a character of ASCII that they do not write as it is. */
@@ -56,20 +56,20 @@ export interface Secrets {
 }
 
 /**
- * The text of an attempt as it may be kept and told: without what its request's headers carried that others must not
+ * The text of an attempt as it may be stored and shown: without what its request's headers carried that others must not
  * know. A handler may answer with the very headers it was sent, and an attempt is shown to whoever may read. All text of
  * attempts passes here, and nowhere else.
  *
  * Found are the values whatever their case, escaped as JSON, URLs and HTML do it, and in base64 and hex. Of one that the
- * limit of what is kept cuts through, the beginning goes as well. It takes one pass of the text for each spelling that has
+ * limit of what is stored cuts through, the beginning goes as well. It takes one pass of the text for each spelling that has
  * a chance, whatever text and values are, as this runs where everything else waits.
  */
-export function censor(text: string, { keys, own }: Secrets): string {
-  const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - LEAST_LENGTH;
+export function redact(text: string, { keys, own }: Secrets): string {
+  const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
   const wanted = [...wantedOf(keys, false), ...wantedOf(own, true)];
   let searched: Searched = { text: lower(text), places: undefined };
   const spans = findAll(searched, wanted, isCut);
-  for (let depth = 0; depth < MOST_ESCAPINGS && ESCAPE_SIGN.test(searched.text); depth += 1) {
+  for (let depth = 0; depth < MAX_ESCAPINGS && ESCAPE_SIGN.test(searched.text); depth += 1) {
     // Of an escape that is cut through nobody knows what it means.
     const whole = isCut ? searched.text.replace(CUT_ESCAPE, "") : searched.text;
     const read = unescaped(whole, searched.places);
@@ -78,25 +78,25 @@ export function censor(text: string, { keys, own }: Secrets): string {
     spans.push(...findAll(searched, wanted, isCut));
   }
   if (spans.length === 0) return text;
-  let kept = "";
+  let redacted = "";
   let at = 0;
-  for (const [begin, end] of spans.toSorted(([one], [other]) => one - other)) {
-    if (begin > at || at === 0) kept += text.slice(at, begin) + CENSOR;
+  for (const [start, end] of spans.toSorted(([one], [other]) => one - other)) {
+    if (start > at || at === 0) redacted += text.slice(at, start) + CENSOR;
     at = Math.max(at, end);
   }
-  return cutToLimit(kept + text.slice(at));
+  return cutToLimit(redacted + text.slice(at));
 }
 
 /** What its requests carry that others must not know: also the secret before, and what operators made up themselves. */
 export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscription): Secrets {
   const keys = [secret, previous?.secret, bearer];
   return {
-    keys: keys.filter((value) => typeof value === "string" && value.length >= LEAST_LENGTH) as string[],
-    own: Object.values(settings.headers ?? {}).filter((value) => value.length >= LEAST_OWN_LENGTH),
+    keys: keys.filter((value) => typeof value === "string" && value.length >= MIN_LENGTH) as string[],
+    own: Object.values(settings.headers ?? {}).filter((value) => value.length >= MIN_OWN_LENGTH),
   };
 }
 
-type Span = readonly [begin: number, end: number];
+type Span = readonly [start: number, end: number];
 
 /** A text in lower case, and where each of its characters was; `undefined` where nothing has moved. */
 interface Searched {
@@ -116,9 +116,9 @@ function wantedOf(values: readonly string[], isWord: boolean): Wanted[] {
 function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: boolean): Span[] {
   const spans: Span[] = [];
   for (const one of wanted) {
-    if (!text.includes(one.spelling.slice(0, LEAST_LENGTH))) continue;
-    for (const [begin, end] of find(text, one, isCut)) {
-      spans.push(places === undefined ? [begin, end] : [places[begin]!, places[end]!]);
+    if (!text.includes(one.spelling.slice(0, MIN_LENGTH))) continue;
+    for (const [start, end] of find(text, one, isCut)) {
+      spans.push(places === undefined ? [start, end] : [places[start]!, places[end]!]);
     }
   }
   return spans;
@@ -127,13 +127,13 @@ function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: b
 /** As Knuth, Morris and Pratt search: no character of the text is looked at again after a part of the spelling was found. */
 function find(text: string, { spelling, isWord }: Wanted, isCut: boolean): Span[] {
   const fallbacks = fallbacksOf(spelling);
-  const least = isWord ? spelling.length : Math.min(spelling.length, LEAST_BEGINNING);
-  const spans: [begin: number, end: number][] = [];
-  const found = (begin: number, end: number): void => {
-    if (isWord && (joins(text, begin) || (end < text.length && joins(text, end)))) return;
+  const least = isWord ? spelling.length : Math.min(spelling.length, MIN_PREFIX);
+  const spans: [start: number, end: number][] = [];
+  const found = (start: number, end: number): void => {
+    if (isWord && (joins(text, start) || (end < text.length && joins(text, end)))) return;
     const last = spans.at(-1);
-    if (last !== undefined && begin <= last[1]) last[1] = end;
-    else spans.push([begin, end]);
+    if (last !== undefined && start <= last[1]) last[1] = end;
+    else spans.push([start, end]);
   };
   let matched = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -146,7 +146,7 @@ function find(text: string, { spelling, isWord }: Wanted, isCut: boolean): Span[
     found(at + 1 - matched, at + 1);
     matched = fallbacks[matched - 1]!;
   }
-  if (matched >= (isCut ? LEAST_LENGTH : least)) found(text.length - matched, text.length);
+  if (matched >= (isCut ? MIN_LENGTH : least)) found(text.length - matched, text.length);
   return spans;
 }
 
@@ -162,7 +162,7 @@ function fallbacksOf(spelling: string): Uint16Array {
   return fallbacks;
 }
 
-/** Whether a word goes on across this place. */
+/** Whether a word continues across this place. */
 function joins(text: string, place: number): boolean {
   return place > 0 && LETTERS.test(text.slice(place - 1, place + 1));
 }
@@ -216,10 +216,10 @@ function spellingsOf(value: string): readonly string[] {
     ...inBase64,
     ...inBase64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_")),
   ];
-  // No text is longer than what is kept of an answer.
+  // No text is longer than what is stored of an answer.
   const made = [
     ...new Set(found.map((text) => lower(text).slice(0, 2 * DELIVERY_LIMITS.responseBytes))),
-  ].filter((text) => text.length >= LEAST_LENGTH);
+  ].filter((text) => text.length >= MIN_LENGTH);
   spellings.set(value, made);
   return made;
 }

@@ -18,10 +18,10 @@ const MAX_IN_FLIGHT_BYTES = 64 * 1_024 * 1_024;
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
 
-/** A handler's answer that says "too much" or "not now". */
+/** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
   readonly handler: string;
-  /** How long it asks to wait. */
+  /** How long it wants evreg to wait. */
   readonly retryAfterMs: number;
 }
 
@@ -35,7 +35,7 @@ export interface NextClaim {
  * Decides which claim is started next, and when and what to claim. Pure: what has happened and the time go in, and what is
  * to be done comes out; it has no timer, promise or callback.
  *
- * It buffers claims, so that there is always a next one while the store is asked for more. Subscriptions that are ready
+ * It buffers claims, so that there is always a next one while the store is read for more. Subscriptions that are ready
  * take turns. A claim that was not started within a second is released: its handler has become slow.
  */
 export class Scheduler implements Usage {
@@ -43,7 +43,7 @@ export class Scheduler implements Usage {
   readonly #maxUnstored: number;
   readonly #table: SubscriptionTable;
   readonly #planner: ClaimPlanner;
-  /** Those that have some buffered and were ready when they were looked at last. */
+  /** Those that have some buffered and were ready when that was checked last. */
   readonly #ring = new Fifo<SubscriptionState>();
   /** How many the filter of the first in the ring has excluded in its turn. */
   #excludedInTurn = 0;
@@ -60,7 +60,7 @@ export class Scheduler implements Usage {
     AttemptResult,
     { readonly sub: SubscriptionState; readonly by: Blocker[] }
   >();
-  /** When what is buffered is looked through for claims that have waited too long. */
+  /** When the buffer is checked for claims that have waited too long. */
   #expiryAtMs = Infinity;
   /** When the first of those that are limited by their rates may start one. */
   #slotAtMs = Infinity;
@@ -108,7 +108,7 @@ export class Scheduler implements Usage {
     if (!sub.isBlockedBy("stale")) this.#block(sub, "stale");
   }
 
-  /** Whether a claim is wanted, and none is under way. */
+  /** Whether a claim is wanted, and none is in progress. */
   wantsClaim(nowMs: number): boolean {
     return this.#planner.isWanted(nowMs);
   }
@@ -143,7 +143,7 @@ export class Scheduler implements Usage {
 
   /** The next claim that may be started. It stays the next one until `start`, `exclude` or `awaitFilter`. */
   next(nowMs: number): NextClaim | undefined {
-    this.#lookAtTimes(nowMs);
+    this.#checkTimes(nowMs);
     if (this.#isSettled || this.#inFlight >= this.maxInFlight) return undefined;
     for (let passed = 0; passed < this.#ring.size;) {
       const sub = this.#ring.head!;
@@ -154,7 +154,7 @@ export class Scheduler implements Usage {
       else if (nowMs - head.leasedAtMs > FAST_MS) this.#release(sub);
       else if (sub.allowance("start", this.#available, nowMs) > 0) return { claim: head.claim, sub };
       else {
-        // It leaves attempts or memory to others, and is looked at again with the next one that ends.
+        // It leaves attempts or memory to others, and is checked again with the next one that ends.
         this.#endTurn(true);
         passed += 1;
       }
@@ -296,7 +296,7 @@ export class Scheduler implements Usage {
     };
   }
 
-  #lookAtTimes(nowMs: number): void {
+  #checkTimes(nowMs: number): void {
     if (nowMs >= this.#expiryAtMs) {
       this.#expiryAtMs = Infinity;
       for (const sub of this.#table) {

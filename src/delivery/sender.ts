@@ -17,13 +17,13 @@ interface SendRequest {
 
 export interface Sender {
   /**
-   * Posts once. Every way it can end is a value, which is told once, and before this returns when nothing can be sent.
+   * Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent.
    * @returns ends the request as `interrupted`
    */
   send(request: SendRequest, done: (result: SendResult) => void): Abortable;
   /** Origins to which there are connections. */
   origins(): number;
-  /** Drops all connections; what is under way ends with an error. */
+  /** Drops all connections; their requests end with an error. */
   close(): void;
 }
 
@@ -37,7 +37,7 @@ const ENDED: Abortable = { abort: () => {} };
 
 /**
  * Posts over HTTP/1.1. It follows no redirect, knows no proxy, always verifies certificates, decompresses nothing, and
- * reads no more of an answer than it keeps and a little to spare the connection.
+ * reads no more of an answer than is stored and a little to spare the connection.
  */
 export function createSender(options: SenderOptions): Sender {
   const { clock, timeoutMs: usualMs } = options;
@@ -72,13 +72,13 @@ export function createSender(options: SenderOptions): Sender {
 export interface GuardedSenderParts {
   readonly clock: Clock;
   readonly config: Pick<DeliveryConfig, "timeoutMs" | "allowHttp" | "allowNetworks">;
-  /** Most connections to one origin: fewer than attempts, and handlers that hang could take all from those that answer. */
+  /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
   readonly maxPerOrigin: number;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: () => readonly string[];
   /** PEM of a certificate authority to trust instead of the system's. */
   readonly ca?: string;
-  /** DNS servers to ask for handlers' addresses instead of the system's, as `address:port`. */
+  /** DNS servers to use instead of the system's, as `address:port`. */
   readonly dnsServers?: readonly string[];
 }
 

@@ -16,7 +16,7 @@ export interface SignedDelivery {
   readonly previousSecret?: string | undefined;
   /** In place of a secret in `Authorization`; `null` for no such header. */
   readonly bearer?: string | null | undefined;
-  /** What the subscription wants sent besides; what has a name of ours is left out. */
+  /** What the subscription wants sent besides; what has a name of ours is omitted. */
   readonly extra?: Readonly<Record<string, string>> | null;
   /** When this attempt is sent. */
   readonly nowMs: number;

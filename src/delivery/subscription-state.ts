@@ -17,7 +17,7 @@ export const FAST_MS = 1_000;
 /** A fast subscription prefetches what it gets through in about this time. */
 const PREFETCH_MS = 100;
 const MAX_PREFETCH = 512;
-/** How many claims wait for a filter at most: as many as one request brings. */
+/** How many claims may wait for a filter: as many as one request brings. */
 const MAX_FOR_FILTER = 256;
 /** How much the last answer counts in the time that answers take. */
 const LAST_SHARE = 1 / 8;
@@ -45,9 +45,9 @@ export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readin
 };
 
 /**
- * What keeps a subscription from starting an attempt until something has happened. Several may hold at a time.
+ * What prevents a subscription from starting an attempt until something has happened. Several may hold at a time.
  *
- * `releases`: the claims that are buffered when it begins go back to the store. `rejectsClaims`: so do those that come
+ * `releases`: the claims that are buffered when it is set go back to the store. `rejectsClaims`: so do those that come
  * while it lasts.
  */
 export const BLOCKERS = {
@@ -55,7 +55,7 @@ export const BLOCKERS = {
   filter: { releases: "none", rejectsClaims: false },
   /** An attempt in order has ended, and its result is not stored: after a crash the next one would come before it. */
   order: { releases: "unless delivered", rejectsClaims: false },
-  /** The handler asked for a pause, and that is not stored: once it is, the store leaves the subscription out of claims. */
+  /** The handler wants a pause, and that is not stored: once it is, the store omits the subscription from claims. */
   throttle: { releases: "all", rejectsClaims: true },
   /** The subscription was changed, and no claim was requested since: what comes may be as it was before. */
   stale: { releases: "all", rejectsClaims: true },
@@ -264,7 +264,7 @@ export class SubscriptionState {
     return this.leased < this.requested.maxLeased && this.buffered * 2 <= soonDone;
   }
 
-  /** If only its rate keeps it from another claim: when half of what is buffered will have started. */
+  /** If only its rate prevents another claim: when half of what is buffered will have started. */
   nextClaimAtMs(nowMs: number): number | undefined {
     if (this.#rateLimiter === undefined || !this.hasBacklog || this.isBlockedBy("throttle")) return undefined;
     if (this.leased >= this.requested.maxLeased || (this.isOrdered && this.leased > 0)) return undefined;
@@ -304,7 +304,7 @@ export class SubscriptionState {
   }
 
   /**
-   * The answer was one of those that say "too much" or "not now": fewer at once from now on and, where there is one at a
+   * The answer means "too much" or "not now": fewer at once from now on and, where there is one at a
    * time already, growing gaps between them.
    * @returns how long no attempt may start
    */
@@ -324,7 +324,7 @@ export class SubscriptionState {
   /** An attempt got no answer. */
   unanswered(nowMs: number, startedAtMs: number, bytes = 0): void {
     this.aborted(bytes);
-    // Of attempts that started before it and are answered all the same, another failure shows nothing new.
+    // Of attempts that started before it and are answered nevertheless, another failure shows nothing new.
     if (startedAtMs >= this.#unansweredAtMs || this.#answeredAtMs < this.#unansweredAtMs) {
       this.#adaptiveLimit.halve();
       this.#unansweredAtMs = nowMs;
@@ -348,7 +348,7 @@ export class SubscriptionState {
   }
 }
 
-/** What is known of subscriptions that have nothing to do is kept for so many. */
+/** How many subscriptions without work stay known. */
 const MAX_IDLE = 1_000;
 
 /** The subscriptions that the engine works for. */

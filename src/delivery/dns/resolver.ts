@@ -5,8 +5,8 @@ import { isLocalhost } from "../../domain/handler-url.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import {
   HOSTS_FILE,
-  KeptFile,
-  namesToAsk,
+  CachedFile,
+  candidateNames,
   parseHosts,
   parseSearchList,
   RESOLVER_FILE,
@@ -20,7 +20,7 @@ export type Resolve = (
 
 export interface HostNames {
   readonly resolve: Resolve;
-  /** Gives up all that is being looked up. */
+  /** Gives up all look-ups. */
   close(): void;
 }
 
@@ -41,8 +41,8 @@ const TRY_NEXT: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ESERVFA
  */
 export function createHostNames(options: HostNamesOptions): HostNames {
   const { clock, withinMs, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
-  const hosts = new KeptFile(clock, hostsFile, parseHosts);
-  const searchList = new KeptFile(clock, resolverFile, parseSearchList);
+  const hosts = new CachedFile(clock, hostsFile, parseHosts);
+  const searchList = new CachedFile(clock, resolverFile, parseSearchList);
   const dns = new Dns(options);
 
   async function find(hostname: string, isOver: () => boolean): Promise<readonly string[]> {
@@ -51,7 +51,7 @@ export function createHostNames(options: HostNamesOptions): HostNames {
     if (listed !== undefined) return listed;
     if (isLocalhost(plain)) return ["127.0.0.1", "::1"];
     let failure: unknown;
-    for (const name of namesToAsk(hostname, await searchList.read())) {
+    for (const name of candidateNames(hostname, await searchList.read())) {
       if (isOver()) break;
       try {
         return await dns.addresses(name);
@@ -94,26 +94,26 @@ export function lookupError(hostname: string, code: string): NodeJS.ErrnoExcepti
 
 /** The servers' addresses are read from the system when a resolver is made, and they change: networks, VPNs. */
 const RESOLVER_LIFE_MS = 60_000;
-/** With one server that does not answer, a question is given up after 7.5 s, before an attempt usually is. */
-const ASKING = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
+/** With one server that does not answer, a query is given up after 7.5 s, before an attempt usually is. */
+const QUERY_OPTIONS = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
 /**
  * How long addresses of one family wait for those of the other. There are name servers that never answer one of the two
- * questions, and so long a handler behind them would be out of reach.
+ * queries, and so long a handler behind them would be out of reach.
  */
 const OTHER_FAMILY_MS = 1_000;
 
 /**
- * As many names as there can be attempts. c-ares goes on asking for a while after an attempt has given
- * up, and it must not come near the 65,536 numbers that tell questions apart.
+ * As many names as there can be attempts. c-ares goes on for a while after an attempt has given up, and it must not come
+ * near the 65,536 numbers that distinguish queries.
  */
-const MOST_NAMES = 10_000;
+const MAX_NAMES = 10_000;
 
 interface DnsOptions {
   readonly clock: Clock;
-  /** DNS servers to ask instead of the system's, as `address:port`. */
+  /** DNS servers to use instead of the system's, as `address:port`. */
   readonly servers?: readonly string[];
-  /** Names asked for at once. */
-  readonly mostNames?: number;
+  /** How many names may be looked up at once. */
+  readonly maxNames?: number;
 }
 
 interface Answer {
@@ -123,34 +123,34 @@ interface Answer {
 }
 
 /**
- * Asks DNS servers for addresses without the threads `dns.lookup` needs: a question that is not answered costs a little
+ * Queries DNS servers for addresses without the threads that `dns.lookup` needs: a query that is not answered costs a little
  * memory and nobody else's time, however many there are.
  */
 class Dns {
   readonly #clock: Clock;
   readonly #servers: readonly string[] | undefined;
-  readonly #mostNames: number;
+  readonly #maxNames: number;
   #current: Resolver | undefined;
   #previous: Resolver | undefined;
   #madeAtMs = 0;
-  #underWay = 0;
+  #pending = 0;
 
-  constructor({ clock, servers, mostNames = MOST_NAMES }: DnsOptions) {
+  constructor({ clock, servers, maxNames = MAX_NAMES }: DnsOptions) {
     this.#clock = clock;
     this.#servers = servers;
-    this.#mostNames = mostNames;
+    this.#maxNames = maxNames;
   }
 
   /** All addresses of a name, the IPv4 ones first; rejects with the error of the server or of the way to it. */
   async addresses(name: string): Promise<readonly string[]> {
-    if (this.#underWay >= this.#mostNames) {
+    if (this.#pending >= this.#maxNames) {
       throw Object.assign(new Error("Too many names are being looked up."), { code: "EAGAIN" });
     }
     const resolver = this.#resolver();
-    const v4 = asked(4, resolver.resolve4(name));
-    const v6 = asked(6, resolver.resolve6(name));
-    this.#underWay += 1;
-    void Promise.all([v4, v6]).then(() => (this.#underWay -= 1));
+    const v4 = settled(4, resolver.resolve4(name));
+    const v6 = settled(6, resolver.resolve6(name));
+    this.#pending += 1;
+    void Promise.all([v4, v6]).then(() => (this.#pending -= 1));
     const first = await Promise.race([v4, v6]);
     const other = first.family === 4 ? v6 : v4;
     const second = first.addresses.length > 0 ? await this.#within(OTHER_FAMILY_MS, other) : await other;
@@ -163,7 +163,7 @@ class Dns {
     throw errors.find(({ code }) => code !== "ENODATA") ?? errors[0] ?? new Error(`${name} has no address`);
   }
 
-  /** Gives up all that is asked. */
+  /** Gives up all queries. */
   close(): void {
     this.#current?.cancel();
     this.#previous?.cancel();
@@ -173,9 +173,9 @@ class Dns {
     const nowMs = this.#clock.now();
     // The clock may have been set back meanwhile.
     if (this.#current === undefined || Math.abs(nowMs - this.#madeAtMs) >= RESOLVER_LIFE_MS) {
-      // What was asked of it is answered or given up long before it is forgotten.
+      // Its queries are answered or given up long before it is dropped.
       this.#previous = this.#current;
-      this.#current = new Resolver(ASKING);
+      this.#current = new Resolver(QUERY_OPTIONS);
       if (this.#servers !== undefined) this.#current.setServers(this.#servers);
       this.#madeAtMs = nowMs;
     }
@@ -193,7 +193,7 @@ class Dns {
   }
 }
 
-async function asked(family: 4 | 6, answer: Promise<string[]>): Promise<Answer> {
+async function settled(family: 4 | 6, answer: Promise<string[]>): Promise<Answer> {
   try {
     return { family, addresses: await answer };
   } catch (error) {

@@ -21,17 +21,17 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
   return found;
 }
 
-/** How short names are completed, as `/etc/resolv.conf` says: containers and clusters name their services so. */
+/** How short names are completed, by `/etc/resolv.conf`: containers and clusters name their services so. */
 interface SearchList {
   readonly domains: readonly string[];
-  /** A name with fewer dots is completed first, and asked for as it is last. */
+  /** A name with fewer dots is completed first, and tried as it is last. */
   readonly ndots: number;
 }
 
 export const RESOLVER_FILE = "/etc/resolv.conf";
-/** Each is another question, and all have to be answered before a name is known not to exist. */
-const MOST_DOMAINS = 6;
-const MOST_NDOTS = 15;
+/** Each is another query, and all have to be answered before a name is known not to exist. */
+const MAX_DOMAINS = 6;
+const MAX_NDOTS = 15;
 
 export function parseSearchList(text: string): SearchList {
   let domains: readonly string[] = [];
@@ -45,33 +45,33 @@ export function parseSearchList(text: string): SearchList {
     if (keyword === "search" || keyword === "domain") {
       domains = values.map((value) => value.toLowerCase().replace(/\.$/, "")).filter((value) => value !== "");
     } else if (keyword === "options") {
-      const told = values.map((value) => /^ndots:(\d{1,3})$/.exec(value)?.[1]).findLast(Boolean);
-      if (told !== undefined) ndots = Math.min(MOST_NDOTS, Number(told));
+      const ndotsText = values.map((value) => /^ndots:(\d{1,3})$/.exec(value)?.[1]).findLast(Boolean);
+      if (ndotsText !== undefined) ndots = Math.min(MAX_NDOTS, Number(ndotsText));
     }
   }
-  return { domains: domains.slice(0, MOST_DOMAINS), ndots };
+  return { domains: domains.slice(0, MAX_DOMAINS), ndots };
 }
 
-/** The names to ask for, in turn, until one has addresses. A name that ends in a dot is complete. */
-export function namesToAsk(hostname: string, { domains, ndots }: SearchList): readonly string[] {
+/** The names to look up, in this order, until one has addresses. A name that ends in a dot is complete. */
+export function candidateNames(hostname: string, { domains, ndots }: SearchList): readonly string[] {
   if (hostname.endsWith(".")) return [hostname.slice(0, -1)];
   const completed = domains.map((domain) => `${hostname}.${domain}`);
   const dots = hostname.split(".").length - 1;
   return dots >= ndots ? [hostname, ...completed] : [...completed, hostname];
 }
 
-/** How long a file is taken to be as it was. */
-const LOOK_AFTER_MS = 5_000;
+/** For how long a file is taken to be unchanged. */
+const CHECK_AFTER_MS = 5_000;
 
-/** What a small text file of the system says, read anew when it has changed. One that cannot be read says nothing. */
-export class KeptFile<T> {
+/** The parsed content of a small text file of the system, read anew when it has changed. One that cannot be read counts as empty. */
+export class CachedFile<T> {
   readonly #clock: Clock;
   readonly #path: string;
   readonly #parse: (text: string) => T;
   #version = "";
   #value: T;
-  #lookedAtMs = -Infinity;
-  #looking: Promise<void> | undefined;
+  #checkedAtMs = -Infinity;
+  #checking: Promise<void> | undefined;
 
   constructor(clock: Clock, path: string, parse: (text: string) => T) {
     this.#clock = clock;
@@ -82,17 +82,17 @@ export class KeptFile<T> {
 
   async read(): Promise<T> {
     // The clock may have been set back meanwhile.
-    if (Math.abs(this.#clock.now() - this.#lookedAtMs) >= LOOK_AFTER_MS) {
-      this.#looking ??= this.#look().finally(() => {
-        this.#looking = undefined;
-        this.#lookedAtMs = this.#clock.now();
+    if (Math.abs(this.#clock.now() - this.#checkedAtMs) >= CHECK_AFTER_MS) {
+      this.#checking ??= this.#check().finally(() => {
+        this.#checking = undefined;
+        this.#checkedAtMs = this.#clock.now();
       });
-      await this.#looking;
+      await this.#checking;
     }
     return this.#value;
   }
 
-  async #look(): Promise<void> {
+  async #check(): Promise<void> {
     try {
       const { mtimeMs, size, ino } = await stat(this.#path);
       const version = `${mtimeMs} ${size} ${ino}`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { censor, type Secrets, secretsOf } from "../../src/delivery/response-text.ts";
+import { redact, type Secrets, secretsOf } from "../../src/delivery/response-text.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { CENSOR } from "../../src/runtime/logger.ts";
 import type { Receiver } from "../support/receiver.ts";
@@ -53,7 +53,7 @@ describe("a secret in the text of an attempt", () => {
     ],
     ["with its beginning only", KEY.slice(0, 12)],
   ])("is redacted %s", (_how, echoed) => {
-    const text = censor(`got ${echoed}, ok`, keys(KEY));
+    const text = redact(`got ${echoed}, ok`, keys(KEY));
     expect(text).toContain(CENSOR);
     expect(text).toMatch(/^got /);
     expect(text).toMatch(/, ok$/);
@@ -70,7 +70,7 @@ describe("a secret in the text of an attempt", () => {
     ]) {
       for (let shown = 4; shown < spelling.length; shown += 1) {
         const text = ("-".repeat(1_024 - shown) + spelling).slice(0, 1_024);
-        const kept = censor(text, keys(KEY));
+        const kept = redact(text, keys(KEY));
         // Three characters of it, which may be escaped, tell nothing.
         expect(kept, spelling.slice(0, shown)).toMatch(shown > 9 ? /^-+\[red/ : /^-+(\[red|[^[]{0,9}$)/);
         expect(kept.length).toBeLessThanOrEqual(1_024);
@@ -79,7 +79,7 @@ describe("a secret in the text of an attempt", () => {
   });
 
   it("does not redact what only begins like it, nor values that anybody can guess", () => {
-    expect(censor("k+7/Z", keys(KEY))).toBe("k+7/Z");
+    expect(redact("k+7/Z", keys(KEY))).toBe("k+7/Z");
     const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
     expect(
       secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers: { "X-Version": "1" } } }),
@@ -94,23 +94,23 @@ describe("a secret in the text of an attempt", () => {
   ])("is kept within other words, or where it is short: %s", (text, own) => {
     const headers = { "X-Own": own };
     const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
-    const kept = censor(text, secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers } }));
+    const kept = redact(text, secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers } }));
     expect(kept).toBe(text.replace(/application\b/, CENSOR));
   });
 
   it("is searched for in linear time", () => {
     const own = Array.from({ length: 20 }, (_, index) => "a".repeat(380 + index));
     const texts = ["a".repeat(1_024), "%61".repeat(341), "&".repeat(1_024), `${"a".repeat(1_023)}b`];
-    for (const text of texts) censor(text, { keys: own, own });
+    for (const text of texts) redact(text, { keys: own, own });
     const began = process.cpuUsage();
-    for (let time = 0; time < 5; time += 1) for (const text of texts) censor(text, { keys: own, own });
+    for (let time = 0; time < 5; time += 1) for (const text of texts) redact(text, { keys: own, own });
     const { user, system } = process.cpuUsage(began);
     // Far more than it takes, and far less than the hundred milliseconds it took.
     expect((user + system) / 1_000 / (5 * texts.length)).toBeLessThan(10);
   });
 
   it("never makes a text longer than the size limit", () => {
-    expect(censor("abcd ".repeat(204), keys("abcd"))).toHaveLength(1_024);
+    expect(redact("abcd ".repeat(204), keys("abcd"))).toHaveLength(1_024);
   });
 });
 

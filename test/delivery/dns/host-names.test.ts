@@ -211,7 +211,7 @@ describe("a name server that never answers", () => {
 
   it("has a limited number of names waiting for it", async () => {
     server.answer = () => "silent";
-    names = createHostNames({ clock, withinMs: 10_000, servers: [server.address], mostNames: 50 });
+    names = createHostNames({ clock, withinMs: 10_000, servers: [server.address], maxNames: 50 });
     const dead = Array.from({ length: 50 }, (_, index) => lookUp(`h${index}.dead.test`));
     await until("the questions to come", () => server.questions.length === 100);
     expect(await lookUp("one.more.test")).toBe("EAGAIN");
