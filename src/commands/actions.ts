@@ -130,9 +130,9 @@ export class ActionsUpdate extends TargetCommand {
     const { answer, before } = await this.withTarget(flags, async ({ actions }) => {
       // Whoever may write need not be allowed to read.
       const found = await actions.get(args.name).catch(() => undefined);
-      const earlierRevision =
+      const previousRevision =
         number === undefined ? undefined : (await actions.revision(args.name, number)).data;
-      const schemata = read ?? earlierRevision?.schemata;
+      const schemata = read ?? previousRevision?.schemata;
       const updated = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
       return { answer: updated, before: found?.data };
     });

@@ -86,13 +86,13 @@ test("a date without a time means its start in UTC, here and in listings", async
 test("replays run in the background, one for each subscription, and can be ended", async () => {
   const id = await subscribe("paused");
   await evreg.subscriptions.update(id, { active: false });
-  const begun = await run(replay(id, "missed"));
-  expect(begun.code).toBe(0);
-  expect(begun.stderr).toContain(
+  const started = await run(replay(id, "missed"));
+  expect(started.code).toBe(0);
+  expect(started.stderr).toContain(
     `Subscription ${id} is paused: the replay waits until it is active again: evreg subscriptions update ${id} --active`,
   );
-  const rowid = /^Replay +(\d+)$/m.exec(begun.stdout)?.[1] ?? "";
-  expect(begun.stderr).toContain(`evreg replays cancel ${rowid}`);
+  const rowid = /^Replay +(\d+)$/m.exec(started.stdout)?.[1] ?? "";
+  expect(started.stderr).toContain(`evreg replays cancel ${rowid}`);
   const second = await run(replay(id, "all"));
   expect(second).toMatchObject({ code: 5, stdout: "" });
   expect(second.stderr).toContain(`Replay ${rowid} of subscription ${id} still runs`);
@@ -195,9 +195,9 @@ test("without a server a replay is recorded, and continues with the next server"
   const before = receiver.requests.length;
   await evreg.close();
   await server.stop();
-  const begun = await run(replay(id, "missed"));
-  expect(begun).toMatchObject({ code: 0 });
-  expect(begun.stderr).toContain("It begins with the next server on this data folder: evreg serve");
+  const started = await run(replay(id, "missed"));
+  expect(started).toMatchObject({ code: 0 });
+  expect(started.stderr).toContain("It begins with the next server on this data folder: evreg serve");
   server = await serveHere(data, { dev: true });
   evreg = connect({ url: server.url });
   await receiver.received(before + EVENTS);

@@ -48,10 +48,10 @@ export function deliveriesContract(open: OpenEvreg): void {
 
     /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */
     const failFirst = async (): Promise<void> => {
-      const [begun] = await claim(1);
+      const [started] = await claim(1);
       const atMs = under.clock.now() + 9_000;
-      const wait = { untilMs: atMs, handler: begun!.subscription.handler };
-      await finish(begun!, { kind: "retry", atMs }, { statusCode: 500, wait });
+      const wait = { untilMs: atMs, handler: started!.subscription.handler };
+      await finish(started!, { kind: "retry", atMs }, { statusCode: 500, wait });
     };
 
     /** @param because part of the message */
@@ -90,10 +90,10 @@ export function deliveriesContract(open: OpenEvreg): void {
     it("show why an address was refused, to callers who may do everything", async () => {
       await subscribe(under.evreg);
       await publish(under.evreg);
-      const [begun] = await claim();
+      const [started] = await claim();
       const why = "Deliveries to 10.0.0.1 are not allowed: it is private.";
       const next = { kind: "retry", atMs: under.clock.now() } as const;
-      await finish(begun!, next, { errorCode: "address_refused", refusal: why });
+      await finish(started!, next, { errorCode: "address_refused", refusal: why });
       const [again] = await claim();
       await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
       const attempts = async ({ evreg } = under) => (await first({ ...under, evreg })).attempts;
@@ -159,10 +159,10 @@ export function deliveriesContract(open: OpenEvreg): void {
       });
 
       it("list their attempts", async () => {
-        const [begun] = await claim();
+        const [started] = await claim();
         expect(await first(under)).toMatchObject({ status: "delivering", attempt: 1, attempts: [] });
         const atMs = under.clock.now() + 2_000;
-        await finish(begun!, { kind: "retry", atMs }, { statusCode: 500, response: "oh no" });
+        await finish(started!, { kind: "retry", atMs }, { statusCode: 500, response: "oh no" });
         expect(await first(under)).toMatchObject({
           status: "waiting",
           attempt: 1,
@@ -194,8 +194,8 @@ export function deliveriesContract(open: OpenEvreg): void {
       });
 
       it("can be retried after they failed, and keep their history", async () => {
-        const [begun] = await claim();
-        await finish(begun!, { kind: "failed" }, { errorCode: "timeout" });
+        const [started] = await claim();
+        await finish(started!, { kind: "failed" }, { errorCode: "timeout" });
         expect(await first(under)).toMatchObject({
           status: "failed",
           last_error: "timeout",
@@ -214,8 +214,8 @@ export function deliveriesContract(open: OpenEvreg): void {
       });
 
       it("can be retried after success, and before their wait is over", async () => {
-        const [begun] = await claim();
-        await finish(begun!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        const [started] = await claim();
+        await finish(started!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
         await under.evreg.deliveries.retry(1);
         const [again] = await claim();
         await finish(again!, { kind: "delivered" }, { statusCode: 200 });
@@ -225,9 +225,9 @@ export function deliveriesContract(open: OpenEvreg): void {
 
       it("cannot be retried while they are pending, in progress, held or cancelled", async () => {
         await refusal(under.evreg.deliveries.retry(1), "conflict");
-        const [begun] = await claim();
+        const [started] = await claim();
         await refusal(under.evreg.deliveries.retry(1), "conflict");
-        await finish(begun!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        await finish(started!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
         await under.evreg.subscriptions.update(1, { active: false });
         await refusal(under.evreg.deliveries.retry(1), "conflict");
         await under.evreg.subscriptions.delete(1);
@@ -270,9 +270,9 @@ export function deliveriesContract(open: OpenEvreg): void {
 
       it("cannot be skipped before they failed, while they are in progress, or after they ended", async () => {
         await skipRefused("no attempt of it has failed");
-        const [begun] = await claim(1);
+        const [started] = await claim(1);
         await skipRefused("an attempt of it is under way");
-        await finish(begun!, { kind: "delivered" }, { statusCode: 200 });
+        await finish(started!, { kind: "delivered" }, { statusCode: 200 });
         await skipRefused("it is delivered");
       });
     });

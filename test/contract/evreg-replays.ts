@@ -54,8 +54,8 @@ export function replaysContract(open: OpenEvreg): void {
     });
 
     it("can be started, read, listed and cancelled", async () => {
-      const { data: begun } = await under.evreg.replays.start(1, { from: FROM, status: "missed" });
-      expect(begun).toEqual({
+      const { data: started } = await under.evreg.replays.start(1, { from: FROM, status: "missed" });
+      expect(started).toEqual({
         rowid: 1,
         subscription_id: 1,
         application: "billing",
@@ -72,7 +72,7 @@ export function replaysContract(open: OpenEvreg): void {
         timestamped: "2026-01-01T00:02:00.000Z",
         finished_at: null,
       });
-      expect((await under.evreg.replays.get(1)).data).toEqual(begun);
+      expect((await under.evreg.replays.get(1)).data).toEqual(started);
       const listed = async (query: ReplayQuery): Promise<number[]> =>
         (await under.evreg.replays.list(query)).data.map(({ rowid }) => rowid);
       expect(await listed({})).toEqual([1]);

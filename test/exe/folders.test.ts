@@ -45,7 +45,7 @@ const copiesIn = (folder: string): string[] =>
   existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [];
 
 /** Needs the data file, and so the native part. */
-const asks = (env: Record<string, string>) =>
+const runWith = (env: Record<string, string>) =>
   alone.run(
     ["actions", "create", "a.b", "--application", "x", "--schema", "-", "--data", alone.data],
     env,
@@ -54,7 +54,7 @@ const asks = (env: Record<string, string>) =>
 
 test("the driver is unpacked to the user's cache, once and for this user only", async () => {
   const home = folderOf("home");
-  expect(await asks({ HOME: home })).toMatchObject({ code: 0 });
+  expect(await runWith({ HOME: home })).toMatchObject({ code: 0 });
   const [copy = "", ...others] = copiesIn(join(home, ".cache", "evreg"));
   expect(others).toEqual([]);
   expect(statSync(copy).mode & 0o777).toBe(0o500);
@@ -66,7 +66,7 @@ test("the driver is unpacked to the user's cache, once and for this user only", 
 
 test("an altered copy is replaced before it is loaded", async () => {
   const home = folderOf("home");
-  await asks({ HOME: home });
+  await runWith({ HOME: home });
   const [copy = ""] = copiesIn(join(home, ".cache", "evreg"));
   const whole = readFileSync(copy);
   chmodSync(copy, 0o700);
@@ -108,7 +108,7 @@ test("several first starts at once work", async () => {
 test("without a home it is in the folder for temporary files, and no home is created", async () => {
   const temporary = folderOf("tmp");
   const home = join(alone.folder, "no", "home");
-  expect(await asks({ HOME: home, TMPDIR: temporary })).toMatchObject({ code: 0 });
+  expect(await runWith({ HOME: home, TMPDIR: temporary })).toMatchObject({ code: 0 });
   expect(existsSync(home)).toBe(false);
   expect(copiesIn(join(temporary, SHARED))).toHaveLength(1);
 });
@@ -135,7 +135,7 @@ test.skipIf(!isRoot)(
     const [home, temporary, runtime] = ["home", "tmp", "run"].map(folderOf) as [string, string, string];
     if (!mount(home, "ro") || !mount(temporary, "noexec")) context.skip("nothing can be mounted here");
     const env = { HOME: home, TMPDIR: temporary };
-    expect(await asks({ ...env, XDG_RUNTIME_DIR: runtime })).toMatchObject({ code: 0 });
+    expect(await runWith({ ...env, XDG_RUNTIME_DIR: runtime })).toMatchObject({ code: 0 });
     expect(copiesIn(join(runtime, SHARED))).toHaveLength(1);
     const server = await alone.serve({ ...env, EVREG_CACHE_DIR: folderOf("named") });
     expect((await server.end("SIGTERM")).code).toBe(0);
@@ -146,15 +146,15 @@ test.skipIf(!isRoot)(
 test.skipIf(!isRoot)("where no folder is suitable, the message says why and what to set", async (context) => {
   const named = folderOf("named");
   if (!mount(named, "noexec")) context.skip("nothing can be mounted here");
-  const outcome = await asks({ EVREG_CACHE_DIR: named });
+  const outcome = await runWith({ EVREG_CACHE_DIR: named });
   expect(outcome).toMatchObject({ stdout: "" });
   expect(outcome.code).not.toBe(0);
   expect(outcome.stderr).toMatch(/set EVREG_CACHE_DIR to .*named: mounted noexec/s);
-  expect(await asks({ EVREG_CACHE_DIR: folderOf("other") })).toMatchObject({ code: 0 });
+  expect(await runWith({ EVREG_CACHE_DIR: folderOf("other") })).toMatchObject({ code: 0 });
   const doctor = await alone.run(["doctor", "--data", alone.data], { EVREG_CACHE_DIR: named });
   expect(doctor).toMatchObject({ code: 1, stderr: "" });
   expect(doctor.stdout).toMatch(/^problem +data +.*could not be looked at: .*set EVREG_CACHE_DIR/m);
-  const nowhere = await asks({ EVREG_CACHE_DIR: "/proc/evreg" });
+  const nowhere = await runWith({ EVREG_CACHE_DIR: "/proc/evreg" });
   expect(nowhere.stderr).toContain("/proc/evreg: ENOENT");
   // What needs no data file goes on.
   expect(await alone.run(["--version"], { EVREG_CACHE_DIR: named })).toMatchObject({ code: 0 });
@@ -165,11 +165,11 @@ test.skipIf(!isRoot)("another user's folder in the shared one is not trusted", a
   const [foreign, runtime] = [join(temporary, SHARED), folderOf("run")];
   mkdirSync(foreign);
   chownSync(foreign, NOBODY, NOBODY);
-  expect(await asks({ XDG_RUNTIME_DIR: "", TMPDIR: temporary, CACHE_DIRECTORY: "" })).toMatchObject({
+  expect(await runWith({ XDG_RUNTIME_DIR: "", TMPDIR: temporary, CACHE_DIRECTORY: "" })).toMatchObject({
     code: 0,
   });
   expect(copiesIn(foreign)).toEqual([]);
-  expect(await asks({ EVREG_CACHE_DIR: foreign })).toMatchObject({ stdout: "" });
-  expect((await asks({ EVREG_CACHE_DIR: foreign })).stderr).toContain("not a folder of this user");
+  expect(await runWith({ EVREG_CACHE_DIR: foreign })).toMatchObject({ stdout: "" });
+  expect((await runWith({ EVREG_CACHE_DIR: foreign })).stderr).toContain("not a folder of this user");
   expect(copiesIn(runtime)).toEqual([]);
 });

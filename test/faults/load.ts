@@ -59,10 +59,10 @@ export class Load {
 
   async #run(url: string, ledger: Ledger, perSecond: number): Promise<void> {
     const beganMs = performance.now();
-    let begun = 0;
+    let started = 0;
     while (!this.#isStopped) {
       const dueByNow = ((performance.now() - beganMs) / 1_000) * perSecond;
-      for (; begun < dueByNow; begun += 1) {
+      for (; started < dueByNow; started += 1) {
         const one = publish(url, ledger).finally(() => this.#underWay.delete(one));
         this.#underWay.add(one);
       }

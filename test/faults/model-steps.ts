@@ -85,10 +85,10 @@ function prepared(model: Model, { run }: Real, { action: at, value, key: number 
 
 /** What becomes of an item that is published now; a fresh one is recorded by the model once its rowid is known. */
 function expectation(model: Model, one: { action: ModelAction; text: string; key: string | undefined }) {
-  const earlier = model.keyed(one.key);
-  if (earlier === undefined) return { kind: "fresh" } as const;
-  const isSame = earlier.action === one.action && earlier.text === one.text;
-  return isSame ? ({ kind: "replayed", rowid: earlier.rowid } as const) : ({ kind: "conflict" } as const);
+  const previous = model.keyed(one.key);
+  if (previous === undefined) return { kind: "fresh" } as const;
+  const isSame = previous.action === one.action && previous.text === one.text;
+  return isSame ? ({ kind: "replayed", rowid: previous.rowid } as const) : ({ kind: "conflict" } as const);
 }
 
 const publish = item.map((given) =>

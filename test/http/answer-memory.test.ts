@@ -34,20 +34,20 @@ describe("memory for answers", () => {
   test("large reads that do not fit together are made one after the other", async () => {
     const memory = new ResponseBudget(clock, LIMITS);
     const gates = [0, 1, 2].map(() => Promise.withResolvers<number>());
-    const begun: number[] = [];
+    const started: number[] = [];
     const reads = gates.map((gate, index) => {
       const reading = (): Promise<number> => {
-        begun.push(index);
+        started.push(index);
         return gate.promise;
       };
       return read(memory, 1, { reading });
     });
     await clock.advance(0);
-    expect(begun).toEqual([0, 1]);
+    expect(started).toEqual([0, 1]);
     gates[1]?.resolve(1);
     await reads[1];
     await clock.advance(0);
-    expect(begun).toEqual([0, 1, 2]);
+    expect(started).toEqual([0, 1, 2]);
     gates[0]?.resolve(1);
     gates[2]?.reject(new Error("the store failed"));
     await reads[0];

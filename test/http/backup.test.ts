@@ -7,7 +7,7 @@ import { startHarness, type Harness } from "./harness.ts";
 
 let harness: Harness;
 let slow: Promise<void> = Promise.resolve();
-let begun = Promise.withResolvers<AbortSignal | undefined>();
+let started = Promise.withResolvers<AbortSignal | undefined>();
 
 const stopping = new AbortController();
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
         return {
           ...evreg,
           backup(signal) {
-            begun.resolve(signal);
+            started.resolve(signal);
             return slow.then(() => evreg.backup(signal));
           },
         };
@@ -124,12 +124,12 @@ test("a caller who stops reading a backup is cut after a minute, and the next on
 test("a caller who leaves during a backup is no error of the server", async () => {
   const made = Promise.withResolvers<void>();
   slow = made.promise;
-  begun = Promise.withResolvers();
+  started = Promise.withResolvers();
   const leaving = new AbortController();
   const token = await harness.token("admin");
   const headers = { authorization: `Bearer ${token}` };
   const asked = fetch(`${harness.url}/v1/backup`, { headers, signal: leaving.signal });
-  const gone = await begun.promise;
+  const gone = await started.promise;
   const before = harness.log.length;
   leaving.abort();
   await expect(asked).rejects.toThrow();
@@ -146,9 +146,9 @@ test("a caller who leaves during a backup is no error of the server", async () =
 test("a backup that is interrupted by a stop fails, and the log says so", async () => {
   const made = Promise.withResolvers<void>();
   slow = made.promise;
-  begun = Promise.withResolvers();
+  started = Promise.withResolvers();
   const asked = get();
-  await begun.promise;
+  await started.promise;
   stopping.abort(new EvregError("unavailable", "The server is being stopped."));
   made.resolve();
   const response = await asked;

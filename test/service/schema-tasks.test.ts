@@ -3,16 +3,16 @@ import { Yielder, type Steps } from "../../src/runtime/yielding.ts";
 import { SchemaTasks, type TaskRunner } from "../../src/service/schema-tasks.ts";
 
 /** Tasks that were begun, each with what ends it. */
-let begun: Map<string, () => void>;
+let started: Map<string, () => void>;
 let tasks: SchemaTasks;
 const [somebody, another] = [{}, {}];
 
 beforeEach(() => {
-  begun = new Map();
+  started = new Map();
   const walk = <T>(steps: Iterator<void, T>): Promise<T> =>
     new Promise((resolve, reject) => {
       const { value } = steps.next();
-      begun.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
+      started.set(String(value), () => (value === "bad" ? reject(new Error("bad")) : resolve(value as T)));
     });
   tasks = new SchemaTasks({ run: walk });
 });
@@ -31,8 +31,8 @@ const checks = requests("check", somebody);
 const turn = (): Promise<unknown> => new Promise(setImmediate);
 
 async function end(name: string): Promise<void> {
-  begun.get(name)!();
-  begun.delete(name);
+  started.get(name)!();
+  started.delete(name);
   await turn();
 }
 
@@ -40,10 +40,10 @@ test("two schema tasks run at a time, and the others wait in order", async () =>
   const answers = ["a", "bad", "c", "d"].map((name) => checks.run(task(name)));
   const settled = Promise.allSettled(answers);
   await turn();
-  expect([...begun.keys()]).toEqual(["a", "bad"]);
+  expect([...started.keys()]).toEqual(["a", "bad"]);
   // One that fails makes room as well.
   await end("bad");
-  expect([...begun.keys()]).toEqual(["a", "c"]);
+  expect([...started.keys()]).toEqual(["a", "c"]);
   await end("a");
   await end("c");
   await end("d");
@@ -55,7 +55,7 @@ test("two schema tasks run at a time, and the others wait in order", async () =>
   ]);
   const later = [checks.run(task("e")), checks.run(task("f")), checks.run(task("g"))];
   await turn();
-  expect([...begun.keys()]).toEqual(["e", "f"]);
+  expect([...started.keys()]).toEqual(["e", "f"]);
   for (const name of ["e", "f", "g"]) await end(name);
   expect(await Promise.all(later)).toEqual(["e", "f", "g"]);
 });
@@ -84,8 +84,8 @@ async function order(first: TaskRunner, then: TaskRunner): Promise<string[]> {
     ...Array.from({ length: 3 }, (_, index) => then.run(task(`then ${index}`))),
   ];
   const seen: string[] = [];
-  for (await turn(); begun.size > 0;) {
-    const [name] = begun.keys();
+  for (await turn(); started.size > 0;) {
+    const [name] = started.keys();
     seen.push(name!);
     await end(name!);
   }
@@ -113,7 +113,7 @@ test("callers are served in rotation, and one with the most tasks allowed keeps 
   await turn();
   await end("mine 0");
   await end("mine 1");
-  expect([...begun.keys()]).toEqual(["mine 2", "theirs"]);
+  expect([...started.keys()]).toEqual(["mine 2", "theirs"]);
   await end("mine 2");
   await end("theirs");
   await end("mine 3");
@@ -132,7 +132,7 @@ test("the waiting task of a caller who leaves is removed, and its place is free"
   const next = checks.run(task("c"));
   await turn();
   await end("a");
-  expect([...begun.keys()]).toEqual(["b", "c"]);
+  expect([...started.keys()]).toEqual(["b", "c"]);
   await end("b");
   await end("c");
   expect(await Promise.all([...answers, next])).toEqual(["a", "b", "c"]);

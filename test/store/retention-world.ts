@@ -290,8 +290,8 @@ export class RetentionWorld {
 
   /** All that is left is what it must be, by lists, by look-ups and in the file itself. */
   expectRight(fromMs: number, toMs: number): void {
-    const stretch = { fromMs: 10_000_000 + fromMs, toMs: 10_000_000 + toMs };
-    for (const query of [{}, { action: "a0" }, { action: "a1", ...stretch }, stretch]) {
+    const range = { fromMs: 10_000_000 + fromMs, toMs: 10_000_000 + toMs };
+    for (const query of [{}, { action: "a0" }, { action: "a1", ...range }, range]) {
       const wanted = [...this.#events.values()].filter(
         ({ action, atMs }) =>
           (!("action" in query) || query.action === `a${action}`) &&

@@ -50,9 +50,9 @@ export const replay: Scenario = {
         rig.options.say(`replay, round ${round + 1}: alone`);
         alones.push(await live());
         rig.options.say(`replay, round ${round + 1}: beside a replay, live deliveries ${whose}`);
-        const begun = await startReplay(server, subscription);
+        const started = await startReplay(server, subscription);
         besides.push(await rig.observe("replay", whose, server, live));
-        await cancelReplay(rig, server, begun);
+        await cancelReplay(rig, server, started);
       }
       rows.push(besideRow(`replay, p99 of ${whose}`, { alones, besides }, TARGET));
     }

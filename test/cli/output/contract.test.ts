@@ -140,7 +140,7 @@ describe("at a server", () => {
         const outcome = await run([...words, ...rest], row.input?.(0));
         for (const secret of secrets) expect(outcome.stdout + outcome.stderr).not.toContain(secret);
         if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
-        else if (row.tellsOfServer)
+        else if (row.reportsOfServer)
           expect(outcome, rest.join(" ")).toMatchObject({ code: EXIT.failed, stderr: "" });
         else {
           expectFailure(outcome, code, format);
@@ -188,7 +188,7 @@ describe("on a data folder", () => {
       const none = ["--data", join(empty, "none")];
       const outcome = await run([...wordsOf(id, format), ...row.ok(world, 0), ...none], row.input?.(0));
       if (row.refuses?.includes(format)) expectFailure(outcome, EXIT.usage, format);
-      else if (row.tellsOfServer) expect(outcome).toMatchObject({ code: EXIT.failed, stderr: "" });
+      else if (row.reportsOfServer) expect(outcome).toMatchObject({ code: EXIT.failed, stderr: "" });
       else expectFailure(outcome, EXIT.notFound, format);
     }
     rmSync(empty, { recursive: true });

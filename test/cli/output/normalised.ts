@@ -19,8 +19,8 @@ export function normalised(text: string, { folder, url }: World): string {
 /** Only what parts an answer is made of: the members of its records, or the words its lines begin with. */
 export function formOf(text: string, format: string): readonly string[] {
   if (format === "table") {
-    const begun = text.split("\n").map((line) => /^[A-Z][\w -]*?(?= {2}|$)/.exec(line)?.[0] ?? "");
-    return distinct(begun.filter((words) => words !== ""));
+    const started = text.split("\n").map((line) => /^[A-Z][\w -]*?(?= {2}|$)/.exec(line)?.[0] ?? "");
+    return distinct(started.filter((words) => words !== ""));
   }
   const documents = format === "json" ? [text] : text.split("\n").filter((line) => line !== "");
   const values = documents.map((document) => JSON.parse(document) as { data?: unknown });

@@ -16,7 +16,7 @@ export interface Row {
   /** Its text for people is one for programs: jsonl prints the document. */
   readonly isText?: true;
   /** A server that cannot be asked is what it tells of, not a failure of its own. */
-  readonly tellsOfServer?: true;
+  readonly reportsOfServer?: true;
   /** Acts on no data folder, or makes the one it is given. */
   readonly place?: "none" | "makes folder";
 }
@@ -41,7 +41,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   // For shells, and silent whatever is wrong; completion.test.ts has its output.
   complete: null,
   completion: { ok: () => ["bash"], missing: null, varies: "lines", isText: true, place: "none" },
-  doctor: { ok: () => [], missing: null, varies: "lines", tellsOfServer: true },
+  doctor: { ok: () => [], missing: null, varies: "lines", reportsOfServer: true },
   export: { ok: () => ["--application", "shop"], missing: null, refuses: ["jsonl"] },
   // A text in no other format; help.test.ts has it.
   help: null,

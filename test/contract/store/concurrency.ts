@@ -109,11 +109,13 @@ export function concurrencySuite(open: OpenStore): void {
 
   it("when closed finishes what was started, refuses more, and can be closed twice", async () => {
     const action = await on.action();
-    const begun = Array.from({ length: 20 }, () => on.store.events.record([eventOf(action)], NOW));
+    const started = Array.from({ length: 20 }, () => on.store.events.record([eventOf(action)], NOW));
     const closing = on.store.close();
     const late = on.store.events.record([eventOf(action)], NOW);
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
-    expect((await Promise.all(begun)).flat().map(({ kind }) => kind)).toEqual(begun.map(() => "recorded"));
+    expect((await Promise.all(started)).flat().map(({ kind }) => kind)).toEqual(
+      started.map(() => "recorded"),
+    );
     await closing;
     await on.store.close();
     expect(on.store.admin.health().status).toBe("closed");

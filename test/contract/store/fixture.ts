@@ -85,10 +85,10 @@ export class Fixture {
   }
 
   async action(action = "user.created", application = "crm"): Promise<Action> {
-    const earlier = this.#actions.get(action);
-    const isEarlier = earlier?.application === application && !this.#own.has(action);
-    const made = isEarlier
-      ? earlier
+    const previous = this.#actions.get(action);
+    const isPrevious = previous?.application === application && !this.#own.has(action);
+    const made = isPrevious
+      ? previous
       : await this.store.catalog.createAction({ action, application, schemata: { type: "object" } }, NOW);
     this.#actions.set(action, made);
     this.#own.add(action);
