@@ -15,7 +15,7 @@ import { retentionSuite } from "./store/retention.ts";
 import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
-import { standingSuite } from "./store/standing.ts";
+import { handlerHealthSuite } from "./store/handler-health.ts";
 import { serviceEventSuite } from "./store/service-events.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
@@ -35,7 +35,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));
     describe("finishing", () => finishSuite(open));
-    describe("handler health", () => standingSuite(open));
+    describe("handler health", () => handlerHealthSuite(open));
     describe("ordered subscriptions", () => orderedSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));

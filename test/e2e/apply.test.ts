@@ -2,14 +2,14 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { isLong, lengthOf, report } from "../faults/length.ts";
+import { isLong, lengthOf, report, rounds } from "../faults/length.ts";
 import { commandLine } from "../support/command-line.ts";
 import { cleanEnv, PROGRAM, runProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { until } from "../support/until.ts";
 
 /** The long form has the 500 actions and 2,000 subscriptions that the figures are told of. */
 const { applications: APPLICATIONS, "subscriptions each": SUBSCRIPTIONS } = lengthOf("e2e/apply");
-const ACTIONS = 25;
+const ACTIONS = rounds(8, 25);
 const ALL = APPLICATIONS * (ACTIONS + SUBSCRIPTIONS);
 const TIMEOUT_MS = 240_000;
 

@@ -6,7 +6,7 @@ import { runProgram, startProgram } from "../support/program.ts";
 import { isLong, lengthOf, report } from "./length.ts";
 import { makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
-import { ToldFiles } from "./power-cut/told.ts";
+import { ReportedFiles } from "./power-cut/reported-files.ts";
 
 // The promise under test: a cut of the power during the first start or any command that writes files locks nobody out, and
 // each file that a command said it wrote is there.
@@ -29,7 +29,7 @@ describe.skipIf(missing !== undefined)(
         const recording = await Recording.begin();
         const data = "srv/evreg";
         const server = await startProgram(join(recording.folder, data), [], recording.env);
-        const told = new ToldFiles(recording);
+        const told = new ReportedFiles(recording);
         told.note(`${data}/token`);
         await server.end("SIGKILL");
         let withToken = 0;
@@ -67,7 +67,7 @@ describe.skipIf(missing !== undefined)(
           );
         });
         const { folder } = recording;
-        const told = new ToldFiles(recording);
+        const told = new ReportedFiles(recording);
         const config = "home/evreg";
         const env = { ...recording.env, EVREG_CONFIG_DIR: join(folder, config) };
         const run = async (line: string, writes: readonly string[], code = 0): Promise<void> => {

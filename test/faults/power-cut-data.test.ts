@@ -18,7 +18,7 @@ import { isLong, lengthOf, report } from "./length.ts";
 import { Load } from "./load.ts";
 import { ended, eventsIn, makeData } from "./power-cut/data.ts";
 import { cannotRecord, Recording } from "./power-cut/recording.ts";
-import { ToldFiles } from "./power-cut/told.ts";
+import { ReportedFiles } from "./power-cut/reported-files.ts";
 
 // The promise under test: a cut of the power during an upgrade, a restore, a backup or an encryption loses nothing, and
 // what it said was done is done. Each takes some seconds before its first cut, so there is no short form.
@@ -91,7 +91,7 @@ describe.skipIf(missing !== undefined)(
           INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, n, x'7b7d' FROM n`,
           );
         });
-        const told = new ToldFiles(recording);
+        const told = new ReportedFiles(recording);
         await ended(
           runProgram(["migrate", "--data", join(recording.folder, "data")], { env: recording.env }),
         );
@@ -178,7 +178,7 @@ describe.skipIf(missing !== undefined)(
         await ended(acceptLoss(recording.folder, recording.env));
         const toldAt = recording.moment();
         const whole = eventsIn(join(recording.folder, "data/evreg.db"));
-        const told = new ToldFiles(recording);
+        const told = new ReportedFiles(recording);
         expect(told.noteCopies("data")).toBe(2);
         let refused = 0;
         await recording.images(
@@ -217,7 +217,7 @@ describe.skipIf(missing !== undefined)(
         const { folder } = recording;
         const server = await startProgram(join(folder, "data"), ["--dev"], recording.env);
         const load = new Load(server.url, new Ledger(), 50);
-        const told = new ToldFiles(recording);
+        const told = new ReportedFiles(recording);
         for (const words of [
           ["backup", "b.db"],
           ["backup", "b.db", "--force"],

@@ -8,7 +8,7 @@ import { lengthOf, report } from "./length.ts";
 import { Load, register, unfinished } from "./load.ts";
 
 // The promise under test: a stop in order loses nothing, sends nothing twice to a handler that answers in time, and takes
-// no longer than the grace.
+// no longer than the shutdown deadline.
 
 const { stops } = lengthOf("faults/terminate");
 const GRACE_MS = 5_000;

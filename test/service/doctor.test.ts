@@ -53,7 +53,7 @@ const WELL: DoctorInput = {
   nowMs: NOW,
 };
 
-const backlogOf = (patient: DoctorInput) => findingsOf(patient).find(({ check }) => check === "backlog");
+const backlogOf = (input: DoctorInput) => findingsOf(input).find(({ check }) => check === "backlog");
 
 describe("findings of the doctor", () => {
   it("are none where all is well", () => {

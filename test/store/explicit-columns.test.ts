@@ -9,6 +9,7 @@ import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Claim } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
+import { lengthOf, someOf } from "../faults/length.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { writeOlderFile } from "../support/older-file.ts";
@@ -241,7 +242,7 @@ it("turning the order off changes no delivery, and turning it on again finds the
 
 it("a migration that is killed leaves the file as it was or as it is to be", async () => {
   const file = join(scratch.path, "evreg.db");
-  const more = 60_000;
+  const { kills, deliveries: more } = lengthOf("store/explicit-columns");
   const series = `WITH RECURSIVE n (n) AS (SELECT 100 UNION ALL SELECT n + 1 FROM n WHERE n < ${99 + more})`;
   writeOlderFile(
     file,
@@ -250,7 +251,7 @@ it("a migration that is killed leaves the file as it was or as it is to be", asy
     `${series} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, ${NOW}, x'7b7d' FROM n`,
     `${series} INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms) SELECT n, ${BLOCKED}, ${NOW}, n FROM n`,
   );
-  for (const delayMs of [0, 50, 120, 250, 500]) {
+  for (const delayMs of someOf([0, 50, 120, 250, 500], kills)) {
     rmSync(`${file}.before-v12`, { force: true });
     const child = startChild("store-child.ts", ["hold", scratch.path]);
     while (!existsSync(`${file}.before-v12`) && child.process.exitCode === null) await sleep(1);

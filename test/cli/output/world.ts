@@ -101,7 +101,7 @@ async function fill(evreg: Evreg): Promise<Found> {
       })
     ).data.rowid;
   const failing = await subscribe("failing", { max_retries: 0 });
-  const patient = await subscribe("patient", { max_retries: 1, retry_schedule: [HOUR_MS] });
+  const retrying = await subscribe("retrying", { max_retries: 1, retry_schedule: [HOUR_MS] });
   const publish = async (id: number) => {
     const payload = RawJson.fromValue({ id });
     return (await evreg.events.publish({ action: "order.created", payload })).data.rowid;
@@ -113,7 +113,7 @@ async function fill(evreg: Evreg): Promise<Found> {
       .map(({ rowid }) => rowid)
       .toSorted(ascending);
   await until("all attempts are over", async () => {
-    const [failed, waiting] = await Promise.all([of(failing, "failed"), of(patient, "waiting")]);
+    const [failed, waiting] = await Promise.all([of(failing, "failed"), of(retrying, "waiting")]);
     return failed.length + waiting.length === 2 * (RUNS + 1);
   });
 
@@ -132,7 +132,7 @@ async function fill(evreg: Evreg): Promise<Found> {
     (await evreg.replays.list()).data.every(({ total }) => total !== null),
   );
   const lists = { paused: paused!, replayable: replayable!, replays: replays!, tokens: tokens! };
-  const [failed, waiting] = await Promise.all([of(failing, "failed"), of(patient, "waiting")]);
+  const [failed, waiting] = await Promise.all([of(failing, "failed"), of(retrying, "waiting")]);
   return { failed, waiting, quiet: { event: quiet, delivery: failed[RUNS]! }, ...lists };
 }
 

@@ -8,7 +8,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /** What is kept of handlers with their subscriptions: that they are slowed, and for how long they have failed. */
-export function standingSuite(open: OpenStore): void {
+export function handlerHealthSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
   /** A subscription with `count` deliveries due. */

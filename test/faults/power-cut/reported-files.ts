@@ -11,7 +11,7 @@ interface Told {
 }
 
 /** Files of which a program said that it wrote or removed them, held to what a power cut left. */
-export class ToldFiles {
+export class ReportedFiles {
   readonly #recording: Recording;
   readonly #all: Told[] = [];
 
