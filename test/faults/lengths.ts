@@ -28,7 +28,7 @@ export const LENGTHS = {
   "app/metrics": { scrapes: [100, 1_000] },
   "cli/output/contract": { "formats on a data folder": [1, 3] },
   "cli/registry/export": { registries: [30, 1_000], "real registries": [2, 20] },
-  "e2e/apply": { applications: [2, 20], "subscriptions each": [25, 100] },
+  "e2e/apply": { applications: [2, 20], "subscriptions each": [40, 100] },
   "e2e/github": { "event types": [4, 58] },
   "e2e/replay-kill": { events: [400, 100_000], kills: [1, 2] },
   "json/scanner": { texts: [4_000, 20_000] },

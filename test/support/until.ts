@@ -1,6 +1,6 @@
 /** Part of the time waited so far after which `until` looks again: often at first, seldom in a long wait. */
 const PART = 0.1;
-const LONGEST_PAUSE_MS = 25;
+const LONGEST_PAUSE_MS = 10;
 
 /**
  * Waits for something that real sockets or another thread bring about. Looking itself takes processor time, most of all

@@ -123,8 +123,6 @@ describe("at a server", () => {
   test.each(remote)("$id", async ({ id, row, at }) => {
     const secrets = [world.token, WRONG];
     for (const format of FORMATS) {
-      // Nothing of it is kept, and it is JSON's line by line.
-      if (format === "jsonl" && !takes(format, at)) continue;
       const stdout = await expectDone(id, row, format, atServer());
       keep(row, format, stdout);
       forms.set(`${id} ${format}`, formOf(stdout, format));
