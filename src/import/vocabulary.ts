@@ -5,41 +5,21 @@ import {
   isAssertion,
   isObject,
   type JsonObject,
+  schemasIn,
 } from "../schema/keywords.ts";
 import { pointerSteps, pointerTo } from "../schema/pointers.ts";
 import type { Dialect, Source } from "./source.ts";
 
 type Holds = "schema" | "list" | "map" | "schema or list";
 
-const COMMON: readonly (readonly [string, Holds])[] = [
-  ["allOf", "list"],
-  ["anyOf", "list"],
-  ["oneOf", "list"],
-  ["not", "schema"],
-  ["if", "schema"],
-  ["then", "schema"],
-  ["else", "schema"],
-  ["properties", "map"],
-  ["patternProperties", "map"],
-  ["additionalProperties", "schema"],
-  ["propertyNames", "schema"],
-  ["contains", "schema"],
-  // No keyword of 2020-12 by the letter, which asks that nobody give it another meaning, and checked by most.
-  ["dependencies", "map"],
-];
-
-/** The keywords with schemas inside. */
-const HOLDS: Readonly<Record<Dialect, ReadonlyMap<string, Holds>>> = {
-  "draft-07": new Map([...COMMON, ["items", "schema or list"], ["additionalItems", "schema"]]),
-  "2020-12": new Map([
-    ...COMMON,
-    ["items", "schema"],
-    ["prefixItems", "list"],
-    ["dependentSchemas", "map"],
-    ["unevaluatedProperties", "schema"],
-    ["unevaluatedItems", "schema"],
-  ]),
-};
+/** The keywords with schemas inside that draft-07 does not have, or has with another meaning. */
+const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
+  ["additionalItems", undefined],
+  ["prefixItems", "list"],
+  ["dependentSchemas", "map"],
+  ["unevaluatedProperties", "schema"],
+  ["unevaluatedItems", "schema"],
+]);
 
 /** Keywords of 2020-12 that check something, without schemas inside, and are not in draft-07. */
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
@@ -80,8 +60,13 @@ export function annotationProblem(keyword: string, value: unknown): string | und
   return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
 }
 
+/**
+ * How a keyword holds schemas. `dependencies` is none of 2020-12 by the letter, which only forbids to give it another
+ * meaning, and most check it.
+ */
 export function holds(keyword: string, dialect: Dialect): Holds | undefined {
-  return HOLDS[dialect].get(keyword);
+  if (dialect === "2020-12" && HOLDS_2020.has(keyword)) return HOLDS_2020.get(keyword);
+  return keyword === "items" && dialect === "draft-07" ? "schema or list" : schemasIn(keyword);
 }
 
 export function isStructure(keyword: string): boolean {

@@ -13,7 +13,7 @@ const inside = (holds: Applicator["holds"]): Applicator => ({ holds, looksAt: "i
 
 /**
  * The keywords with schemas inside. `items` may also be a list, and an entry of `dependencies` a list of names. `$defs`
- * is a later draft's word for `definitions`; it is read as a place to keep schemas, as in practice it is used so.
+ * is a later draft's word for `definitions`; it is read as a place that holds schemas, as it is used so in practice.
  */
 const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
   ["definitions", { holds: "map", looksAt: "nothing" }],
@@ -84,16 +84,17 @@ export function isDefinitions(keyword: string): boolean {
   return APPLICATORS.get(keyword)?.looksAt === "nothing";
 }
 
-function isApplicator(keyword: string): boolean {
-  return APPLICATORS.has(keyword);
+/** How the keyword holds schemas that check something. */
+export function schemasIn(keyword: string): Applicator["holds"] | undefined {
+  return isDefinitions(keyword) ? undefined : APPLICATORS.get(keyword)?.holds;
 }
 
 export function isKnown(keyword: string): boolean {
-  return keyword === "$ref" || isAssertion(keyword) || isApplicator(keyword) || isAnnotation(keyword);
+  return keyword === "$ref" || isAssertion(keyword) || APPLICATORS.has(keyword) || isAnnotation(keyword);
 }
 
 export interface Subschema {
-  /** What it means there. */
+  /** The keyword it counts as there. */
   readonly keyword: string;
   /** Steps from the schema that holds it: `["properties", "zip"]`. */
   readonly steps: readonly (string | number)[];
@@ -136,7 +137,7 @@ export function* patternsIn(
   }
 }
 
-/** The known keyword a misspelt one was probably meant to be. */
+/** The known keyword that a misspelt one probably stands for. */
 export function closestKeyword(word: string): string | undefined {
   if (word.length > LONGEST_MISSPELT) return undefined;
   const lower = word.toLowerCase();
@@ -144,14 +145,14 @@ export function closestKeyword(word: string): string | undefined {
   if (meant !== undefined) return meant[0];
   if (word.length < SHORTEST_MISSPELT) return undefined;
   const near = ([, known]: readonly [string, string]): boolean =>
-    Math.abs(known.length - lower.length) <= MOST_SLIPS && distance(lower, known) <= MOST_SLIPS;
+    Math.abs(known.length - lower.length) <= MAX_TYPOS && distance(lower, known) <= MAX_TYPOS;
   return LOWER_CASE.find(near)?.[0];
 }
 
 const SHORTEST_MISSPELT = 4;
 const LONGEST_MISSPELT = 32;
-const MOST_SLIPS = 2;
-/** Each keyword with the same in small letters. */
+const MAX_TYPOS = 2;
+/** Each keyword with itself in lower case. */
 const LOWER_CASE = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
   (keyword) => [keyword, keyword.toLowerCase()] as const,
 );

@@ -3,7 +3,15 @@ import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
-import { firstRepeated, isMultipleOf, sameValue, typeOf, typesNamed, ValueSet } from "../validate/values.ts";
+import {
+  charactersIn,
+  firstRepeated,
+  isMultipleOf,
+  sameValue,
+  typeOf,
+  typesNamed,
+  ValueSet,
+} from "../validate/values.ts";
 import { branchesOf } from "./unions.ts";
 
 /**
@@ -132,10 +140,9 @@ const CHECKS: Readonly<Record<string, Check>> = {
   },
 };
 
-/** In characters, as draft-07 counts: one outside the basic plane is one. */
+/** In characters. */
 export function lengthOf(value: string): number {
-  let length = 0;
-  for (const _ of value) length++;
+  const length = charactersIn(value);
   spend(length >> 4);
   return length;
 }

@@ -1,6 +1,6 @@
 import type { SchemaBreak } from "../../domain/action.ts";
 import { fieldName, pointerTo } from "../pointers.ts";
-import { demandOf, shortened } from "../validate/errors.ts";
+import { requirementOf, shortened } from "../validate/errors.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
 import type { SchemaNode } from "../node.ts";
 
@@ -111,7 +111,7 @@ function whatChanged({ side, keyword, violation, was, is }: Change): string {
         ? `${where} must not hold the same item twice.`
         : `${where} may hold the same item twice.`;
     default: {
-      const [before, now] = [demandOf(keyword, was), demandOf(keyword, is)];
+      const [before, now] = [requirementOf(keyword, was), requirementOf(keyword, is)];
       if (now !== undefined && before !== undefined)
         return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
       if (now !== undefined) return `${where} ${now}, which is new.`;

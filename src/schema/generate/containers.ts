@@ -3,7 +3,7 @@ import type { SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
 import type { Constraints, JsonType } from "./constraints.ts";
 import type { SeededRandom } from "./pattern-text.ts";
-import { type Texts, word } from "./scalars.ts";
+import { numbersIn, type Texts, word } from "./scalars.ts";
 
 /** Stands where no value was found; `undefined` is no JSON, yet `null` is. */
 export const NO_VALUE = Symbol("no value");
@@ -43,10 +43,8 @@ class ObjectMaker {
     this.#demands = demands;
     this.#making = making;
     this.#depth = depth;
-    const values = (keyword: string): number[] =>
-      demands.schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
-    this.#least = Math.max(0, ...values("minProperties"));
-    this.#most = Math.min(Infinity, ...values("maxProperties"));
+    this.#least = Math.max(0, ...numbersIn(demands.schemas, "minProperties"));
+    this.#most = Math.min(Infinity, ...numbersIn(demands.schemas, "maxProperties"));
   }
 
   make(): unknown {
@@ -154,11 +152,9 @@ const UNIQUE_TRIES = 12;
 
 /** A list of few items; one with a list of places has all of those places where it may. */
 export function listFor(demands: Constraints, making: GeneratorContext, depth: number): unknown {
-  const values = (keyword: string): number[] =>
-    demands.schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
   const contained = demands.nodes.flatMap((node) => node.contains ?? []);
-  const least = Math.max(0, contained.length > 0 ? 1 : 0, ...values("minItems"));
-  const most = Math.min(Infinity, ...values("maxItems"));
+  const least = Math.max(0, contained.length > 0 ? 1 : 0, ...numbersIn(demands.schemas, "minItems"));
+  const most = Math.min(Infinity, ...numbersIn(demands.schemas, "maxItems"));
   if (least > most) return NO_VALUE;
   making.steps.spend(least);
   const length = Math.min(most, lengthOf(demands, making, depth, Math.max(least, contained.length)));

@@ -2,7 +2,7 @@ import type { JsonObject } from "../keywords.ts";
 import { refillBudget, type StepBudget } from "../limits.ts";
 import type { PatternCompiler } from "../patterns/compile.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
-import { isMultipleOf } from "../validate/values.ts";
+import { charactersIn, isMultipleOf } from "../validate/values.ts";
 import { PatternText, type SeededRandom } from "./pattern-text.ts";
 
 const WORDS =
@@ -120,8 +120,8 @@ export class Texts {
     if (pattern !== undefined) {
       steps.spend(1 + more);
       const text = this.#maker(random.chance(0.5) ? pattern : patterns.at(-1)!).make(random, steps, more);
-      if (text === undefined || length(text) >= least) return text;
-      const missing = least - length(text);
+      if (text === undefined || charactersIn(text) >= least) return text;
+      const missing = least - charactersIn(text);
       steps.spend(missing >> 4);
       return random.chance(0.5)
         ? text + phrase(random, missing, missing)
@@ -144,7 +144,7 @@ export class Texts {
   }
 
   #fits(text: string, { least, most, patterns, formats }: Rules): boolean {
-    const characters = length(text);
+    const characters = charactersIn(text);
     if (characters < least || characters > most) return false;
     return (
       patterns.every((pattern) => this.matches(pattern, text)) &&
@@ -163,18 +163,16 @@ function rulesOf(schemas: readonly JsonObject[]): Rules {
   const values = (keyword: string): unknown[] =>
     schemas.map((schema) => schema[keyword]).filter((value) => value !== undefined);
   return {
-    least: Math.max(0, ...(values("minLength") as number[])),
-    most: Math.min(Infinity, ...(values("maxLength") as number[])),
+    least: Math.max(0, ...numbersIn(schemas, "minLength")),
+    most: Math.min(Infinity, ...numbersIn(schemas, "maxLength")),
     patterns: values("pattern") as string[],
     formats: values("format") as string[],
   };
 }
 
-/** In characters, as JSON Schema counts: those outside the basic plane have two UTF-16 units. */
-function length(text: string): number {
-  let surrogates = 0;
-  for (const _ of text.matchAll(/[\ud800-\udbff](?=[\udc00-\udfff])/g)) surrogates++;
-  return text.length - surrogates;
+/** The limits that the schemas set by a keyword. */
+export function numbersIn(schemas: readonly JsonObject[], keyword: string): number[] {
+  return schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
 }
 
 /** How far from its one bound a number may be, in steps. */
@@ -211,12 +209,11 @@ export function numberFor(
 }
 
 function rangeOf(schemas: readonly JsonObject[], integer: boolean): Range {
-  const values = (keyword: string): number[] =>
-    schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
-  const [above, below] = [values("exclusiveMinimum"), values("exclusiveMaximum")];
-  const low = Math.max(...values("minimum"), ...above);
-  const high = Math.min(...values("maximum"), ...below);
-  const factors = values("multipleOf");
+  const above = numbersIn(schemas, "exclusiveMinimum");
+  const below = numbersIn(schemas, "exclusiveMaximum");
+  const low = Math.max(...numbersIn(schemas, "minimum"), ...above);
+  const high = Math.min(...numbersIn(schemas, "maximum"), ...below);
+  const factors = numbersIn(schemas, "multipleOf");
   return {
     low,
     high,
@@ -236,7 +233,7 @@ function rangeOf(schemas: readonly JsonObject[], integer: boolean): Range {
 }
 
 function stepOf(schemas: readonly JsonObject[], integer: boolean, { low, high }: Range): number {
-  const factors = schemas.map((schema) => schema["multipleOf"]).filter((value) => typeof value === "number");
+  const factors = numbersIn(schemas, "multipleOf");
   let step = factors.reduce((one, other) => commonMultiple(one, other), integer ? 1 : 0);
   if (step === 0) step = high - low < 1 ? (high - low) / SPREAD : 0.01;
   return step > 0 ? step : 1;

@@ -85,7 +85,9 @@ class PatternBudget extends StepBudget {
   }
 }
 
-interface State {
+/** The parts of re2js's lazy automaton that are used here. */
+export interface State {
+  readonly isMatch: boolean;
   readonly nfaStates: readonly number[];
 }
 
@@ -94,22 +96,29 @@ interface Instruction {
   matchRune(character: number): boolean;
 }
 
-/** The part of re2js's lazy automaton used here. */
-interface LazyAutomaton {
+export interface Automaton {
   readonly prog: { numInst(): number; getInst(at: number): Instruction };
   readonly numClasses: number;
   readonly classBounds: Int32Array;
   readonly failed: boolean;
-  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  runeClass(character: number): number;
   step(state: State, characterClass: number, character: number, anchor: number): State | null;
+  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
+  /** Forgets the states there are. */
+  clearCache(): void;
 }
 
-const UNANCHORED = 0;
+export const UNANCHORED = 0;
 const BEGIN_TEXT_AND_LINE = 0b101;
-const END_TEXT = -1;
+export const END_TEXT = -1;
 const LAST_CHARACTER = 0x10ffff;
 const STATE_BYTES = 200;
 const REFERENCE_BYTES = 8;
+
+/** The state before the first character of a text. */
+export function startOf(automaton: Automaton): State | null {
+  return automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0);
+}
 
 /**
  * Builds the states of a pattern's automaton now, and tells whether they fit the budget. One small pattern may take all of
@@ -123,8 +132,8 @@ function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<bool
   const { re2Input } = expression;
   // Two kinds of pattern never use the automaton: a plain text, and one with a single way to match it.
   if (re2Input.prefixComplete || re2Input.onepass !== null) return true;
-  const automaton = re2Input.dfa as LazyAutomaton;
-  const first = automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0);
+  const automaton = re2Input.dfa as Automaton;
+  const first = startOf(automaton);
   if (automaton.failed || first === null) return false;
   const characters = yield* characterKinds(automaton, budget);
   const known = new Set([first]);
@@ -146,7 +155,7 @@ function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<bool
  * One character for each kind the pattern tells apart, with its class, and the end of the text. Classes are finer than
  * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
  */
-function* characterKinds(automaton: LazyAutomaton, budget: PatternBudget): Steps<Map<number, number>> {
+function* characterKinds(automaton: Automaton, budget: PatternBudget): Steps<Map<number, number>> {
   const tests = new Map<Int32Array, Instruction>();
   for (let at = 0; at < automaton.prog.numInst(); at++) {
     const instruction = automaton.prog.getInst(at);

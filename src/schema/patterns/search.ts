@@ -1,6 +1,6 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { budget, spend } from "../limits.ts";
-import { expressionOf } from "./compile.ts";
+import { type Automaton, END_TEXT, expressionOf, startOf, type State, UNANCHORED } from "./compile.ts";
 
 export interface TextWanted {
   /** Patterns the text matches. */
@@ -20,29 +20,10 @@ const MAX_CLASSES = 160;
 const MAX_COUNTED_LENGTH = 300;
 /** Beside one for each automaton and each place in its pattern that a move comes from. */
 const STEPS_PER_MOVE = 4;
-const END_TEXT = -1;
-const BEGIN_TEXT_AND_LINE = 0b101;
-const UNANCHORED = 0;
-
-interface State {
-  readonly isMatch: boolean;
-  readonly nfaStates: readonly number[];
-}
-interface Automaton {
-  readonly classBounds: Int32Array;
-  readonly failed: boolean;
-  runeClass(character: number): number;
-  readonly numClasses: number;
-  start(input: { context(at: number): number; step(at: number): number }, at: number): State | null;
-  step(state: State, characterClass: number, character: number, anchor: number): State | null;
-  /** Forgets the states there are. */
-  clearCache(): void;
-}
-
-interface Node {
+interface Step {
   readonly states: readonly State[];
   readonly length: number;
-  readonly before: Node | undefined;
+  readonly before: Step | undefined;
   readonly character: number;
 }
 
@@ -109,15 +90,13 @@ function* walk(
   if (alphabet === undefined) return "unknown";
   const wanted = (states: readonly boolean[]): boolean =>
     states.every((isMatch, index) => isMatch === index < matching.length);
-  const first = automata.map((automaton) =>
-    automaton.start({ context: () => BEGIN_TEXT_AND_LINE, step: () => END_TEXT }, 0),
-  );
+  const first = automata.map(startOf);
   if (first.includes(null)) return "unknown";
   const seen = new Set<string>();
   const ids = new Map<State, number>();
   // Beyond both lengths it makes no difference how long a text is.
   const floor = maxLength === Infinity ? minLength : counted;
-  const keyOf = ({ states, length }: Node): string =>
+  const keyOf = ({ states, length }: Step): string =>
     `${states
       .map((state) => {
         if (state.isMatch) return "+";
@@ -125,8 +104,8 @@ function* walk(
         return ids.get(state);
       })
       .join()};${Math.min(length, floor)}`;
-  const start: Node = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
-  const waiting: Node[] = [start];
+  const start: Step = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
+  const waiting: Step[] = [start];
   seen.add(keyOf(start));
   for (const node of waiting) {
     if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
@@ -190,9 +169,9 @@ function rank(character: number): number {
   return character >= 0x20 && character < 0x7f ? 3 : 4;
 }
 
-function textOf(node: Node): string {
+function textOf(node: Step): string {
   let text = "";
-  for (let at: Node | undefined = node; at?.before !== undefined; at = at.before) {
+  for (let at: Step | undefined = node; at?.before !== undefined; at = at.before) {
     text = String.fromCodePoint(at.character) + text;
   }
   return text;

@@ -10,7 +10,7 @@ import {
 import { budget, spend } from "../limits.ts";
 import { boundIteration } from "./ajv-objects.ts";
 import { primaryError, primaryErrors } from "./errors.ts";
-import { firstEqual, firstRepeated, isMultipleOf, sameValue, ValueSet } from "./values.ts";
+import { charactersIn, firstEqual, firstRepeated, isMultipleOf, sameValue, ValueSet } from "./values.ts";
 
 /** Keywords that compare values, by the equality of JSON Schema and with their steps counted. */
 export const VALUE_KEYWORDS: readonly CodeKeywordDefinition[] = [
@@ -82,18 +82,16 @@ function lengthLimit(
 
 // A string has at least half as many characters as UTF-16 units and at most as many: mostly nothing need be counted.
 function isShorter(text: string, limit: number): boolean {
-  return text.length < limit || (text.length < 2 * limit && charactersIn(text) < limit);
+  return text.length < limit || (text.length < 2 * limit && counted(text) < limit);
 }
 
 function isLonger(text: string, limit: number): boolean {
-  return text.length > limit && (text.length > 2 * limit || charactersIn(text) > limit);
+  return text.length > limit && (text.length > 2 * limit || counted(text) > limit);
 }
 
-function charactersIn(text: string): number {
+function counted(text: string): number {
   spend(text.length >> 3);
-  let count = 0;
-  for (let at = 0; at < text.length; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
-  return count;
+  return charactersIn(text);
 }
 
 /** Counts the steps of the part of a schema it stands in, each time that part is run. */

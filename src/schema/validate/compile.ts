@@ -1,4 +1,4 @@
-import { Ajv, type ErrorObject } from "ajv";
+import { Ajv, type ValidateFunction } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
@@ -80,7 +80,7 @@ export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator
   return {
     bytes: bytesOf(document, table),
     validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
-    conforms: (value, maxSteps) => judge(table, value, maxSteps),
+    conforms: (value, maxSteps) => limited(holds, table, value, maxSteps),
     parts: table.length,
     warmUpSteps: () => warmUp(table),
   };
@@ -142,10 +142,16 @@ function* warmUp(table: PartTable): Steps<void> {
   }
 }
 
-function judge(table: PartTable, value: unknown, maxSteps: number): boolean | undefined {
+/** Runs a check with so many steps; `undefined` where they are not enough. */
+function limited<T>(
+  run: (part: ValidateFunction, value: unknown) => T,
+  table: PartTable,
+  value: unknown,
+  maxSteps: number,
+): T | undefined {
   refillBudget(maxSteps);
   try {
-    return table[0]!(value);
+    return run(table[0]!, value);
   } catch (error) {
     if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
@@ -154,32 +160,18 @@ function judge(table: PartTable, value: unknown, maxSteps: number): boolean | un
   }
 }
 
+const holds = (part: ValidateFunction, value: unknown): boolean => part(value);
+
 function check(table: PartTable, value: unknown, maxSteps: number): Failure | undefined {
-  const validate = table[0]!;
-  refillBudget(maxSteps);
-  try {
-    if (validate(value)) return undefined;
-  } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
-    const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
-    return { field: "", message, value: null };
-  } finally {
-    clearValidationCache();
-  }
-  return failureOf(faultOf(validate.errors ?? [], value));
+  const conforms = limited(holds, table, value, maxSteps);
+  if (conforms === true) return undefined;
+  if (conforms === false) return failureOf(faultOf(table[0]!.errors ?? [], value));
+  const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
+  return { field: "", message, value: null };
 }
 
 function explain(table: PartTable, value: unknown, maxSteps: number): readonly Failure[] {
-  refillBudget(maxSteps);
-  let errors: readonly ErrorObject[];
-  try {
-    errors = runPart(table[0]!, value) ?? [];
-  } catch (error) {
-    if (!(error instanceof StepsExceeded)) throw error;
-    return [];
-  } finally {
-    clearValidationCache();
-  }
+  const errors = limited(runPart, table, value, maxSteps) ?? [];
   return faultsOf(errors, value, MAX_FAILURES).map(failureOf);
 }
 

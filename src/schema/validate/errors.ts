@@ -1,4 +1,5 @@
 import type { ErrorObject } from "ajv";
+import { isAssertion } from "../keywords.ts";
 import { VALUE_BYTES } from "../limits.ts";
 import { type FieldPath, pathOf, valueAt } from "../pointers.ts";
 
@@ -202,32 +203,13 @@ function messageOf(error: ErrorObject, value: unknown): string {
   return MESSAGES[error.keyword]?.(params) ?? "does not conform to the schema";
 }
 
-/** What a keyword of a schema asks for, in the same words; `undefined` for those that hold schemas. */
-export function demandOf(keyword: string, value: unknown): string | undefined {
+/** What a keyword requires, in the same words; `undefined` for those that say it of a member, an item or a schema inside. */
+export function requirementOf(keyword: string, value: unknown): string | undefined {
+  if (value === undefined || !isAssertion(keyword)) return undefined;
+  if (keyword === "required" || keyword === "uniqueItems") return undefined;
   const limits = { limit: value, allowedValues: value, allowedValue: value };
-  return value === undefined || !DEMANDS.has(keyword)
-    ? undefined
-    : MESSAGES[keyword]?.({ ...limits, [keyword]: value });
+  return MESSAGES[keyword]?.({ ...limits, [keyword]: value });
 }
-
-const DEMANDS: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "minLength",
-  "maxLength",
-  "pattern",
-  "format",
-  "minimum",
-  "maximum",
-  "exclusiveMinimum",
-  "exclusiveMaximum",
-  "multipleOf",
-  "minItems",
-  "maxItems",
-  "minProperties",
-  "maxProperties",
-]);
 
 function typeWords(type: unknown): string {
   const types = Array.isArray(type) ? (type as unknown[]) : String(type).split(",");

@@ -54,15 +54,13 @@ const pointerSteps = new Map<string, string>();
 const repeats = new Map<object, number>();
 const texts = new Map<object, string>();
 
-const MAPS: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
+/** What the validation that runs now has found out about its payload, so that each schema need not do so again. */
+const validationCache: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
 
-/** What the validation now running has found out about its payload, so that each schema need not do so again. */
-const validationCache = { repeats, texts } as const;
-
-/** To be called when a validation ends, as its payload should not be held any longer. */
+/** To be called when a validation ends, so that its payload can be collected. */
 export function clearValidationCache(): void {
-  // To clear a map that is empty makes a new table for it all the same.
-  for (const map of MAPS) if (map.size > 0) map.clear();
+  // Clearing an empty map would make a new table for it.
+  for (const map of validationCache) if (map.size > 0) map.clear();
 }
 
 /** The names of an object's own members. */
@@ -112,7 +110,7 @@ const KEPT_LENGTH = 256;
  */
 export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return scalarText(value);
-  const known = validationCache.texts.get(value);
+  const known = texts.get(value);
   if (known !== undefined) {
     spend(1 + (known.length >> 8));
     return known;
@@ -125,7 +123,7 @@ export function canonicalText(value: unknown): string {
 /** The same, kept for the next schema that asks. */
 function keptCanonicalText(value: object): string {
   const text = canonicalText(value);
-  if (text.length >= KEPT_LENGTH) validationCache.texts.set(value, text);
+  if (text.length >= KEPT_LENGTH) texts.set(value, text);
   return text;
 }
 
@@ -218,12 +216,12 @@ function added<T>(set: Set<T>, value: T): boolean {
 
 /** Place of the first item that equals an earlier one, or -1. */
 export function firstRepeated(items: readonly unknown[]): number {
-  let place = validationCache.repeats.get(items);
+  let place = repeats.get(items);
   if (place === undefined) {
     spend(STEPS_PER_SET);
     const seen = new ValueSet();
     place = items.findIndex((item) => !seen.add(item));
-    validationCache.repeats.set(items, place);
+    repeats.set(items, place);
   }
   spend(1);
   return place;
@@ -233,6 +231,13 @@ export function firstRepeated(items: readonly unknown[]): number {
 export function firstEqual(items: readonly unknown[], later: number): number {
   const wanted = new ValueSet([items[later]]);
   return items.findIndex((item) => wanted.has(item));
+}
+
+/** As JSON Schema counts: a character outside the basic plane is one, though two UTF-16 units. */
+export function charactersIn(text: string): number {
+  let count = 0;
+  for (let at = 0; at < text.length; count++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  return count;
 }
 
 const STEPS_PER_DECIMAL = 24;
