@@ -29,7 +29,7 @@ export function actionsIn(
   { source, messages, omitted }: Catalogue,
   options: ImportOptions,
 ): { readonly actions: readonly ImportedAction[]; readonly skipped: readonly SkippedMessage[] } {
-  const left = [...omitted];
+  const others = [...omitted];
   const byName = new Map<string, ImportedAction[]>();
   for (const message of messages) {
     try {
@@ -37,13 +37,13 @@ export function actionsIn(
       const { name, place, deprecated } = message;
       const { schemata, notes } = checked(toDraft7(source, message.schema, options));
       const was = { pointer: place, message: `named ${JSON.stringify(name)} in the document` };
-      const told = action.endsWith(name) ? notes : [was, ...notes];
-      const imported = { action, schemata, deprecated, place, notes: told };
+      const allNotes = action.endsWith(name) ? notes : [was, ...notes];
+      const imported = { action, schemata, deprecated, place, notes: allNotes };
       byName.set(action, [...(byName.get(action) ?? []), imported]);
     } catch (error) {
       if (!(error instanceof UnsupportedSchema)) throw error;
       const way = error.isLoosenable ? "; --loosen leaves that out, so that more is accepted" : "";
-      left.push({ name: message.name, place: error.pointer, message: error.message + way });
+      others.push({ name: message.name, place: error.pointer, message: error.message + way });
     }
   }
   const actions: ImportedAction[] = [];
@@ -52,10 +52,10 @@ export function actionsIn(
     if (isOne) actions.push(...all.slice(0, 1));
     else {
       const message = `${all.length} of the document come to the name ${name}, with different schemas; name them apart there`;
-      left.push(...all.map(({ place }) => ({ name, place, message })));
+      others.push(...all.map(({ place }) => ({ name, place, message })));
     }
   }
-  return { actions, skipped: left };
+  return { actions, skipped: others };
 }
 
 /** What an action's name cannot have becomes a dot where it parts words, as in `user/signed-up`, and else an underscore. */

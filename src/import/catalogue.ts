@@ -12,8 +12,8 @@ export interface Catalogue {
   readonly omitted: readonly SkippedMessage[];
 }
 
-/** Ten times those of the largest known; each takes its time to be said in Draft 7 and checked. */
-const MOST_MESSAGES = 5_000;
+/** Ten times those of the largest known document; each takes time to translate and check. */
+const MAX_MESSAGES = 5_000;
 
 /**
  * The webhooks of an OpenAPI 3.1 document, or the messages of an AsyncAPI 3 one.
@@ -25,11 +25,11 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
   const messages: Message[] = [];
   const omitted: SkippedMessage[] = [];
   for (const { read, ...known } of find(source, document as JsonObject)) {
-    if (messages.length + omitted.length >= MOST_MESSAGES) {
-      const most = MOST_MESSAGES.toLocaleString("en");
+    if (messages.length + omitted.length >= MAX_MESSAGES) {
+      const max = MAX_MESSAGES.toLocaleString("en");
       throw new EvregError(
         "usage",
-        `${name} declares more than ${most} messages; cut it into documents of fewer.`,
+        `${name} declares more than ${max} messages; cut it into documents of fewer.`,
       );
     }
     try {
@@ -95,17 +95,17 @@ function* places(source: Source): Generator<readonly [name: string, place: strin
 function messageAt(source: Source, place: string, document: JsonObject): Omit<Message, "deprecated"> {
   const message = source.at(place);
   if (!isObject(message)) return refuse(place, "it is no message");
-  // What a message says itself goes before its traits, and a later trait before an earlier one.
+  // A message's own members override its traits, and a later trait the ones before.
   const traits = traitsOf(source, pointerTo(place, "traits")).toReversed();
-  const said = (member: string): unknown =>
+  const valueOf = (member: string): unknown =>
     [message, ...traits].find((one) => one[member] !== undefined)?.[member];
-  const type = said("contentType") ?? document["defaultContentType"];
+  const type = valueOf("contentType") ?? document["defaultContentType"];
   if (typeof type === "string" && !isJsonType(type)) {
     refuse(place, `it is ${JSON.stringify(type)}, and payloads are JSON`);
   }
   if (message["payload"] === undefined) refuse(place, "it has no payload");
   const payload = source.follow(pointerTo(place, "payload"), "nothing");
-  const name = said("name");
+  const name = valueOf("name");
   return {
     name: typeof name === "string" && name !== "" ? name : (pointerSteps(place).at(-1) ?? ""),
     place,
@@ -150,7 +150,7 @@ function bodyOf(source: Source, operation: string): Pick<Message, "schema" | "de
   return { schema, deprecated: deprecated === true };
 }
 
-/** What a document tells of one event. Places are JSON pointers into it. */
+/** One event of a document. Places are JSON pointers into it. */
 export interface Message {
   /** As the document has it. */
   readonly name: string;
@@ -185,7 +185,7 @@ function* membersAt(source: Source, place: string): Generator<readonly [name: st
   for (const name of Object.keys(map)) yield [name, pointerTo(place, name)];
 }
 
-/** Where references from a place lead, if anywhere; `Source.follow` tells why not. */
+/** Where references from a place lead, if anywhere; `Source.follow` has the reason. */
 function realPlace(source: Source, place: string): string | undefined {
   try {
     return source.follow(place);

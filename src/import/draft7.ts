@@ -26,7 +26,7 @@ export interface Translated {
 }
 
 export interface TranslateOptions {
-  /** Leaves out what draft-07 cannot say, with a note, though the schema then accepts more. */
+  /** Drops what draft-07 cannot express, with a note, though the schema then accepts more. */
   readonly loosen: boolean;
 }
 
@@ -43,8 +43,8 @@ class Translation {
   readonly #source: Source;
   readonly #options: TranslateOptions;
   readonly #notes: Note[] = [];
-  /** What was left out though it checks something. */
-  readonly #lost: Note[] = [];
+  /** Dropped constraints. */
+  readonly #dropped: Note[] = [];
   readonly #references: { readonly from: string; readonly to: string }[] = [];
   readonly #places = new WeakMap<object, string>();
   /** Names of definitions, by the place in the source. */
@@ -63,7 +63,7 @@ class Translation {
     // Those that a definition refers to join the map while it is walked.
     const definitions: [string, unknown][] = [];
     for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
-    this.#checkLost();
+    this.#checkDropped();
     if (isObject(root) && definitions.length > 0) root["definitions"] = Object.fromEntries(definitions);
     return {
       schemata: root,
@@ -86,8 +86,8 @@ class Translation {
     if (!isObject(schema)) throw new UnsupportedSchema(pointer, "must be a schema: an object, true or false");
     this.#count += 1;
     if (this.#count > SCHEMA_LIMITS.subschemas) {
-      const most = SCHEMA_LIMITS.subschemas.toLocaleString("en");
-      throw new UnsupportedSchema(this.#root, `needs more than ${most} schemas, with all that it refers to`);
+      const max = SCHEMA_LIMITS.subschemas.toLocaleString("en");
+      throw new UnsupportedSchema(this.#root, `needs more than ${max} schemas, with all that it refers to`);
     }
     const translated = this.#object(schema, pointer);
     this.#places.set(translated, pointer);
@@ -128,7 +128,7 @@ class Translation {
     return downgrade(translated, {
       source: this.#source,
       pointer,
-      dropConstraint: (keyword, message) => this.#lose(pointerTo(pointer, keyword), message),
+      dropConstraint: (keyword, message) => this.#dropConstraint(pointerTo(pointer, keyword), message),
     });
   }
 
@@ -162,19 +162,19 @@ class Translation {
     return `#/definitions/${name}`;
   }
 
-  #lose(pointer: string, message: string): void {
+  #dropConstraint(pointer: string, message: string): void {
     if (!this.#options.loosen)
       throw new UnsupportedSchema(pointer, `${message}, which draft-07 cannot say`, true);
-    this.#lost.push({ pointer, message });
+    this.#dropped.push({ pointer, message });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }
 
-  /** Which places are turned round is known once all references are. */
-  #checkLost(): void {
-    if (this.#lost.length === 0) return;
-    const isTurned = isNegated([this.#root, ...this.#names.keys()], this.#references);
-    for (const { pointer, message } of this.#lost) {
-      if (!isTurned(pointer)) continue;
+  /** Which places are negated is known once all references are. */
+  #checkDropped(): void {
+    if (this.#dropped.length === 0) return;
+    const isNegatedAt = isNegated([this.#root, ...this.#names.keys()], this.#references);
+    for (const { pointer, message } of this.#dropped) {
+      if (!isNegatedAt(pointer)) continue;
       const why = "which draft-07 cannot say; left out inside not, if or oneOf, less would be accepted";
       throw new UnsupportedSchema(pointer, `${message}, ${why}`);
     }
@@ -200,7 +200,7 @@ interface Place {
 const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 /**
- * A schema of 2020-12 said with keywords of draft-07. The schemas inside are translated already.
+ * A schema of 2020-12 in keywords of draft-07. The schemas inside are translated already.
  *
  * | 2020-12 | draft-07 |
  * | --- | --- |
@@ -260,13 +260,13 @@ function closeList(members: Map<string, unknown>, { dropConstraint }: Place): vo
 }
 
 function boundContains(members: Map<string, unknown>, { dropConstraint }: Place): void {
-  const [least, most] = [members.get("minContains") ?? 1, members.get("maxContains")];
+  const [min, max] = [members.get("minContains") ?? 1, members.get("maxContains")];
   members.delete("minContains");
   members.delete("maxContains");
   if (!members.has("contains")) return;
-  if (most !== undefined) dropConstraint("maxContains", "maxContains counts the items that fit");
-  if (least === 0) members.delete("contains");
-  else if (least !== 1) dropConstraint("minContains", "minContains counts the items that fit");
+  if (max !== undefined) dropConstraint("maxContains", "maxContains counts the items that fit");
+  if (min === 0) members.delete("contains");
+  else if (min !== 1) dropConstraint("minContains", "minContains counts the items that fit");
 }
 
 function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {

@@ -14,7 +14,7 @@ export class UnsupportedSchema extends Error {
   }
 }
 
-const MOST_HOPS = 100;
+const MAX_HOPS = 100;
 
 /** A document that holds schemas among other things, with what its references lead to. Nothing outside of it is read. */
 export class Source {
@@ -34,7 +34,7 @@ export class Source {
   /** Where what stands here really stands. @param beside what a `$ref` may have beside it to be followed */
   follow(pointer: string, beside: "anything" | "nothing" = "anything"): string {
     let place = pointer;
-    for (let hops = 0; hops < MOST_HOPS; hops++) {
+    for (let hops = 0; hops < MAX_HOPS; hops++) {
       const value = this.at(place);
       if (!isObject(value) || typeof value["$ref"] !== "string") return place;
       if (beside === "nothing" && Object.keys(value).length > 1) return place;

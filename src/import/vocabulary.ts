@@ -24,7 +24,7 @@ const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
 /** Keywords of 2020-12 that check something, without schemas inside, and are not in draft-07. */
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
 
-/** Where schemas are kept, and how they are called. What is referred to comes along under a name of its own. */
+/** Keywords that hold or name schemas. What is referred to is copied under a name of its own. */
 const STRUCTURE = new Set([
   "$schema",
   "$id",
@@ -35,7 +35,7 @@ const STRUCTURE = new Set([
   "definitions",
 ]);
 
-/** What no payload is checked by; the others have a sentence of their own. */
+/** Keywords that check nothing, with the reason. */
 const UNCHECKED: ReadonlyMap<string, string> = new Map([
   ["discriminator", "discriminator only hints at a branch and checks nothing"],
   ...["contentSchema", "deprecated", "externalDocs", "xml"].map(
@@ -43,7 +43,7 @@ const UNCHECKED: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** What an annotation must be for draft-07 to let it pass; documents often have `description:` with nothing behind it. */
+/** The type of an annotation in draft-07; documents often have `description:` without a value. */
 const SHAPES: ReadonlyMap<string, string> = new Map([
   ...["$comment", "contentEncoding", "contentMediaType", "description", "title"].map(
     (word) => [word, "string"] as const,
@@ -109,7 +109,7 @@ const PATTERN = "pattern ";
 const TOO_MANY = "too many";
 
 /** Places that are looked at: references can go on for longer than the stack does. */
-const MOST_PLACES = 2_000;
+const MAX_PLACES = 2_000;
 const BRANCH_LISTS = ["anyOf", "oneOf"];
 const BRANCHES = ["if", "then", "else"];
 const BRANCH_MAPS = ["dependentSchemas", "dependencies"];
@@ -123,7 +123,7 @@ export function evaluatedBy(source: Source, pointer: string): Evaluated {
     const schema = source.at(place);
     if (seen.has(key) || !isObject(schema)) return;
     seen.add(key);
-    if (seen.size > MOST_PLACES) perhaps.add(TOO_MANY);
+    if (seen.size > MAX_PLACES) perhaps.add(TOO_MANY);
     if (perhaps.has(TOO_MANY)) return;
     if (typeof schema["$ref"] === "string") {
       visit(source.target(schema["$ref"], place), found);
@@ -159,7 +159,7 @@ function keysOf(value: unknown): readonly string[] {
 }
 
 /** Inside these, a schema that accepts more may have the one around it accept less. */
-const REVERSING = new Set(["not", "if", "oneOf"]);
+const NEGATING = new Set(["not", "if", "oneOf"]);
 
 interface Reference {
   /** Where it stands in the source, and the place it leads to. */
@@ -168,25 +168,25 @@ interface Reference {
 }
 
 /**
- * Tells the places of a source in which to leave something out could accept less. It errs to that side: a property of
- * the name `not` counts as the keyword.
+ * Finds the places of a source where a dropped constraint could make the schema accept less. It errs to that side: a property
+ * named `not` counts as the keyword.
  * @param containers the root and the definitions, by their places
  */
 export function isNegated(
   containers: readonly string[],
   references: readonly Reference[],
 ): (pointer: string) => boolean {
-  const turned = new Set<string>();
-  const isTurned = (pointer: string): boolean => {
+  const negated = new Set<string>();
+  const isNegatedAt = (pointer: string): boolean => {
     const container = containers
       .filter((place) => pointer === place || pointer.startsWith(`${place}/`))
       .reduce((longest, place) => (place.length >= longest.length ? place : longest), "");
     const below = pointerSteps(pointer.slice(container.length));
-    return turned.has(container) || below.some((step) => REVERSING.has(step));
+    return negated.has(container) || below.some((step) => NEGATING.has(step));
   };
-  for (let before = -1; before < turned.size;) {
-    before = turned.size;
-    for (const { from, to } of references) if (isTurned(from)) turned.add(to);
+  for (let before = -1; before < negated.size;) {
+    before = negated.size;
+    for (const { from, to } of references) if (isNegatedAt(from)) negated.add(to);
   }
-  return isTurned;
+  return isNegatedAt;
 }

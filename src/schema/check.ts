@@ -20,14 +20,14 @@ import { compileDocumentSteps } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated, clearValidationCache } from "./validate/values.ts";
 
-/** A schema with more slips than a person reads is most likely none of draft-07. */
+/** A schema with more warnings is hardly one of draft-07. */
 const MAX_WARNINGS = 100;
 
 /**
  * Whether a document may become the schema of an action, or a filter: JSON Schema draft-07, safe to compile, and bounded in what a
  * check can cost (`SCHEMA_LIMITS`).
  * @param member where it stands in the request
- * @returns what is legal but checks nothing, so probably a slip
+ * @returns what is legal but checks nothing, so probably a mistake
  * @throws `invalid` with the place (`schemata.properties.zip.pattern`) and the reason
  */
 export function checkSchema(
@@ -92,20 +92,20 @@ function* checkLimitsSteps({ schema, pointer, document }: SchemaNode): Steps<voi
 
 function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
-  let untold = 0;
+  let others = 0;
   for (const { schema, pointer } of nodes) {
     if (!isObject(schema)) continue;
     for (const keyword of Object.keys(schema)) {
-      const told = warnings.length < MAX_WARNINGS;
-      // To look for what it may have meant takes longer than all else.
-      if (told && !isKnown(keyword)) yield;
-      const message = messageFor(keyword, schema, told);
+      const isListed = warnings.length < MAX_WARNINGS;
+      // Looking for the keyword it may stand for takes longer than all else.
+      if (isListed && !isKnown(keyword)) yield;
+      const message = messageFor(keyword, schema, isListed);
       if (message === undefined) continue;
-      if (told) warnings.push({ pointer: pointerTo(pointer, keyword), message });
-      else untold++;
+      if (isListed) warnings.push({ pointer: pointerTo(pointer, keyword), message });
+      else others++;
     }
   }
-  if (untold > 0) warnings.push({ pointer: "", message: andMore(untold) });
+  if (others > 0) warnings.push({ pointer: "", message: andMore(others) });
   return warnings;
 }
 
@@ -114,7 +114,7 @@ function andMore(count: number): string {
   return `${count.toLocaleString("en")} more ${noun} ${verb} nothing, beside the ${MAX_WARNINGS} told`;
 }
 
-/** @param hinted whether to look for the keyword that a slip was meant to be */
+/** @param hinted whether to look for the keyword that a misspelt one stands for */
 function messageFor(keyword: string, schema: JsonObject, hinted: boolean): string | undefined {
   if (keyword === "nullable") {
     const instead = schema["$ref"] === undefined ? insteadOfNullable(schema) : undefined;

@@ -10,7 +10,7 @@ import { clearValidationCache } from "./validate/values.ts";
 /** The member of a request that holds the schema; places in a schema are named from there: `schemata.properties.x`. */
 export type SchemaMember = "schemata" | "filter";
 
-/** A refused schema. It is `invalid` with the place in it, taken for that of an action until it is said where it stood. */
+/** A refused schema: `invalid` with the place in it, as if in `schemata` until `in` names the member. */
 export class SchemaRefusal extends EvregError {
   readonly #place: { readonly path: FieldPath; readonly message: string; readonly value: unknown };
 
@@ -40,7 +40,7 @@ export function refuseSchema(
   return refuseSchemaAt(pathOf(pointer, document), message, value);
 }
 
-/** Holds a document to its limits of depth and size, before anything looks at it recursively. */
+/** Checks the depth and size of a document, before anything recurses into it. */
 export function checkSize(schemata: unknown, maxBytes: number): void {
   if (!isObject(schemata)) throw refuseSchema(schemata, "", "must be a JSON Schema object", schemata);
   let level: object[] = [schemata];

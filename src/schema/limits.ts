@@ -1,8 +1,8 @@
-/** What a schema may cost. It comes from outside, yet runs inside: each figure keeps one of its costs bounded. */
+/** What a schema may cost. It comes from outside and runs inside: each figure bounds one of its costs. */
 export const SCHEMA_LIMITS = {
   /** Bytes of the document written as JSON. */
   bytes: 256 * 1024,
-  /** The same of a filter, which comes along with each delivery that is asked for. */
+  /** The same for a filter, which is loaded with each claimed delivery. */
   filterBytes: 64 * 1024,
   /** Levels of objects and arrays in the document. */
   depth: 64,
@@ -12,11 +12,11 @@ export const SCHEMA_LIMITS = {
   enumValues: 1_000,
   /** Characters of one pattern. */
   patternLength: 1_024,
-  /** Branches of one `oneOf` and places of one list of `items`: the only two that cannot be compiled in parts. */
+  /** Branches of one `oneOf` and items of one tuple: the only two lists that cannot be compiled in parts. */
   branches: 256,
-  /** Schemas there are once every `$ref` is replaced by what it refers to; a recursive one counts once. */
+  /** Schemas once every `$ref` is replaced by its target; a recursive one counts once. */
   expandedSubschemas: 500_000,
-  /** Memory and steps all patterns of a schema take when made into automata (see `patterns/compile.ts`). */
+  /** Memory and steps of the automata of all patterns of a schema. */
   automatonBytes: 6 * 1024 * 1024,
   automatonWork: 1_000_000,
   /** Bytes of call stack one level of a recursive payload may take. */
@@ -24,14 +24,14 @@ export const SCHEMA_LIMITS = {
 } as const;
 
 /**
- * Steps any check of one value may take: a subschema, a character of a pattern or a format; what takes longer counts as
- * several. A step takes 25 ns at the most, mostly far less.
+ * Steps that any check of one value may take: a subschema, a character of a pattern or a format; longer work counts as
+ * several. A step takes at most 25 ns, mostly far less.
  */
 export const VALIDATION_STEPS = 10_000_000;
 
 /**
- * The same for an event that is published, of which some thread checks one after the other. Ordinary payloads take up to 3
- * steps a byte, and GitHub's 1.2; a small one that multiplies against a schema made for it ends after some 20 ms.
+ * The same for a published event. Ordinary payloads take up to 3 steps a byte, GitHub's 1.2; a small hostile one with a schema
+ * made for it ends after some 20 ms.
  */
 export function publishSteps(payloadBytes: number): number {
   return PUBLISH_STEPS + PUBLISH_STEPS_PER_BYTE * payloadBytes;
@@ -39,19 +39,19 @@ export function publishSteps(payloadBytes: number): number {
 const PUBLISH_STEPS = 2_000_000;
 const PUBLISH_STEPS_PER_BYTE = 5;
 
-/** As many of those as the thread that answers requests takes itself: 10 ms at the most, and nearly all payloads need less. */
+/** Steps that the thread that answers requests takes itself: at most 10 ms, and nearly all payloads need less. */
 export const SHORT_CHECK_STEPS = 150_000;
-/** It does not read larger payloads into values either, as that takes up to 60 ns a byte. */
+/** That thread does not parse larger payloads either, as that takes up to 60 ns a byte. */
 export const SHORT_CHECK_BYTES = 64 * 1024;
 
-/** The same for a filter, of which one event may have to pass many. */
+/** Steps for a filter: one event may have to pass many. */
 export const FILTER_STEPS = 300_000;
 
-/** So many of the rules that a payload breaks are told, and no more of them than have so many bytes of JSON together. */
+/** Failures of one payload that are reported, and their bytes of JSON together. */
 export const MAX_FAILURES = 20;
 export const MAX_FAILURE_BYTES = 16 * 1024;
 
-/** Bytes up to which an offending value, as JSON, and the words on what is wrong with it are told whole. */
+/** Bytes up to which an offending value, as JSON, and its message are reported in full. */
 export const VALUE_BYTES = 1_024;
 
 /** Steps between two points where other work may run: mostly half a millisecond, up to 2 with schemas made to be slow. */

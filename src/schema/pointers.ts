@@ -14,7 +14,7 @@ const MAX_FIELD_LENGTH = 2_048;
 
 /**
  * A place as people write it: `address.zip`, `items[2].sku`, `["odd name"].x`; `""` is the root. Where a name or the whole
- * is too long, an ellipsis stands for its middle: both come from outside, and are told more than once.
+ * is too long, an ellipsis replaces its middle: both come from outside, and are repeated in messages.
  */
 export function fieldName(path: FieldPath, root = ""): string {
   const steps = path.map((step, index) => stepName(step, index === 0 && root === ""));

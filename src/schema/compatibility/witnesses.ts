@@ -251,9 +251,9 @@ const PLAIN = [
 ];
 const MAX_LENGTH = 5_000;
 /** The first integers that each integer format refuses. */
-const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([least, most]) => [
-  nextAfter(most),
-  -nextAfter(-least),
+const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([min, max]) => [
+  nextAfter(max),
+  -nextAfter(-min),
 ]);
 
 /** Some texts within the bounds. */

@@ -3,39 +3,39 @@ import { refillBudget } from "../limits.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { canonicalText } from "../validate/values.ts";
 
-/** All that one value must be, gathered from the schemas that it must conform to. */
+/** All that one value must be, collected from its schemas. */
 export interface Constraints {
-  /** Object schemas that all must hold: references followed, `allOf` taken apart, one branch of each choice taken. */
+  /** Object schemas that all must hold, with references and `allOf` resolved and one branch of each union chosen. */
   readonly nodes: readonly SchemaNode[];
   readonly schemas: readonly JsonObject[];
   readonly types: ReadonlySet<JsonType>;
   readonly integer: boolean;
   /** Values of `enum` and `const` that all of them list; `undefined` when none lists any. */
   readonly values: readonly unknown[] | undefined;
-  /** Names no object may have, as a choice made here goes without them. */
+  /** Names no object may have, as a choice made here excludes them. */
   readonly forbidden: ReadonlySet<string>;
-  /** Whether another go may choose something else. */
+  /** Whether another turn may choose otherwise. */
   readonly choices: boolean;
-  /** Whether something is demanded that making a value does not see to, so that the value has to be checked. */
+  /** Whether the generator ignores something, so that the value has to be checked. */
   readonly unsure: boolean;
 }
 
-/** Takes one branch of a choice. */
+/** Chooses one branch of a union. */
 type Choose = (branches: readonly SchemaNode[]) => SchemaNode;
 
 /**
  * @param only the type the value must have, whatever the schemas say
- * @returns `undefined` where the choices made contradict each other
+ * @returns `undefined` where the choices contradict each other
  */
 export function constraintsOf(
   nodes: readonly SchemaNode[],
   choose: Choose,
   only?: JsonType,
 ): Constraints | undefined {
-  const gathering = new ConstraintCollector(choose, only);
-  for (const node of nodes) gathering.add(node);
-  gathering.resolveChoices();
-  return gathering.constraints();
+  const collector = new ConstraintCollector(choose, only);
+  for (const node of nodes) collector.add(node);
+  collector.resolveChoices();
+  return collector.constraints();
 }
 
 class ConstraintCollector {
@@ -68,28 +68,23 @@ class ConstraintCollector {
     if (target !== undefined) return this.add(target);
     this.#narrow(schema);
     for (const child of node.allOf) this.add(child);
-    for (const keyword of ["anyOf", "oneOf"] as const) {
-      const branches = node[keyword];
-      if (branches.length > 0) this.#open.push(branches);
-    }
+    for (const branches of [node.anyOf, node.oneOf]) if (branches.length > 0) this.#open.push(branches);
     this.#unsure ||= node.oneOf.length > 1;
-    const condition = node.if;
-    if (condition !== undefined) this.#addCondition(condition, node.then, node.else);
-    const never = node.not;
-    if (never !== undefined) this.#addNot(never);
+    if (node.if !== undefined) this.#addCondition(node.if, node.then, node.else);
+    if (node.not !== undefined) this.#addNot(node.not);
     this.#unsure ||= "propertyNames" in schema || "contains" in schema;
   }
 
-  /** Takes a branch of each choice, once all that is certain is known. */
+  /** Chooses a branch of each union, once all that is certain is known. */
   resolveChoices(): void {
     for (let branches = this.#open.pop(); branches !== undefined; branches = this.#open.pop()) {
       const possible = branches.filter((branch) => this.#mayHold(branch));
       if (branches.length > 1) this.#choices = true;
       if (possible.length === 0) this.#impossible = true;
       else this.add(this.#choose(possible));
-      if (this.#open.length === 0) this.#settleDependencies();
+      if (this.#open.length === 0) this.#resolveDependencies();
     }
-    this.#settleDependencies();
+    this.#resolveDependencies();
   }
 
   constraints(): Constraints | undefined {
@@ -98,7 +93,7 @@ class ConstraintCollector {
     const schemas = nodes.map(({ schema }) => schema as JsonObject);
     const values = this.#values?.filter((value) => this.#types.has(typeOf(value)));
     if (values?.length === 0) return undefined;
-    // A listed value may be ruled out by what stands beside the list.
+    // What stands beside the list may exclude a listed value.
     const unsure = this.#unsure || (values !== undefined && schemas.some(hasRulesBesideValues));
     return {
       nodes,
@@ -159,8 +154,8 @@ class ConstraintCollector {
     }
   }
 
-  /** A schema that another property brings along: that property is left out, or both are in. */
-  #settleDependencies(): void {
+  /** A schema that a property depends on: the property is left out, or both hold. */
+  #resolveDependencies(): void {
     for (const node of this.#nodes) {
       for (const [name, child] of node.dependentSchemas) {
         if (this.#nodes.has(child) || this.#forbidden.has(name)) continue;
@@ -173,10 +168,9 @@ class ConstraintCollector {
   }
 
   #mayHold(branch: SchemaNode): boolean {
-    let node = branch;
-    while (node.target !== undefined) node = node.target;
-    if (!isObject(node.schema)) return node.schema;
-    const stated = node.schema["type"];
+    const { schema } = branch.resolved;
+    if (!isObject(schema)) return schema;
+    const stated = schema["type"];
     if (stated === undefined) return true;
     return ([stated].flat() as string[]).some((type) =>
       this.#types.has((type === "integer" ? "number" : type) as JsonType),
@@ -184,16 +178,7 @@ class ConstraintCollector {
   }
 }
 
-const BESIDE_VALUES = new Set([
-  "enum",
-  "const",
-  "type",
-  "title",
-  "description",
-  "$comment",
-  "default",
-  "examples",
-]);
+const BESIDE_VALUES = new Set("enum const type title description $comment default examples".split(" "));
 
 function hasRulesBesideValues(schema: JsonObject): boolean {
   return Object.keys(schema).some((keyword) => !BESIDE_VALUES.has(keyword));
@@ -203,73 +188,51 @@ function isRequired(schema: JsonObject | boolean, name: string): boolean {
   return isObject(schema) && Array.isArray(schema["required"]) && schema["required"].includes(name);
 }
 
-/** How many levels the flattest value of a schema has, as far as that can be told; infinite where none ends. */
+/** Levels of the flattest value of each schema, as far as known; infinite where no value ends. */
 export type MinDepths = ReadonlyMap<SchemaNode, number>;
 
-/** Tells a recursive schema's way out: which alternative leads to an end soonest. */
+/** Finds the way out of a recursive schema: the branch that ends soonest. */
 export function minDepthsOf({ nodes }: SchemaDocument): MinDepths {
-  const heights = new Map<SchemaNode, number>();
-  const height = (node: SchemaNode): number => heights.get(node) ?? Infinity;
-  // Each round can only lower them, and none needs more rounds than there are levels.
+  const minDepths = new Map<SchemaNode, number>();
+  const depthOf = (node: SchemaNode): number => minDepths.get(node) ?? Infinity;
+  // A round can only lower them, and there are no more rounds than levels.
   for (let changed = true; changed;) {
     changed = false;
     for (const node of nodes) {
-      const found = minDepthOf(node, height);
-      if (found >= height(node)) continue;
-      heights.set(node, found);
+      const found = minDepthOf(node, depthOf);
+      if (found >= depthOf(node)) continue;
+      minDepths.set(node, found);
       changed = true;
     }
   }
-  return heights;
+  return minDepths;
 }
 
-function minDepthOf(node: SchemaNode, height: (node: SchemaNode) => number): number {
+type DepthOf = (node: SchemaNode) => number;
+
+function minDepthOf(node: SchemaNode, depthOf: DepthOf): number {
   const { schema, target } = node;
   if (!isObject(schema)) return schema ? 0 : Infinity;
-  if (target !== undefined) return height(target);
-  let most = ownMinDepth(node, height);
-  for (const child of node.allOf) most = Math.max(most, height(child));
-  for (const keyword of ["anyOf", "oneOf"] as const) {
-    const branches = node[keyword];
-    if (branches.length > 0) most = Math.max(most, Math.min(...branches.map(height)));
-  }
-  return most;
-}
-
-function ownMinDepth(node: SchemaNode, height: (node: SchemaNode) => number): number {
-  const schema = node.schema as Record<string, unknown>;
+  if (target !== undefined) return depthOf(target);
   const types = [schema["type"] ?? "null"].flat() as string[];
-  const heights = types.map((type) => {
-    if ("enum" in schema || "const" in schema) return 0;
-    if (type === "object") return objectMinDepth(node, schema, height);
-    return type === "array" ? listMinDepth(node, schema, height) : 0;
-  });
-  return Math.min(...heights);
+  const isListed = "enum" in schema || "const" in schema;
+  const own = isListed ? 0 : Math.min(...types.map((type) => ownMinDepth(node, schema, type, depthOf)));
+  const unions = [node.anyOf, node.oneOf].filter((branches) => branches.length > 0);
+  const inBranches = unions.map((branches) => Math.min(...branches.map(depthOf)));
+  return Math.max(own, ...node.allOf.map(depthOf), ...inBranches);
 }
 
-function objectMinDepth(
-  node: SchemaNode,
-  schema: Record<string, unknown>,
-  height: (node: SchemaNode) => number,
-): number {
-  const properties = node.properties;
-  let most = 0;
-  for (const name of (schema["required"] ?? []) as string[]) {
-    const property = properties.get(name);
-    if (property !== undefined) most = Math.max(most, 1 + height(property));
+function ownMinDepth(node: SchemaNode, schema: JsonObject, type: string, depthOf: DepthOf): number {
+  const inside = (nodes: readonly SchemaNode[]): number =>
+    Math.max(0, ...nodes.map((inner) => 1 + depthOf(inner)));
+  if (type === "object") {
+    const required = (schema["required"] ?? []) as string[];
+    return inside(required.flatMap((name) => node.properties.get(name) ?? []));
   }
-  return most;
-}
-
-function listMinDepth(
-  node: SchemaNode,
-  schema: Record<string, unknown>,
-  height: (node: SchemaNode) => number,
-): number {
-  const least = Number(schema["minItems"] ?? 0);
-  const each = node.items;
-  if (each !== undefined) return least > 0 ? 1 + height(each) : 0;
-  return Math.max(0, ...(node.tuple ?? []).slice(0, least).map((item) => 1 + height(item)));
+  if (type !== "array") return 0;
+  const minItems = Number(schema["minItems"] ?? 0);
+  if (node.items !== undefined) return minItems > 0 ? inside([node.items]) : 0;
+  return inside((node.tuple ?? []).slice(0, minItems));
 }
 
 export type JsonType = "null" | "boolean" | "number" | "string" | "array" | "object";
@@ -289,7 +252,7 @@ const TYPE_OF_KEYWORD: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/** The types a value may have, or rather those its schemas are about where none of them states a type. */
+/** The types a value may have, or where no schema states a type, those that the keywords are about. */
 function likelyTypes(types: ReadonlySet<JsonType>, schemas: readonly JsonObject[]): ReadonlySet<JsonType> {
   const hinted = new Set(
     schemas.flatMap((schema) => Object.keys(schema).map((keyword) => TYPE_OF_KEYWORD.get(keyword))),

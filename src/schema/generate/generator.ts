@@ -15,72 +15,72 @@ import { listFor, type GeneratorContext, NO_VALUE, objectFor } from "./container
 import { SeededRandom } from "./pattern-text.ts";
 import { numberFor, Texts } from "./scalars.ts";
 
-/** What a payload may take; what that is in time, test/schema/sample/hostile.test.ts looks at. */
+/** What making a payload may cost; test/schema/sample/hostile.test.ts measures the time. */
 const SAMPLE_LIMITS = {
   /** Steps of one try, and of all of them together. */
   trySteps: 50_000,
   steps: 300_000,
-  /** Characters of a payload's JSON, which is what a service takes unless told otherwise. */
+  /** Characters of a payload's JSON: a service's default limit. */
   characters: 1024 * 1024,
 } as const;
 
-/** The depth from which on a try makes everything as short as it may; later tries come down to that from the root. */
+/** The depth from which each try makes everything as short as possible; the last tries do so from the root. */
 const MINIMAL_FROM = [6, 6, 6, 6, 4, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0, 0] as const;
-/** A step of a check is a small part of one here. */
+/** Steps of a check that count as one here. */
 const CHECK_STEPS = 32;
-/** What compiling a schema on its own takes, for each schema in it. */
+/** Steps to compile a schema on its own, for each schema in it. */
 const COMPILE_STEPS = 20;
-/** A schema that holds more than this is not compiled on its own: that takes too long, and the whole is checked anyway. */
-const MOST_COMPILED = 100;
+/** A schema that holds more is not compiled on its own: that takes too long, and the whole is checked anyway. */
+const MAX_COMPILED = 100;
 
-/** A payload that conforms, or why none was found: how the last one that was made fell short, if one was. */
+/** A payload that conforms, or the failure of the last one made, if any. */
 type Sample =
   | { readonly payload: JsonObject }
   | { readonly payload: undefined; readonly failure: Failure | undefined };
 
-/** Makes payloads that conform to a schema. Each is checked by the schema itself before it is given out. */
+/** Makes payloads that conform to a schema, each checked by the schema itself. */
 export class Sampler {
   readonly #document: SchemaDocument;
-  readonly #heights: MinDepths;
+  readonly #minDepths: MinDepths;
   readonly #texts: Texts;
   readonly #validators = new Map<SchemaNode, Validator>();
-  /** How the last whole payload fell short. */
+  /** Why the last whole payload did not conform. */
   #failure: Failure | undefined;
 
   /** @throws `invalid` with the place, for a schema that `checkSchema` would not accept */
   constructor(schemata: unknown) {
     this.#document = readSchema(schemata);
     this.#texts = new Texts(this.#document.patterns);
-    this.#heights = minDepthsOf(this.#document);
+    this.#minDepths = minDepthsOf(this.#document);
     this.#validators.set(this.#document.root, compileDocument(this.#document));
   }
 
   /**
    * The same seed and stream get the same answer. Takes milliseconds, and in the worst case some two seconds.
-   * @param stream tells the samples of one seed apart; both whole numbers from 0
+   * @param stream distinguishes the samples of one seed; both whole numbers from 0
    */
   sample(seed: number, stream: number): Sample {
     const random = new SeededRandom(seed, stream);
     let remaining: number = SAMPLE_LIMITS.steps;
     this.#failure = undefined;
-    for (const terseFrom of MINIMAL_FROM) {
+    for (const minimalFrom of MINIMAL_FROM) {
       if (remaining === 0) break;
       const maxSteps = Math.min(remaining, SAMPLE_LIMITS.trySteps);
       const steps = new StepBudget(maxSteps);
-      const payload = this.#try(random, steps, terseFrom);
+      const payload = this.#try(random, steps, minimalFrom);
       if (payload !== undefined) return { payload };
       remaining -= maxSteps - Math.max(0, steps.left);
     }
     return { payload: undefined, failure: this.#failure };
   }
 
-  #try(random: SeededRandom, steps: StepBudget, terseFrom: number): JsonObject | undefined {
+  #try(random: SeededRandom, steps: StepBudget, minimalFrom: number): JsonObject | undefined {
     const maker = new ValueMaker({
       random,
       steps,
-      terseFrom,
+      minimalFrom,
       texts: this.#texts,
-      heights: this.#heights,
+      minDepths: this.#minDepths,
       conforms: (node, value) => this.#conforms(node, value, steps),
     });
     try {
@@ -93,7 +93,7 @@ export class Sampler {
     }
   }
 
-  /** Only ever wrong in saying that it does, and never about the whole payload. */
+  /** May wrongly say that a value conforms, but never of the whole payload. */
   #conforms(node: SchemaNode, value: unknown, steps: StepBudget): boolean {
     const validator = this.#validators.get(node) ?? this.#compiled(node, steps);
     if (validator === undefined) return true;
@@ -105,7 +105,7 @@ export class Sampler {
 
   #compiled(node: SchemaNode, steps: StepBudget): Validator | undefined {
     const size = sizeOf(node);
-    if (size > MOST_COMPILED) return undefined;
+    if (size > MAX_COMPILED) return undefined;
     steps.spend(COMPILE_STEPS * size);
     const validator = compileDocument({ ...this.#document, root: node });
     this.#validators.set(node, validator);
@@ -113,18 +113,18 @@ export class Sampler {
   }
 }
 
-/** How many schemas one holds or refers to; counted up to the most that matter. */
+/** How many schemas one holds or refers to, counted up to the limit. */
 function sizeOf(root: SchemaNode): number {
   const found = new Set([root]);
   for (const node of found) {
-    if (found.size > MOST_COMPILED) break;
+    if (found.size > MAX_COMPILED) break;
     if (node.target !== undefined) found.add(node.target);
     for (const { node: child } of node.subschemas) found.add(child);
   }
   return found.size;
 }
 
-/** Goes at a value whose choices may be made another way. */
+/** Turns at a value whose choices may be made otherwise. */
 const TURNS = 12;
 /** What a turn takes, and what a number does besides. */
 const TURN_STEPS = 4;
@@ -136,13 +136,13 @@ const EXAMPLE_SHARE = 0.75;
 const DEFAULT_SHARE = 0.25;
 const NULL_SHARE = 0.2;
 
-interface Parts {
+interface GeneratorParts {
   readonly random: SeededRandom;
   readonly steps: StepBudget;
   readonly texts: Texts;
-  readonly heights: MinDepths;
+  readonly minDepths: MinDepths;
   /** From this depth on values are as short as they may be. */
-  readonly terseFrom: number;
+  readonly minimalFrom: number;
   readonly conforms: GeneratorContext["conforms"];
 }
 
@@ -152,20 +152,20 @@ class ValueMaker implements GeneratorContext {
   readonly steps: StepBudget;
   readonly texts: Texts;
   readonly conforms: GeneratorContext["conforms"];
-  readonly #heights: MinDepths;
-  readonly #terseFrom: number;
+  readonly #minDepths: MinDepths;
+  readonly #minimalFrom: number;
 
-  constructor({ random, steps, texts, heights, terseFrom, conforms }: Parts) {
+  constructor({ random, steps, texts, minDepths, minimalFrom, conforms }: GeneratorParts) {
     this.random = random;
     this.steps = steps;
     this.texts = texts;
     this.conforms = conforms;
-    this.#heights = heights;
-    this.#terseFrom = terseFrom;
+    this.#minDepths = minDepths;
+    this.#minimalFrom = minimalFrom;
   }
 
   isMinimal(depth: number): boolean {
-    return depth >= this.#terseFrom;
+    return depth >= this.#minimalFrom;
   }
 
   value(nodes: readonly SchemaNode[], depth: number, only?: JsonType): unknown {
@@ -173,36 +173,36 @@ class ValueMaker implements GeneratorContext {
     const taken = new Map<SchemaNode, number>();
     for (let turn = 0; turn < TURNS; turn++) {
       this.steps.spend(TURN_STEPS);
-      const demands = constraintsOf(nodes, (branches) => this.#choose(branches, depth, taken), only);
-      if (demands === undefined) continue;
-      this.steps.spend(demands.nodes.length);
-      const named = this.#named(demands);
-      const value = named === NO_VALUE ? this.#made(demands, depth) : named;
-      const unsure = demands.unsure || named !== NO_VALUE;
+      const constraints = constraintsOf(nodes, (branches) => this.#choose(branches, depth, taken), only);
+      if (constraints === undefined) continue;
+      this.steps.spend(constraints.nodes.length);
+      const named = this.#named(constraints);
+      const value = named === NO_VALUE ? this.#made(constraints, depth) : named;
+      const unsure = constraints.unsure || named !== NO_VALUE;
       if (value !== NO_VALUE && (!unsure || nodes.every((node) => this.conforms(node, value)))) return value;
-      // Making the very same again takes no other turn than chance, which has had several further in.
-      if (!demands.choices && !demands.unsure && named === NO_VALUE && turn > 0) return NO_VALUE;
+      // Another turn would differ only by chance, and inner values have had several turns.
+      if (!constraints.choices && !constraints.unsure && named === NO_VALUE && turn > 0) return NO_VALUE;
     }
     return NO_VALUE;
   }
 
-  /** @param taken how often each was chosen for this value, in vain */
+  /** @param taken how often each was chosen for this value without success */
   #choose(branches: readonly SchemaNode[], depth: number, taken: Map<SchemaNode, number>): SchemaNode {
-    const height = (node: SchemaNode): number => this.#heights.get(node) ?? Infinity;
+    const depthOf = (node: SchemaNode): number => this.#minDepths.get(node) ?? Infinity;
     const times = (node: SchemaNode): number => taken.get(node) ?? 0;
-    const finite = branches.filter((node) => height(node) < Infinity);
+    const finite = branches.filter((node) => depthOf(node) < Infinity);
     const possible = finite.length > 0 ? finite : branches;
     const fewest = Math.min(...possible.map(times));
     const fresh = possible.filter((node) => times(node) === fewest);
-    const flattest = Math.min(...fresh.map(height));
+    const flattest = Math.min(...fresh.map(depthOf));
     const node = this.random.pick(
-      this.isMinimal(depth) ? fresh.filter((other) => height(other) === flattest) : fresh,
+      this.isMinimal(depth) ? fresh.filter((other) => depthOf(other) === flattest) : fresh,
     );
     taken.set(node, times(node) + 1);
     return node;
   }
 
-  /** One of the values the schemas themselves name as examples or defaults. */
+  /** One of the schemas' own examples or defaults. */
   #named({ schemas }: Constraints): unknown {
     const examples = schemas.flatMap((schema) =>
       Array.isArray(schema["examples"]) ? (schema["examples"] as unknown[]) : [],
@@ -213,22 +213,22 @@ class ValueMaker implements GeneratorContext {
     return NO_VALUE;
   }
 
-  #made(demands: Constraints, depth: number): unknown {
-    if (demands.values !== undefined) return this.random.pick(demands.values);
-    switch (this.#type(demands, depth)) {
+  #made(constraints: Constraints, depth: number): unknown {
+    if (constraints.values !== undefined) return this.random.pick(constraints.values);
+    switch (this.#type(constraints, depth)) {
       case "null":
         return null;
       case "boolean":
         return this.random.chance(0.5);
       case "number":
         this.steps.spend(NUMBER_STEPS);
-        return numberFor(demands.schemas, demands.integer, this.random) ?? NO_VALUE;
+        return numberFor(constraints.schemas, constraints.integer, this.random) ?? NO_VALUE;
       case "string":
-        return this.texts.textFor(demands.schemas, this.random, this.steps) ?? NO_VALUE;
+        return this.texts.textFor(constraints.schemas, this.random, this.steps) ?? NO_VALUE;
       case "array":
-        return listFor(demands, this, depth);
+        return listFor(constraints, this, depth);
       case "object":
-        return objectFor(demands, this, depth);
+        return objectFor(constraints, this, depth);
       default:
         return NO_VALUE;
     }

@@ -3,7 +3,7 @@ import type { StepBudget } from "../limits.ts";
 import { type PatternPart, readPattern } from "../patterns/ast.ts";
 import { toRe2Syntax } from "../patterns/syntax.ts";
 
-/** Where a class has no character of ASCII, up to which one it is looked through. */
+/** The last character that is looked at for a class without ASCII characters. */
 const LAST_LOOKED_AT = 0x2fff;
 
 /** Makes texts in which a pattern is found. */
@@ -38,7 +38,7 @@ export class PatternText {
       case "sequence":
         return this.#joined(part.parts, random, steps, more);
       case "repeat": {
-        const times = random.whole(part.least, Math.min(part.most, part.least + more));
+        const times = random.whole(part.min, Math.min(part.max, part.min + more));
         const parts = Array.from({ length: times }, () => part.part);
         return this.#joined(parts, random, steps, more);
       }
@@ -62,7 +62,7 @@ export class PatternText {
     return text;
   }
 
-  /** Letters and digits of the class if it has any, else signs, else the first character beyond ASCII. */
+  /** Letters and digits of the class, or else its signs, or else its first character beyond ASCII. */
   #alphabet(source: string, steps: StepBudget): readonly string[] {
     let alphabet = this.#alphabets.get(source);
     if (alphabet === undefined) {
@@ -96,11 +96,11 @@ function range(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-/** Chance that is the same each time for the same seed and stream; for samples, never for secrets. */
+/** A random generator whose values depend on seed and stream alone; for samples, never for secrets. */
 export class SeededRandom {
   #state: number;
 
-  /** @param stream tells the samples of one seed apart; both whole numbers from 0 */
+  /** @param stream distinguishes the samples of one seed; both whole numbers from 0 */
   constructor(seed: number, stream: number) {
     this.#state = 0x9e3779b9;
     for (const part of [seed >>> 0, Math.floor(seed / 2 ** 32) >>> 0, stream >>> 0]) {
@@ -115,8 +115,8 @@ export class SeededRandom {
   }
 
   /** Both ends included. */
-  whole(least: number, most: number): number {
-    return least + Math.floor(this.fraction() * (most - least + 1));
+  whole(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1));
   }
 
   chance(share: number): boolean {

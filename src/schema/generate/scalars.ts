@@ -14,12 +14,12 @@ export function word(random: SeededRandom): string {
   return random.pick(WORDS);
 }
 
-/** A few words, or as many as the least length asks for. Lengths in characters. */
-function phrase(random: SeededRandom, least: number, most: number): string {
+/** A few words, or as many as the minimum length needs. Lengths in characters. */
+function phrase(random: SeededRandom, min: number, max: number): string {
   let text = word(random);
-  if (most > 16 && random.chance(0.4)) text += ` ${word(random)}`;
-  while (text.length < least) text += ` ${word(random)}`;
-  return text.length <= most ? text : text.slice(0, most);
+  if (max > 16 && random.chance(0.4)) text += ` ${word(random)}`;
+  while (text.length < min) text += ` ${word(random)}`;
+  return text.length <= max ? text : text.slice(0, max);
 }
 
 type Maker = (random: SeededRandom) => string;
@@ -40,7 +40,7 @@ const uri: Maker = (random) => `https://${host(random)}/${word(random)}`;
 const email: Maker = (random) => `${word(random)}.${word(random)}@example.com`;
 const pointer: Maker = (random) => `/${word(random)}/${random.whole(0, 9)}`;
 
-/** Addresses and names are of those set aside for examples (RFC 2606, 5737, 3849), so that nothing real is met by them. */
+/** Addresses and names are those reserved for examples (RFC 2606, 5737, 3849), so that none is real. */
 const MAKERS: Readonly<Record<string, Maker>> = {
   date,
   time,
@@ -68,18 +68,13 @@ const MAKERS: Readonly<Record<string, Maker>> = {
   byte: (random) => Buffer.from(word(random)).toString("base64"),
 };
 
-/** A text of a format; `undefined` for a format that nothing is known about. */
-function formatText(format: string, random: SeededRandom): string | undefined {
-  return Object.hasOwn(MAKERS, format) ? MAKERS[format]!(random) : undefined;
-}
-
 const TEXT_TRIES = 12;
-/** How often something that may be repeated is, at most, where no length asks for more. */
+/** Repetitions of what a pattern may repeat, where no length needs more. */
 const REPEATS = 6;
 
 interface Rules {
-  readonly least: number;
-  readonly most: number;
+  readonly min: number;
+  readonly max: number;
   readonly patterns: readonly string[];
   readonly formats: readonly string[];
 }
@@ -96,7 +91,7 @@ export class Texts {
   /** A string that all of the schemas allow, or `undefined` where none was found. */
   textFor(schemas: readonly JsonObject[], random: SeededRandom, steps: StepBudget): string | undefined {
     const rules = rulesOf(schemas);
-    if (rules.least > rules.most) return undefined;
+    if (rules.min > rules.max) return undefined;
     for (let tried = 0; tried < TEXT_TRIES; tried++) {
       const text = this.#candidate(rules, tried, random, steps);
       if (text === undefined) continue;
@@ -113,25 +108,25 @@ export class Texts {
   }
 
   #candidate(rules: Rules, tried: number, random: SeededRandom, steps: StepBudget): string | undefined {
-    const { least, most, patterns, formats } = rules;
-    // Every other try is a short one, for lengths with an upper end.
-    const more = tried % 2 === 1 ? Math.min(1, least) : Math.max(REPEATS, least);
+    const { min, max, patterns, formats } = rules;
+    // Every other try is short, for a maximum length.
+    const more = tried % 2 === 1 ? Math.min(1, min) : Math.max(REPEATS, min);
     const [pattern] = patterns;
     if (pattern !== undefined) {
       steps.spend(1 + more);
       const text = this.#maker(random.chance(0.5) ? pattern : patterns.at(-1)!).make(random, steps, more);
-      if (text === undefined || charactersIn(text) >= least) return text;
-      const missing = least - charactersIn(text);
+      if (text === undefined || charactersIn(text) >= min) return text;
+      const missing = min - charactersIn(text);
       steps.spend(missing >> 4);
       return random.chance(0.5)
         ? text + phrase(random, missing, missing)
         : phrase(random, missing, missing) + text;
     }
     const format = formats.length === 0 ? undefined : random.pick(formats);
-    const formatted = format === undefined ? undefined : formatText(format, random);
-    if (formatted !== undefined) return formatted;
-    steps.spend(least >> 4);
-    return phrase(random, least, most);
+    const make = format !== undefined && Object.hasOwn(MAKERS, format) ? MAKERS[format] : undefined;
+    if (make !== undefined) return make(random);
+    steps.spend(min >> 4);
+    return phrase(random, min, max);
   }
 
   #maker(pattern: string): PatternText {
@@ -143,9 +138,9 @@ export class Texts {
     return maker;
   }
 
-  #fits(text: string, { least, most, patterns, formats }: Rules): boolean {
+  #fits(text: string, { min, max, patterns, formats }: Rules): boolean {
     const characters = charactersIn(text);
-    if (characters < least || characters > most) return false;
+    if (characters < min || characters > max) return false;
     return (
       patterns.every((pattern) => this.matches(pattern, text)) &&
       formats.every((format) => hasFormat(format, text))
@@ -163,8 +158,8 @@ function rulesOf(schemas: readonly JsonObject[]): Rules {
   const values = (keyword: string): unknown[] =>
     schemas.map((schema) => schema[keyword]).filter((value) => value !== undefined);
   return {
-    least: Math.max(0, ...numbersIn(schemas, "minLength")),
-    most: Math.min(Infinity, ...numbersIn(schemas, "maxLength")),
+    min: Math.max(0, ...numbersIn(schemas, "minLength")),
+    max: Math.min(Infinity, ...numbersIn(schemas, "maxLength")),
     patterns: values("pattern") as string[],
     formats: values("format") as string[],
   };
@@ -175,7 +170,7 @@ export function numbersIn(schemas: readonly JsonObject[], keyword: string): numb
   return schemas.map((schema) => schema[keyword]).filter((value) => typeof value === "number");
 }
 
-/** How far from its one bound a number may be, in steps. */
+/** How far from a single bound a number may be, in steps. */
 const SPREAD = 1_000;
 const NUMBER_TRIES = 8;
 
@@ -199,9 +194,9 @@ export function numberFor(
   const range = rangeOf(schemas, whole);
   const step = stepOf(schemas, whole, range);
   const from = range.low > -Infinity ? range.low : range.high < 0 ? range.high - SPREAD * step : 0;
-  const low = Math.max(from, ...formats.map(([least]) => least));
+  const low = Math.max(from, ...formats.map(([min]) => min));
   const to = range.high < Infinity ? range.high : low + SPREAD * step;
-  const high = Math.min(to, ...formats.map(([, most]) => most));
+  const high = Math.min(to, ...formats.map(([, max]) => max));
   const [first, last] = [Math.ceil(low / step), Math.floor(high / step)];
   const places = Array.from({ length: NUMBER_TRIES }, () => random.whole(first, last));
   const candidates = [...places, first, last, first + 1, last - 1].map((place) => rounded(place * step));
@@ -239,7 +234,7 @@ function stepOf(schemas: readonly JsonObject[], integer: boolean, { low, high }:
   return step > 0 ? step : 1;
 }
 
-/** A common multiple, where a small number of tries finds one. */
+/** A common multiple, if few tries find one. */
 function commonMultiple(one: number, other: number): number {
   if (one === 0) return other;
   for (let times = 1; times <= SPREAD; times++) {

@@ -1,11 +1,11 @@
-/** What a pattern is made of, as far as making a text for it goes: anchors and boundaries ask for no character. */
+/** The parts of a pattern that matter to a text for it: anchors and boundaries need no character. */
 export type PatternPart =
   | { readonly kind: "literal"; readonly text: string }
   /** One character of a class, in the syntax of RE2. */
   | { readonly kind: "class"; readonly source: string }
   | { readonly kind: "sequence"; readonly parts: readonly PatternPart[] }
   | { readonly kind: "choice"; readonly branches: readonly PatternPart[] }
-  | { readonly kind: "repeat"; readonly part: PatternPart; readonly least: number; readonly most: number };
+  | { readonly kind: "repeat"; readonly part: PatternPart; readonly min: number; readonly max: number };
 
 const EMPTY_PATTERN: PatternPart = { kind: "sequence", parts: [] };
 const CONTROLS: Readonly<Record<string, string>> = { t: "\t", n: "\n", v: "\v", f: "\f", r: "\r" };
@@ -40,21 +40,21 @@ class PatternReader {
   #repeated(part: PatternPart): PatternPart {
     const counted = this.#take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/y);
     if (counted === undefined) return part;
-    const [, sign, least, comma, most] = counted;
+    const [, sign, min, comma, max] = counted;
     if (sign !== undefined) {
       return {
         kind: "repeat",
         part,
-        least: sign === "+" ? 1 : 0,
-        most: sign === "?" ? 1 : Infinity,
+        min: sign === "+" ? 1 : 0,
+        max: sign === "?" ? 1 : Infinity,
       };
     }
-    const times = Number(least);
+    const times = Number(min);
     return {
       kind: "repeat",
       part,
-      least: times,
-      most: comma === undefined ? times : most === "" ? Infinity : Number(most),
+      min: times,
+      max: comma === undefined ? times : max === "" ? Infinity : Number(max),
     };
   }
 
@@ -86,13 +86,13 @@ class PatternReader {
   }
 }
 
-/** What re2js makes of a pattern, and what that takes, known before it is done. Nothing here is exact, only never far too little. */
+/** What re2js makes of a pattern and the work for it, estimated in advance: never exactly, but never far too little. */
 interface PatternCost {
   /** Instructions of its program. */
   readonly instructions: number;
   /** Ranges of characters in all of them. */
   readonly ranges: number;
-  /** Ranges put together to see whether there is always one way at most to go on with a character. */
+  /** Ranges merged to find out whether each character has at most one transition. */
   readonly merged: number;
 }
 
@@ -129,7 +129,7 @@ function costOf(part: PatternPart): Cost {
     return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NO_COST);
   }
   if (part.kind === "choice") return part.branches.map(costOf).reduce(either);
-  return repeated(costOf(part.part), part.least, part.most);
+  return repeated(costOf(part.part), part.min, part.max);
 }
 
 function character(ranges: number): Cost {
@@ -166,8 +166,8 @@ function either(one: Cost, other: Cost): Cost {
   };
 }
 
-function repeated(one: Cost, least: number, most: number): Cost {
-  const copies = most === Infinity ? Math.max(least, 1) : most;
+function repeated(one: Cost, min: number, max: number): Cost {
+  const copies = max === Infinity ? Math.max(min, 1) : max;
   const inRow = one.isOptional ? copies : 1;
   const ways = (one.ways + 1) * inRow;
   const first = one.first * inRow;
@@ -175,8 +175,8 @@ function repeated(one: Cost, least: number, most: number): Cost {
     instructions: (one.instructions + 1) * copies,
     ranges: one.ranges * copies,
     merged: copies * (one.merged + one.ends * ways * first),
-    isOptional: least === 0 || one.isOptional,
-    ends: one.ends * (least < most ? copies : 1),
+    isOptional: min === 0 || one.isOptional,
+    ends: one.ends * (min < max ? copies : 1),
     ways,
     first,
   };

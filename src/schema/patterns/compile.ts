@@ -30,11 +30,11 @@ export function nativePattern(pattern: string): RegExp | undefined {
 }
 
 /** Some 30 ms on a slow machine. RE2 itself only bounds how often something is repeated, to a thousand times. */
-const MOST_INSTRUCTIONS = 20_000;
-/** `^\p{L}{1000}$` has half of it; to tell its characters apart takes 10 ms. */
-const MOST_RANGES = 1_500_000;
+const MAX_INSTRUCTIONS = 20_000;
+/** `^\p{L}{1000}$` has half of it; to distinguish its characters takes 10 ms. */
+const MAX_RANGES = 1_500_000;
 /** Some 20 ms; `^\p{L}{1,200}$`, as it may stand for a name, has a third of it. */
-const MOST_MERGED = 1_000_000;
+const MAX_MERGED = 1_000_000;
 
 /**
  * RE2's expression for a pattern of ECMA-262. It is compiled in one go, so patterns of which that would take long are
@@ -44,15 +44,15 @@ const MOST_MERGED = 1_000_000;
 export function expressionOf(pattern: string): RE2JS {
   const source = toRe2Syntax(pattern);
   const { instructions, ranges, merged } = patternCost(readPattern(source));
-  if (instructions > MOST_INSTRUCTIONS || ranges > MOST_RANGES) {
+  if (instructions > MAX_INSTRUCTIONS || ranges > MAX_RANGES) {
     throw new PatternSyntaxError("is too long once its counted repetitions are written out; shorten them");
   }
-  return parse(merged > MOST_MERGED ? withoutOnePass(source) : source);
+  return parse(merged > MAX_MERGED ? withoutOnePass(source) : source);
 }
 
 /**
- * Says the same in a way that re2js does not try to match in one pass: to find out whether it could takes time in the cube
- * of the optional parts in a row. It does so only where a pattern begins with `^`.
+ * The same pattern, written so that re2js does not try to match it in one pass: to find out whether it can takes time with
+ * the cube of the number of optional parts in a row. re2js tries only where a pattern begins with `^`.
  */
 function withoutOnePass(source: string): string {
   return `(?:$)?(?:${source})`;
@@ -121,10 +121,10 @@ export function startOf(automaton: Automaton): State | null {
 }
 
 /**
- * Builds the states of a pattern's automaton now, and tells whether they fit the budget. One small pattern may take all of
- * it, so that this is done in steps.
+ * Builds all states of a pattern's automaton. False where they exceed the budget. It works in steps, as one small pattern may
+ * take all of the budget.
  *
- * re2js builds states as a text asks for them and costs some nanoseconds a character where they are there. A pattern with
+ * re2js builds states as a text needs them, and takes some nanoseconds a character once they are there. A pattern with
  * more states than it can keep (`a[ab]{900}c` has 2^900) falls back to simulating, at up to 20 µs a character: linear, but
  * a second for 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
  */
@@ -152,7 +152,7 @@ function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<bool
 }
 
 /**
- * One character for each kind the pattern tells apart, with its class, and the end of the text. Classes are finer than
+ * One character for each kind that the pattern distinguishes, with its class, and the end of the text. Classes are finer than
  * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
  */
 function* characterKinds(automaton: Automaton, budget: PatternBudget): Steps<Map<number, number>> {
@@ -195,7 +195,7 @@ export class PatternCompiler {
   readonly #compiled = new Map<string, RegExpLike>();
   #instructions = 0;
 
-  /** About what the patterns compiled so far keep in memory. */
+  /** Memory of the patterns compiled so far, about. */
   get bytes(): number {
     return this.#budget.bytes + BYTES_PER_INSTRUCTION * this.#instructions;
   }
@@ -215,7 +215,7 @@ export class PatternCompiler {
     return compiled;
   }
 
-  /** This compiler in the shape Ajv asks for. */
+  /** This compiler in the form that Ajv expects. */
   engine(): RegExpEngine {
     return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
   }
@@ -236,7 +236,7 @@ export class PatternCompiler {
         spend(STEPS_PER_TEST + text.length * (NOT_ASCII.test(text) ? STEPS_PER_OTHER_UNIT : 1));
         return engine.test(text);
       },
-      // Ajv keeps one expression for all whose text is the same.
+      // Ajv shares one expression among all with the same text.
       toString: () => `re2:${pattern}`,
     } as RegExpLike;
   }

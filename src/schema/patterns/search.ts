@@ -28,8 +28,7 @@ interface Step {
 }
 
 /**
- * Looks for texts, for one comparison: it keeps the patterns it has compiled, each of which may take some 20 ms, and what it
- * has found.
+ * Searches for texts, for one comparison: it caches the compiled patterns, each of which may take some 20 ms, and the texts.
  */
 export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
@@ -67,7 +66,7 @@ export class TextWitness {
       this.#automata.set(pattern, automaton);
       yield;
     }
-    // What another search has filled it with would be missing here.
+    // States that another search has built count against the limit.
     automaton.clearCache();
     return automaton;
   }
@@ -144,13 +143,13 @@ function ended(automata: readonly Automaton[], states: readonly State[]): boolea
   });
 }
 
-/** One character for each range that no pattern tells apart, a printable one where there is one. */
+/** One character for each range that no pattern distinguishes, a printable one if there is one. */
 function representatives(automata: readonly Automaton[]): number[] | undefined {
   const bounds = new Set([0, 0x110000]);
   for (const { classBounds } of automata) for (const bound of classBounds) bounds.add(bound);
-  // Which characters belong to words matters to \b.
+  // Word characters matter to \b.
   for (const bound of [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x0a, 0x0b]) bounds.add(bound);
-  // Halves of characters are in no payload.
+  // Payloads have no lone surrogates.
   for (const bound of [0x20, 0x7f, 0xd800, 0xe000]) bounds.add(bound);
   if (bounds.size > MAX_CLASSES) return undefined;
   const sorted = [...bounds].toSorted((a, b) => a - b);
@@ -161,7 +160,7 @@ function representatives(automata: readonly Automaton[]): number[] | undefined {
   return characters.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Letters first, then digits, then other printable characters: so that a text found looks like one. */
+/** Letters first, then digits, then other printable characters: for a readable text. */
 function rank(character: number): number {
   if (character >= 0x61 && character <= 0x7a) return 0;
   if (character >= 0x41 && character <= 0x5a) return 1;

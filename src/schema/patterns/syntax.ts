@@ -29,7 +29,7 @@ const CATEGORIES: Readonly<Record<string, string>> = {
 export class PatternSyntaxError extends Error {}
 
 /**
- * Rewrites an ECMA-262 pattern (the dialect draft-07 asks for) so that RE2 finds the same strings with it.
+ * Rewrites an ECMA-262 pattern (the dialect of draft-07) so that RE2 finds the same strings with it.
  * @throws `PatternSyntaxError` with a sentence part on what RE2 cannot do
  */
 export function toRe2Syntax(pattern: string): string {

@@ -11,7 +11,7 @@ interface DeclaredSchema {
   /** What the type is named after: `user.created` → `UserCreated`. */
   readonly name: string;
   readonly schemata: unknown;
-  /** Lines of the type's comment, behind what the schema says about itself. */
+  /** Lines of the type's comment, after the schema's own title and description. */
   readonly about: readonly string[];
 }
 

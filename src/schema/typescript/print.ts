@@ -2,7 +2,7 @@ import type { SchemaNode } from "../node.ts";
 import type { TypeMember, TypeTree } from "./type-tree.ts";
 
 /** Characters of a line, beyond which a union takes one for each of its parts. */
-const LONGEST_LINE = 100;
+const MAX_LINE = 100;
 
 type NameOf = (node: SchemaNode) => string;
 
@@ -22,7 +22,7 @@ class Printer {
 
   print(tree: TypeTree, indent: string): string {
     const text = this.#text(tree, indent);
-    const isTooLong = text.length + indent.length > LONGEST_LINE;
+    const isTooLong = text.length + indent.length > MAX_LINE;
     if (isTooLong && !this.#isTooLong(tree, indent)) this.#tooLongFrom.set(tree, indent.length);
     return text;
   }
@@ -68,7 +68,7 @@ class Printer {
     if (!types.some((type) => this.#isTooLong(type, indent)) || types.every(isObjectType)) {
       const short = at(indent);
       const line = [...short].join(" | ");
-      if (line.length + indent.length <= LONGEST_LINE || short.size === 1) return line;
+      if (line.length + indent.length <= MAX_LINE || short.size === 1) return line;
       if (types.every(isObjectType)) return line;
     }
     const deeper = `${indent}  `;
@@ -110,7 +110,7 @@ function isObjectType({ kind }: TypeTree): boolean {
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 const LINE_END = /\r\n|[\n\r\u2028\u2029]/;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-const LONGEST_COMMENT_LINE = 110;
+const MAX_COMMENT_LINE = 110;
 
 export function stringLiteral(text: string): string {
   return JSON.stringify(text).replace(UNSAFE, (character) => {
@@ -129,11 +129,11 @@ function memberName(name: string): string {
   return IDENTIFIER.test(name) ? name : stringLiteral(name);
 }
 
-/** A documentation comment with its line break, or nothing when there is nothing to say. */
+/** A documentation comment with its line break, or nothing for no text. */
 export function commentOf(lines: readonly string[], indent: string): string {
   const shown = lines
     .flatMap((line) => line.split(LINE_END))
-    .flatMap((line) => wrapped(harmless(line).trimEnd(), LONGEST_COMMENT_LINE - indent.length));
+    .flatMap((line) => wrapped(harmless(line).trimEnd(), MAX_COMMENT_LINE - indent.length));
   while (shown.at(-1) === "") shown.pop();
   if (shown.length === 0) return "";
   if (shown.length === 1) return `${indent}/** ${shown[0]} */\n`;
@@ -141,7 +141,7 @@ export function commentOf(lines: readonly string[], indent: string): string {
   return `${indent}/**\n${body}${indent} */\n`;
 }
 
-/** Text from a schema as it may stand in a comment: it neither ends it nor tells the compiler or a tool anything. */
+/** Text from a schema, safe in a comment: it neither ends it nor instructs the compiler or a tool. */
 function harmless(line: string): string {
   return line
     .replace(UNSAFE, " ")

@@ -17,7 +17,7 @@ export type TypeTree =
   | {
       readonly kind: "object";
       readonly members: readonly TypeMember[];
-      /** What a member of any other name is; `undefined` where nothing is said of them. */
+      /** The type of members of other names; `undefined` where nothing is known of them. */
       readonly index: TypeTree | undefined;
     };
 
@@ -51,9 +51,9 @@ export function intersectionOf(types: readonly TypeTree[]): TypeTree {
   const parts = types.flatMap((type) => (type.kind === "intersection" ? type.parts : type));
   if (parts.includes(NEVER)) return NEVER;
   const known = parts.filter((part) => part !== UNKNOWN);
-  // Beside a type that says more it would only allow any name to be read.
-  const telling = known.filter((part) => part !== ANY_OBJECT);
-  return joined("intersection", telling.length > 0 ? telling : known.slice(0, 1), UNKNOWN);
+  // Beside a more specific type it would only allow any name to be read.
+  const specific = known.filter((part) => part !== ANY_OBJECT);
+  return joined("intersection", specific.length > 0 ? specific : known.slice(0, 1), UNKNOWN);
 }
 
 /** The types directly inside one. */
@@ -96,13 +96,13 @@ function isRepeated(parts: readonly TypeTree[], index: number, part: TypeTree): 
  * Members of the union that an intersection of unions multiplies out to. The compiler gives up at 100,000, and is slow long
  * before.
  */
-const WIDEST = 1_000;
+const MAX_WIDTH = 1_000;
 
 interface Measure {
   /** Members of the union that the type multiplies out to. */
   readonly width: number;
-  /** Of a union or an intersection, the parts that stay. */
-  readonly kept: readonly TypeTree[];
+  /** Of a union or an intersection, the parts that are not dropped. */
+  readonly remaining: readonly TypeTree[];
 }
 
 /** Types with unions left out of intersections that multiply out to too much; leaving one out only makes a type wider. */
@@ -116,11 +116,11 @@ export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyM
     return measure;
   };
   const measured = (tree: TypeTree): Measure => {
-    if (tree.kind === "reference") return { width: widthOfNamed(tree.to), kept: [] };
+    if (tree.kind === "reference") return { width: widthOfNamed(tree.to), remaining: [] };
     if (tree.kind === "intersection") return multiplied(tree.parts);
-    if (tree.kind !== "union") return { width: 1, kept: [] };
+    if (tree.kind !== "union") return { width: 1, remaining: [] };
     const { parts } = tree;
-    return { width: parts.reduce((sum, part) => sum + measureOf(part).width, 0), kept: parts };
+    return { width: parts.reduce((sum, part) => sum + measureOf(part).width, 0), remaining: parts };
   };
   const widthOfNamed = (node: SchemaNode): number => {
     let width = named.get(node);
@@ -134,17 +134,17 @@ export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyM
   };
   const multiplied = (parts: readonly TypeTree[]): Measure => {
     let product = 1;
-    const kept = parts.filter((part) => {
+    const remaining = parts.filter((part) => {
       const { width } = measureOf(part);
-      if (width > 1 && product * width > WIDEST) return false;
+      if (width > 1 && product * width > MAX_WIDTH) return false;
       product *= width;
       return true;
     });
-    return { width: product, kept };
+    return { width: product, remaining };
   };
   const narrowed = (tree: TypeTree): TypeTree =>
     tree.kind === "intersection"
-      ? intersectionOf(measureOf(tree).kept.map(narrowed))
+      ? intersectionOf(measureOf(tree).remaining.map(narrowed))
       : withTypes(tree, narrowed);
   return new Map(Array.from(types, ([node, tree]) => [node, narrowed(tree)]));
 }

@@ -13,7 +13,7 @@ import {
   keywordType,
 } from "./type-tree.ts";
 
-/** What a schema without a type is about, told by the keywords that shape the type of TypeScript. */
+/** The type that a schema without `type` is about, by the keywords that matter to TypeScript. */
 const SHAPING: readonly (readonly [type: string, keywords: readonly string[]])[] = [
   ["object", ["properties", "required", "patternProperties", "additionalProperties"]],
   ["array", ["items", "additionalItems"]],
@@ -43,14 +43,11 @@ function typeOf(node: SchemaNode, context: readonly string[] | undefined): TypeT
   const types = stated?.filter((type) => context === undefined || allows(context, type)) ?? context;
   const at = (child: SchemaNode): TypeTree => typeOf(child, types);
   const parts = [ownType(node, schema, types, stated !== undefined), ...node.allOf.map(at)];
-  for (const keyword of ["anyOf", "oneOf"] as const) {
-    const branches = node[keyword];
+  for (const branches of [node.anyOf, node.oneOf]) {
     if (branches.length > 0) parts.push(unionOf(branches.map(at)));
   }
-  const condition = node.if;
-  const [then, otherwise] = [node.then, node.else];
-  if (condition !== undefined && then !== undefined && otherwise !== undefined) {
-    parts.push(unionOf([intersectionOf([at(condition), at(then)]), at(otherwise)]));
+  if (node.if !== undefined && node.then !== undefined && node.else !== undefined) {
+    parts.push(unionOf([intersectionOf([at(node.if), at(node.then)]), at(node.else)]));
   }
   return intersectionOf(parts);
 }
@@ -72,7 +69,7 @@ function ownType(
   if (types === undefined) {
     return hinted.length === 0 ? UNKNOWN : unionOf(hinted.map(([type]) => shapeOf(type, node)));
   }
-  // What is known from around it need not be said again.
+  // What is known from the schemas around it need not be repeated.
   if (!isStated && node.pointer !== "" && hinted.length === 0) return UNKNOWN;
   return unionOf(types.map((type) => shapeOf(type, node)));
 }
@@ -84,7 +81,6 @@ function shapeOf(type: string, node: SchemaNode): TypeTree {
     case "array":
       return listType(node);
     case "integer":
-      return NUMBER;
     case "number":
       return NUMBER;
     default:
@@ -109,7 +105,7 @@ const UNDEFINED = keywordType("undefined");
 const LARGEST_INDEX = 256;
 
 /**
- * The type of an object. One that is open because nothing is said of other names has no index signature: a slip in a name
+ * The type of an object. One that is open because nothing restricts other names has no index signature: a misspelt name
  * should be an error, and an object with more members is assignable all the same.
  */
 function objectType(node: SchemaNode): TypeTree {
@@ -134,7 +130,7 @@ function objectType(node: SchemaNode): TypeTree {
   return { kind: "object", members, index: indexFor(others, members) };
 }
 
-/** What the schema says of names it does not list; `undefined` where it says nothing. */
+/** The type of members of names that the schema does not list; `undefined` where nothing is known of them. */
 function otherNames(node: SchemaNode): TypeTree | undefined {
   const patterns = [...node.patternProperties.values()];
   const additional = node.additionalProperties;
@@ -143,7 +139,7 @@ function otherNames(node: SchemaNode): TypeTree | undefined {
 }
 
 /**
- * TypeScript asks that an index signature takes in every member as well. That writes the members' types twice, those inside
+ * TypeScript requires that an index signature includes every member. That writes the members' types twice, those inside
  * them four times and so on; where it would be too much, the other names may be anything.
  */
 function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
@@ -155,7 +151,7 @@ function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]):
   return size > LARGEST_INDEX ? UNKNOWN : unionOf(taken);
 }
 
-/** What a schema says about itself, as lines of a comment. */
+/** Title and description of a schema, as lines of a comment. */
 export function aboutSchema(schema: JsonObject | boolean): string[] {
   if (!isObject(schema)) return [];
   const { title, description } = schema;
@@ -171,18 +167,18 @@ function listType(node: SchemaNode): TypeTree {
   const places = node.tuple ?? [];
   const each = node.items;
   if (places.length === 0) return { kind: "list", item: each === undefined ? UNKNOWN : typeOfSchema(each) };
-  const least = Number(schema["minItems"] ?? 0);
-  const most = Number(schema["maxItems"] ?? Infinity);
-  const types = places.slice(0, most).map(typeOfSchema);
+  const min = Number(schema["minItems"] ?? 0);
+  const max = Number(schema["maxItems"] ?? Infinity);
+  const types = places.slice(0, max).map(typeOfSchema);
   // A place that nothing can take is the end.
   const end = types.indexOf(NEVER);
   const items = (end < 0 ? types : types.slice(0, end)).map((type, index) => ({
     type,
-    optional: index >= least,
+    optional: index >= min,
   }));
   const further = node.additionalItems;
   const rest = further === undefined ? UNKNOWN : typeOfSchema(further);
-  const ends = end >= 0 || most <= places.length || rest === NEVER;
+  const ends = end >= 0 || max <= places.length || rest === NEVER;
   return { kind: "tuple", items, rest: ends ? undefined : rest };
 }
 

@@ -102,12 +102,12 @@ export const CALL = "evreg:call";
 /** The compiled parts of one schema, filled after each knows the table. */
 export type PartTable = ValidateFunction[];
 
-/** With more errors than this, a check that looks for all of them ends: they pile up in memory. */
-const MOST_ERRORS = 200;
+/** A check that looks for all errors ends with more than these, as they take memory. */
+const MAX_ERRORS = 200;
 
 /**
  * Replaces Ajv's keywords whose time or answer will not do, and adds the two this product compiles to. With Ajv's option
- * `allErrors` parts hand up all their errors.
+ * `allErrors` a part propagates all its errors.
  */
 export function addKeywords(ajv: Ajv, parts: PartTable): void {
   const replaced = [...VALUE_KEYWORDS, ...LENGTH_KEYWORDS];
@@ -116,7 +116,7 @@ export function addKeywords(ajv: Ajv, parts: PartTable): void {
   boundIteration(ajv);
 }
 
-/** Ends a part that has found more errors than anybody reads. */
+/** Ends a part that has found too many errors. */
 class EnoughErrors extends Error {
   readonly errors: readonly ErrorObject[];
 
@@ -154,17 +154,17 @@ const steps: CodeKeywordDefinition = {
       cxt.gen.code(_`${counter}.exceeded()`),
     );
     if (cxt.it.opts.allErrors !== true) return;
-    // Those of a branch count for nothing once another one holds, so they are not handed up.
+    // The errors of a branch do not count once another branch holds, so they are not propagated.
     const end = cxt.gen.scopeValue("func", { ref: enough, key: enough });
     const ending = cxt.it.compositeRule === true ? _`${counter}.exceeded()` : _`${end}(${ALL})`;
-    cxt.gen.if(_`${COUNT} > ${MOST_ERRORS}`, () => cxt.gen.code(ending));
+    cxt.gen.if(_`${COUNT} > ${MAX_ERRORS}`, () => cxt.gen.code(ending));
   },
 };
 
 /**
  * Like a `$ref`, with three differences: parts are compiled one by one and found in a table at run time, so compiling
- * does not recurse; a failing part hands up one error, so errors cannot pile up; nothing is looked up by address, and
- * where the value is within the payload is only worked out when it fails.
+ * does not recurse; a failing part propagates one error, so errors cannot pile up; nothing is looked up by address, and
+ * the place of the value within the payload is only built when it fails.
  */
 function callInto(parts: PartTable): CodeKeywordDefinition {
   return {
@@ -181,7 +181,7 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
         const found = gen.const("partErrors", _`${run}(${part}, ${data})`);
         cxt.result(_`${found} === undefined`, undefined, () => {
           const errors = gen.const(
-            "handedUp",
+            "propagated",
             _`${pick}(${found}, ${place}, ${str`${it.errSchemaPath}/${CALL}`})`,
           );
           gen.code(_`${ALL} = ${ALL} === null ? ${errors} : ${ALL}.concat(${errors})`);
@@ -200,8 +200,8 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
 }
 
 /**
- * The error to tell of those a part found, with the part's place put before its own. Making and choosing errors is most
- * of the time of a check that fails again and again.
+ * The primary error of a part, with the part's place put before its own. Making and choosing errors takes most of the time
+ * of a check that fails again and again.
  */
 function propagateError(errors: readonly ErrorObject[], place: string): ErrorObject {
   for (const { instancePath } of errors) spend(8 + (instancePath.length >> 5));
@@ -210,7 +210,7 @@ function propagateError(errors: readonly ErrorObject[], place: string): ErrorObj
   return { ...error, instancePath: place + error.instancePath };
 }
 
-/** All of them, each where it stands in what the part is called from. */
+/** All primary errors of a part, placed within its caller. */
 function propagateAllErrors(
   errors: readonly ErrorObject[],
   place: string,

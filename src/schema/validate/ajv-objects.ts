@@ -2,41 +2,41 @@ import { _, type Ajv, type Code, type CodeKeywordDefinition, type KeywordCxt, ty
 import { budget, SCHEMA_LIMITS } from "../limits.ts";
 import { namesOf, pointerStep } from "./values.ts";
 
-/** What one round over a member's name costs besides the schema it is held to; a very long name is also copied about. */
+/** Steps for a member's name besides its schema; a very long name is also copied. */
 const STEPS_PER_MEMBER = 2;
-/** With more patterns than this, one expression that tries them all is not written out. */
+/** With more patterns, Ajv is not left to write them into one condition. */
 const WRITTEN_PATTERNS = 32;
-/** Stands for all patterns of a schema; longer than any pattern may be. */
+/** Stands for all patterns of a schema; no pattern may be as long. */
 const ANY_PATTERN = "any".padEnd(SCHEMA_LIMITS.patternLength + 1, ".");
 
-type Walk = (cxt: KeywordCxt) => void;
+type KeywordCode = (cxt: KeywordCxt) => void;
 
-/** Changes how Ajv walks through objects and lists: with every step counted, and without piling up errors. */
+/** Changes how Ajv iterates over objects and lists: it counts every step and does not accumulate errors. */
 export function boundIteration(ajv: Ajv): void {
   rework(ajv, "minProperties", (cxt) => countMembers(cxt, _`<`));
   rework(ajv, "maxProperties", (cxt) => countMembers(cxt, _`>`));
-  rework(ajv, "propertyNames", (cxt, walk) => {
+  rework(ajv, "propertyNames", (cxt, original) => {
     countNames(cxt);
-    walk(cxt);
+    original(cxt);
   });
   for (const keyword of ["additionalProperties", "patternProperties"]) {
-    rework(ajv, keyword, (cxt, walk) => {
+    rework(ajv, keyword, (cxt, original) => {
       countNames(cxt);
       if (keyword === "additionalProperties") joinPatterns(cxt);
       escapeNamesOnce(cxt);
-      walk(cxt);
+      original(cxt);
     });
   }
-  rework(ajv, "contains", (cxt, walk) => {
+  rework(ajv, "contains", (cxt, original) => {
     dropErrors(cxt);
     refuseEmpty(cxt);
-    walk(cxt);
+    original(cxt);
   });
 }
 
 /** Puts other code into a keyword of this one instance, in its place among the others. */
-function rework(ajv: Ajv, keyword: string, code: (cxt: KeywordCxt, original: Walk) => void): void {
-  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition & { code: Walk };
+function rework(ajv: Ajv, keyword: string, code: (cxt: KeywordCxt, original: KeywordCode) => void): void {
+  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition & { code: KeywordCode };
   // Two keywords may share one definition.
   const original = definition.code;
   definition.code = (cxt) => (cxt.keyword === keyword ? code(cxt, original) : original(cxt));
@@ -75,8 +75,8 @@ function escapeNamesOnce(cxt: KeywordCxt): void {
 }
 
 /**
- * Ajv asks whether a name matches none of the patterns in one expression, and takes time with the square of their number to
- * write it: a quarter of a second for a thousand. Instead it gets one that stands for them all.
+ * Ajv writes one condition for a name that matches none of the patterns, in time with the square of their number: a quarter
+ * of a second for a thousand. Instead it gets one pattern that stands for them all.
  */
 function joinPatterns(cxt: KeywordCxt): void {
   const patterns = Object.keys((cxt.parentSchema["patternProperties"] ?? {}) as object);
@@ -100,7 +100,7 @@ function joinPatterns(cxt: KeywordCxt): void {
   });
 }
 
-/** Ajv keeps the error of every item that is not the one looked for, until the list ends. */
+/** Ajv collects an error for every item that does not match, until the list ends. */
 function dropErrors(cxt: KeywordCxt): void {
   const counter = cxt.gen.scopeValue("obj", { ref: budget, key: budget });
   const apply = cxt.subschema.bind(cxt);
@@ -114,7 +114,7 @@ function dropErrors(cxt: KeywordCxt): void {
   };
 }
 
-/** Of an empty list Ajv lets the verdict stand that it came to about the list before it in the same list. */
+/** For an empty list inside a list, Ajv would repeat its verdict on the list before. */
 function refuseEmpty(cxt: KeywordCxt): void {
   const result = cxt.result.bind(cxt);
   cxt.result = (found, ...actions) => result(_`${cxt.data}.length > 0 && ${found}`, ...actions);

@@ -11,7 +11,7 @@ import { FORMATS } from "./formats.ts";
 import { splitSchema } from "./parts.ts";
 import { clearValidationCache } from "./values.ts";
 
-/** What a validator keeps, measured: so much by itself, for each part and schema it has, and for each character of them. */
+/** Memory of a validator, measured: of itself, for each part and schema, and for each character of them. */
 const OWN_BYTES = 4 * 1024;
 const BYTES_PER_PART = 1_536;
 const BYTES_PER_SCHEMA = 640;
@@ -19,16 +19,16 @@ const BYTES_PER_CHARACTER = 5;
 
 /** A compiled schema. */
 export interface Validator {
-  /** About what it keeps in memory. */
+  /** Its memory, about. */
   readonly bytes: number;
   /**
    * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
    * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
    */
   validate(value: unknown, maxSteps?: number): Failure | undefined;
-  /** Only whether it conforms, `undefined` where so many steps are not enough to tell. */
+  /** Whether the value conforms; `undefined` where so many steps are not enough. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
-  /** How many functions it is made of. */
+  /** The number of its functions. */
   readonly parts: number;
   /**
    * Runs each of them once, a step each. V8 reads a function's code when it is first run, and again when it was not run for
@@ -37,10 +37,10 @@ export interface Validator {
   warmUpSteps(): Steps<void>;
 }
 
-/** A schema compiled to tell all that a value breaks, which takes several times as long as to find the first. */
+/** A schema compiled to report all failures of a value, which takes several times as long as the first. */
 export interface Explainer {
   readonly bytes: number;
-  /** The first of what it breaks, `[]` also where so many steps are not enough to tell. */
+  /** The first failures; `[]` also where so many steps are not enough. */
   explain(value: unknown, maxSteps: number): readonly Failure[];
 }
 
@@ -102,9 +102,9 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
   checkCallGraph(document.schemata, parts);
   yield;
   const table: PartTable = [];
-  // Ajv asks for all patterns of a part in one go, so they are to be there by then.
+  // Ajv needs all patterns of a part without a yield, so they are compiled by then.
   yield* compilePatternsSteps(document);
-  // One instance for one schema: Ajv keeps what it has compiled, so this one goes when its schema does.
+  // One instance for one schema: Ajv holds what it has compiled, and is released with its schema.
   const ajv = new Ajv({
     meta: false,
     validateSchema: false,
@@ -132,7 +132,7 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
 function* warmUp(table: PartTable): Steps<void> {
   for (const part of table) {
     yield;
-    // Ends where it counts its steps, which it does first, so it goes into no other.
+    // The part ends where it counts its steps, which it does first, so it calls no other.
     refillBudget(0);
     try {
       part(null);

@@ -48,15 +48,15 @@ export interface Fault {
   readonly value: unknown;
 }
 
-/** The fault Ajv found in a value, told as one place and one sentence part. */
+/** What Ajv found wrong with a value, as one place and a part of a sentence. */
 export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
   return faultIn(primaryError(errors), value);
 }
 
-/** The first so many of the faults that Ajv found, where it was to look for all of them. */
-export function faultsOf(errors: readonly ErrorObject[], value: unknown, most: number): readonly Fault[] {
+/** The first faults that Ajv found, where it was to look for all of them. */
+export function faultsOf(errors: readonly ErrorObject[], value: unknown, max: number): readonly Fault[] {
   return primaryErrors(errors)
-    .slice(0, most)
+    .slice(0, max)
     .map((error) => faultIn(error, value));
 }
 
@@ -72,9 +72,9 @@ function faultIn(error: ErrorObject, value: unknown): Fault {
 }
 
 /**
- * The one error to tell of those Ajv leaves when it stops at the first that matters. The last is the keyword that failed;
- * those before it come from the branches of an `anyOf`, `oneOf` or `if`. Of several branches the one meant is most likely
- * the one that got deepest into the value, or the only one that did not fail at the type already.
+ * The error to report of those Ajv returns when it stops at the first failure. The last is the keyword that failed; those
+ * before it come from the branches of an `anyOf`, `oneOf` or `if`. Of several branches the intended one is probably the one
+ * that got deepest into the value, or the only one whose type fits.
  */
 export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   const last = errors.at(-1)!;
@@ -90,7 +90,7 @@ export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   return { ...branches[0]!, params: { type: [...types] } };
 }
 
-/** The errors to tell of those Ajv leaves when it looks for all: one for each keyword that failed and is no branch's. */
+/** The errors to report of those Ajv returns when it looks for all: one for each failed keyword outside of branches. */
 export function primaryErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const governing: ErrorObject[] = [];
   for (const error of errors) {
@@ -99,12 +99,12 @@ export function primaryErrors(errors: readonly ErrorObject[]): readonly ErrorObj
       governing.push(error);
       continue;
     }
-    // They come right before it.
+    // The errors of its branches come right before it.
     const inside = branches.map((step) => `${error.schemaPath.slice(0, -error.keyword.length)}${step}/`);
     let first = governing.length;
     while (first > 0 && isWithin(governing[first - 1]!, error.instancePath, inside)) first -= 1;
     const failed = governing.splice(first);
-    // Of an `if` all counts that the branch asks for which was taken.
+    // Of an `if`, all errors of the branch taken count.
     if (error.keyword === "if" && failed.length > 0) governing.push(...failed);
     else governing.push({ ...primaryError([...failed, error]), schemaPath: error.schemaPath });
   }
@@ -126,7 +126,7 @@ function depthOf(error: ErrorObject): number {
   return error.instancePath.split("/").length + (propertyAtFault(error) === undefined ? 0 : 1);
 }
 
-/** The property an error is about when that is not the value it was found at but one missing or too many in it. */
+/** The property an error is about, where that is a missing or an unknown one of the value it was found at. */
 function propertyAtFault(error: ErrorObject): string | undefined {
   const params = error.params as Record<string, unknown>;
   const name =

@@ -23,8 +23,8 @@ const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d):(\d\d))$/;
 const ISO_TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d)(?::?(\d\d))?)?$/;
 
 /**
- * Days that their months have in every year, and times as programs write them. To tell those by one expression takes a
- * quarter of what the whole check takes, which the others (`t`, a leap day, a leap second) go on to.
+ * Days that exist in every year, and times as programs write them. One expression for those takes a quarter of the time of
+ * the whole check, which only the others (`t`, a leap day, a leap second) need.
  */
 const USUAL_DATE =
   /\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)/;
@@ -81,7 +81,7 @@ function dayOf(text: string): number | undefined {
     : undefined;
 }
 
-/** The minute of a time by UTC, from the beginning of the day it was told for, and whether it is in its sixty-first second. */
+/** The minute of a time in UTC, counted from the start of its own day, and whether it is a leap second. */
 function utcMinute(form: RegExp, text: string): { at: number; isLeap: boolean } | undefined {
   const [, hour, minute, second, sign, offsetHour = 0, offsetMinute = 0] = form.exec(text) ?? [];
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
@@ -94,7 +94,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
 
 type Check = (text: string) => boolean;
 
-/** Formats whose checks of ajv-formats miss the standard or take long on some text, and those it has none of. */
+/** Formats that ajv-formats checks wrongly or slowly, or not at all. */
 const OWN: Readonly<Record<string, Check>> = {
   date: isDate,
   time: isTime,
@@ -115,7 +115,7 @@ const OWN: Readonly<Record<string, Check>> = {
   byte: (text) => text.length % 4 === 0 && BASE64.test(text),
 };
 
-/** Those of ajv-formats that are right. */
+/** Formats that ajv-formats checks right. */
 const TAKEN = [
   "duration",
   "ipv4",
@@ -127,8 +127,8 @@ const TAKEN = [
   "relative-json-pointer",
 ] as const;
 
-/** Least and most of the formats of whole numbers. The largest of 64 bits is 2 ** 63 when it has been read into a double. */
-export const INTEGER_FORMATS: ReadonlyMap<string, readonly [least: number, most: number]> = new Map([
+/** Minimum and maximum of the integer formats. The largest of 64 bits is 2 ** 63 once it has been parsed to a double. */
+export const INTEGER_FORMATS: ReadonlyMap<string, readonly [min: number, max: number]> = new Map([
   ["int32", [-(2 ** 31), 2 ** 31 - 1]],
   ["int64", [-(2 ** 63), 2 ** 63]],
 ]);
@@ -144,10 +144,10 @@ export function isCheckedFormat(name: string): boolean {
   return Object.hasOwn(FORMATS, name);
 }
 
-function within([least, most]: readonly [number, number]): Format {
+function within([min, max]: readonly [number, number]): Format {
   return {
     type: "number",
-    validate: (value) => Number.isInteger(value) && value >= least && value <= most,
+    validate: (value) => Number.isInteger(value) && value >= min && value <= max,
   };
 }
 

@@ -12,27 +12,26 @@ export interface Part {
   readonly weight: number;
 }
 
-/** With more children than this, a schema is taken apart: the code Ajv makes nests with each, and its time with the square. */
+/** A schema with more children is split: Ajv nests code for each, in time with the square of their number. */
 const WIDTH = 32;
 /**
- * The schemas within one that are compiled with it, those of few schemas left aside; the rest are parts of their own. Ajv
- * takes some 0.1 ms for each, and all of a part in one go.
+ * Inner schemas that are compiled with one, small ones not counted; the rest are parts of their own. Ajv takes some 0.1 ms
+ * for each, and compiles a part without a yield.
  */
 const COMPILED_WITH = 64;
 const FEW = 4;
-/** What a call takes besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
+/** Steps of a call besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
 const CALL_STEPS = 10;
-/** What looking up one of the names a schema lists takes, in an object with very many. */
+/** Steps to look up one listed name, in an object with very many. */
 const NAME_STEPS = 4;
-/** What an alternative takes besides its schema: most fail, and an error is made for each. */
+/** Steps of a branch besides its schema: most fail, and an error is made for each. */
 const TRIAL_STEPS = 1;
-/** A schema that lists more names than this is not copied to the places that refer to it: its code would be, too. */
+/** A schema that lists more names is not copied to its references, as its code would be copied too. */
 const COPIED_NAMES = 8;
-/** Keywords that may be split over several schemas that must all hold, or one of which must. */
 const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
 
 /**
- * Takes a document apart into schemas for Ajv; the first part is the root.
+ * Splits a document into schemas for Ajv; the first part is the root.
  *
  * Ajv never sees the document itself: unknown keywords, unknown formats, `nullable` (which Ajv would honour) and what
  * stands beside a `$ref` are left out, so that they check nothing, as draft-07 says.
@@ -122,7 +121,7 @@ class Parts {
       let built = this.#build(child);
       if (built.size > FEW && size + built.size > COMPILED_WITH) built = this.#apart(built);
       size += built.size;
-      // One that nothing matches must be looked for in the whole list all the same, so it has to count.
+      // A `contains` that nothing matches still looks through the whole list, so it has to count its steps.
       if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
       if (keyword !== "properties" && looksAt === "inside") built = counted(built);
       else {
@@ -219,7 +218,7 @@ function grouped<T>(list: readonly T[]): T[][] {
 
 const PROTO = "__proto__";
 
-/** Puts schemas back under their keywords. */
+/** Builds a schema from its parts. */
 class SchemaBuilder {
   readonly #schema: JsonObject;
 
@@ -246,7 +245,7 @@ class SchemaBuilder {
     delete this.#schema["contains"];
   }
 
-  /** Ajv passes over a property named `__proto__`; the same said with other keywords it understands. */
+  /** Ajv ignores a property named `__proto__`; other keywords can say the same. */
   rewriteProto(): void {
     const properties = this.#schema["properties"] as JsonObject | undefined;
     if (properties !== undefined && Object.hasOwn(properties, PROTO)) {

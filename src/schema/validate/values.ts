@@ -1,6 +1,6 @@
 import { spend } from "../limits.ts";
 
-/** The kinds of JSON value as bits; a number is an integer or a fraction, as draft-07 tells them apart by value. */
+/** The types of JSON values as bits; draft-07 distinguishes integers and fractions by value. */
 export const TYPE = {
   null: 1,
   boolean: 2,
@@ -32,7 +32,7 @@ export function typesNamed(type: unknown): number {
   return (type as string[]).reduce((mask, name) => mask | (NAMED[name] ?? 0), 0);
 }
 
-/** The bit of a value. Numbers no double can hold (from `1e400`) are left out of every comparison: they have none. */
+/** The bit of a value. Numbers beyond a double (from `1e400`) have none: no comparison includes them. */
 export function typeOf(value: unknown): number {
   if (value === null) return TYPE.null;
   if (Array.isArray(value)) return TYPE.array;
@@ -43,10 +43,10 @@ export function typeOf(value: unknown): number {
   return Number.isInteger(value) ? TYPE.integer : TYPE.fraction;
 }
 
-/** Above this many members the names are kept: V8 lists those of a large object in 130 ns each, every time it is asked. */
-const KEPT_NAMES = 16;
+/** The names of larger objects are cached: V8 takes 130 ns for each, every time. */
+const MIN_CACHED_NAMES = 16;
 const STEPS_PER_LISTED_NAME = 6;
-/** Keys longer than this are escaped once, not for every error beneath them. */
+/** Longer keys are escaped once, not for every error beneath them. */
 const SHORT_KEY = 32;
 
 const memberNames = new Map<object, readonly string[]>();
@@ -71,7 +71,7 @@ export function namesOf(value: object): readonly string[] {
     return known;
   }
   const listed = Object.keys(value);
-  if (listed.length <= KEPT_NAMES) {
+  if (listed.length <= MIN_CACHED_NAMES) {
     spend(1 + (listed.length >> 2));
     return listed;
   }
@@ -99,8 +99,8 @@ function escaped(key: string): string {
 const STEPS_PER_VALUE = 6;
 const STEPS_PER_OBJECT = 20;
 const STEPS_PER_MEMBER = 1;
-/** A text as long as this is kept: making it anew for each schema costs more than looking it up. */
-const KEPT_LENGTH = 256;
+/** Texts from this length on are cached: to make one anew for each schema costs more than to look it up. */
+const MIN_CACHED_LENGTH = 256;
 
 /**
  * A text that two JSON values share exactly when JSON Schema calls them equal: the order of members does not count, 1 and
@@ -120,10 +120,10 @@ export function canonicalText(value: unknown): string {
   return text;
 }
 
-/** The same, kept for the next schema that asks. */
-function keptCanonicalText(value: object): string {
+/** The same, cached for the next schema. */
+function cachedCanonicalText(value: object): string {
   const text = canonicalText(value);
-  if (text.length >= KEPT_LENGTH) texts.set(value, text);
+  if (text.length >= MIN_CACHED_LENGTH) texts.set(value, text);
   return text;
 }
 
@@ -194,7 +194,8 @@ export class ValueSet {
 
   /** False when an equal value was there already. */
   add(value: unknown): boolean {
-    if (typeof value === "object" && value !== null) return added(this.#containers, keptCanonicalText(value));
+    if (typeof value === "object" && value !== null)
+      return added(this.#containers, cachedCanonicalText(value));
     spend(STEPS_PER_ADDED_SCALAR);
     return added(this.#scalars, value);
   }
@@ -202,7 +203,7 @@ export class ValueSet {
   has(value: unknown): boolean {
     if (typeof value === "object" && value !== null) {
       spend(1);
-      return this.#containers.size > 0 && this.#containers.has(keptCanonicalText(value));
+      return this.#containers.size > 0 && this.#containers.has(cachedCanonicalText(value));
     }
     spend(typeof value === "string" ? 1 + (value.length >> 7) : 1);
     return this.#scalars.has(value);
@@ -214,7 +215,7 @@ function added<T>(set: Set<T>, value: T): boolean {
   return set.add(value).size > before;
 }
 
-/** Place of the first item that equals an earlier one, or -1. */
+/** Index of the first item that equals one before it, or -1. */
 export function firstRepeated(items: readonly unknown[]): number {
   let place = repeats.get(items);
   if (place === undefined) {
@@ -227,7 +228,7 @@ export function firstRepeated(items: readonly unknown[]): number {
   return place;
 }
 
-/** Place of the first item that equals the one at `later`. */
+/** Index of the first item that equals the one at `later`. */
 export function firstEqual(items: readonly unknown[], later: number): number {
   const wanted = new ValueSet([items[later]]);
   return items.findIndex((item) => wanted.has(item));
