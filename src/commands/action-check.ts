@@ -3,7 +3,7 @@ import { relative, resolve, sep } from "node:path";
 import { TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
 import { writeOut } from "../cli/io/output.ts";
-import { escapeControl } from "../cli/io/text.ts";
+import { counted, escapeControl } from "../cli/io/text.ts";
 import { breakDetails } from "../cli/report-error.ts";
 import { readSchemaSource } from "../cli/schema-file.ts";
 import { EXIT } from "../cli/usage-errors.ts";
@@ -200,7 +200,7 @@ function eventsNamed(events: readonly number[]): string {
 }
 
 function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes }: CheckedSchema): string {
-  const count = `${breaks.length} ${breaks.length === 1 ? "break" : "breaks"}`;
+  const count = counted(breaks.length, "break");
   let verdict = compatible
     ? `Compatible: an update of ${action} with it would be applied.`
     : `Not compatible: ${count}; an update of ${action} with it would be refused.`;

@@ -3,7 +3,7 @@ import { TargetCommand } from "../cli/base-command.ts";
 import { numberFlag, textArg } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { note, type Output, writeOut } from "../cli/io/output.ts";
-import { escapeControlInJson } from "../cli/io/text.ts";
+import { counted, escapeControlInJson } from "../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import type { Action } from "../domain/action.ts";
@@ -57,7 +57,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
     const source = typesFile(actions);
     if (flags.out !== undefined) {
       await writeFile(flags.out, source);
-      note(`Wrote the types of ${actions.length === 1 ? "1 action" : `${actions.length} actions`}.`);
+      note(`Wrote the types of ${counted(actions.length, "action")}.`);
     } else await this.outputFor(flags).plain(source);
   }
 }

@@ -2,7 +2,7 @@ import type { MultiBar, SingleBar } from "cli-progress";
 import { type Delivery, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import { byteCount } from "../../domain/formats.ts";
 import type { Backup } from "../../domain/operations.ts";
-import { truncate } from "./text.ts";
+import { counted, truncate } from "./text.ts";
 
 /** A bar on the terminal at stderr, with log lines above it. */
 interface ProgressBar {
@@ -154,5 +154,5 @@ export function progressOf(deliveries: readonly Delivery[]): string {
     return count === 0 ? [] : [`${count.toLocaleString("en")} ${status}`];
   });
   const attempts = deliveries.reduce((sum, { attempt }) => sum + attempt, 0);
-  return `${counts.flat().join(", ")}; ${attempts.toLocaleString("en")} attempt${attempts === 1 ? "" : "s"} so far`;
+  return `${counts.flat().join(", ")}; ${counted(attempts, "attempt")} so far`;
 }

@@ -146,6 +146,11 @@ function pieceWise(word: string, width: number): string[] {
   return pieces;
 }
 
+/** `1 event`, `2,000 events` */
+export function counted(count: number, noun: string): string {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
 /** Flags as they would be typed again, each after a space; without what belongs to one page, and without the token itself. */
 export function flagWords(flags: object): string {
   let words = "";

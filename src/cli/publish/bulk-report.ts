@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { systemReason } from "../io/files.ts";
 import { progressBar, MovingRate } from "../io/progress.ts";
+import { counted } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
@@ -61,7 +62,7 @@ export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState)
   }
   if (end === "stopped") {
     return settledLine === 0
-      ? `Nothing was published: ${many(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
+      ? `Nothing was published: ${counted(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
       : `${countsText(outcome)} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: ${fromLine(settledLine, files)}`;
   }
   const place = `${end === "interrupted" ? "Interrupted" : "It came to an end"} behind line ${settledLine}.`;
@@ -72,7 +73,7 @@ export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState)
 
 function countsText({ accepted, replayed, refused }: BulkState): string {
   const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
-  return `${many(accepted - replayed, "event")} published${there}, ${many(refused, "line")} refused.`;
+  return `${counted(accepted - replayed, "event")} published${there}, ${counted(refused, "line")} refused.`;
 }
 
 function mending({ rejects }: BulkFiles): string {
@@ -97,10 +98,6 @@ function nextSteps({ settledLine, lastUncertainLine }: BulkOutcome, files: BulkF
 
 function fromLine(number: number, { path }: BulkFiles): string {
   return `tail -n +${number} ${path === "-" ? "FILE" : path} | ${nextCommand("publish --batch -")}`;
-}
-
-function many(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** Shows on stderr how far a bulk has come, with log lines in between. */
@@ -308,8 +305,7 @@ export class ErrorSummary {
     for (const [reason, { lines, lastLine }] of this.#alike) {
       const more = lines - SHOWN_PER_REASON;
       if (more < 1) continue;
-      const subject = more === 1 ? "1 more line" : `${more.toLocaleString("en")} more lines`;
-      sums.push(`${subject}, up to line ${lastLine}: ${reason}`);
+      sums.push(`${counted(more, "more line")}, up to line ${lastLine}: ${reason}`);
     }
     if (sums.length === 0) return sums;
     return [

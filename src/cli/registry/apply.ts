@@ -2,6 +2,7 @@ import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, writeOut } from "../io/output.ts";
 import { confirm, canAsk } from "../io/prompts.ts";
+import { counted } from "../io/text.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { type Declarations, problemsError } from "./declarations.ts";
 import { type ApplyOptions, executePlan, withBreaks } from "./execute.ts";
@@ -39,7 +40,7 @@ function shouldExecute({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOptio
 async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
   const count = steps.filter(({ operation }) => operation === "delete").length;
   if (count === 0) return undefined;
-  const what = `${count.toLocaleString("en")} subscription${count === 1 ? "" : "s"}`;
+  const what = counted(count, "subscription");
   if (!canAsk()) {
     throw usageError(
       `This deletes ${what}, and there is no terminal to ask at; say so with --yes. Nothing was changed.`,

@@ -5,7 +5,7 @@ import { actionsIn, type ImportedAction } from "../../import/actions.ts";
 import { type SkippedMessage, readCatalogue } from "../../import/catalogue.ts";
 import { readInput } from "../io/input.ts";
 import { note } from "../io/output.ts";
-import { flagWords, escapeControl } from "../io/text.ts";
+import { counted, flagWords, escapeControl } from "../io/text.ts";
 import { pathOf } from "../../schema/pointers.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
@@ -55,10 +55,11 @@ export async function importDocument(path: string, choices: ImportChoices): Prom
   const registry = { actions: declared, subscriptions: [] };
   const isInFiles = await writeRegistry(registry, new Map([[application, registry]]), format, target);
   if (isInFiles) {
-    const count = actions.length === 1 ? "1 action" : `${actions.length.toLocaleString("en")} actions`;
     const file = target["output-dir"] ?? target["output-file"];
     const next = nextCommand(`apply${flagWords({ file })} --dry-run`);
-    note(`${count} of ${escapeControl(application)}. What they would change: ${next}`);
+    note(
+      `${counted(actions.length, "action")} of ${escapeControl(application)}. What they would change: ${next}`,
+    );
   }
   return skippedLines.length === 0;
 }
