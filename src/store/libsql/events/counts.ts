@@ -3,9 +3,9 @@ import type { Sql } from "../thread/sql.ts";
 import type { RowidRange } from "./timeline.ts";
 
 // Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no
-// event any more: it is sealed, and how many events of each action it holds is written down. Larger blocks, each of
+// event any more: it is closed, and how many events of each action it holds is written down. Larger blocks, each of
 // `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most. A block that was
-// empty when it was sealed may have no count: rowids go on far away after a restore (see `files/id-reservation.ts`), and the millions
+// empty when it was closed may have no count: rowids go on far away after a restore (see `files/id-reservation.ts`), and the millions
 // of blocks between must cost nothing.
 
 /** How rowids are divided; part of the file's form. */
@@ -19,14 +19,14 @@ export interface BlockShape {
 
 export const BLOCKS: BlockShape = { rowids: 4_096, fanOut: 64, levels: 3 };
 
-/** Stands for all actions together; there is such a count for every sealed block that had events, and for the last one. */
+/** Stands for all actions together; there is such a count for every closed block that had events, and for the last one. */
 export const ALL_ACTIONS = 0;
 
 function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
   return rowids * fanOut ** level;
 }
 
-/** All rowids below this one are in sealed blocks of level 0, and so are all whole blocks of a higher level among them. */
+/** All rowids below this one are in closed blocks of level 0, and so are all whole blocks of a higher level among them. */
 function firstOpenId(sql: Sql, shape: BlockShape): number {
   return closedBlocks(sql) * shape.rowids;
 }
@@ -41,23 +41,23 @@ function firstCounted(sql: Sql, level: number, block: number): number | undefine
   return row?.block ?? undefined;
 }
 
-/** Seals the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
+/** Closes the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
 export function closePassedBlocks(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
   if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) closeBlocks(sql, last, Infinity, shape);
 }
 
-/** Whether every block is sealed that can be, `last` being the largest rowid ever given. */
+/** Whether every block is closed that can be, `last` being the largest rowid ever given. */
 export function areAllClosed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
   return closedBlocks(sql) >= blocksUpTo(last, shape);
 }
 
-/** Seals the first `most` of the blocks that can be and are not; empty ones in a row are taken for one. */
-export function closeBlocks(sql: Sql, last: number, most: number, shape: BlockShape = BLOCKS): void {
+/** Closes the first `maxBlocks` of the blocks that can be and are not; empty ones in a row are taken for one. */
+export function closeBlocks(sql: Sql, last: number, maxBlocks: number, shape: BlockShape = BLOCKS): void {
   const end = blocksUpTo(last, shape);
   let block = closedBlocks(sql);
-  for (let steps = 0; block < end && steps < most; steps += 1) {
+  for (let steps = 0; block < end && steps < maxBlocks; steps += 1) {
     const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
-    // Of empty ones the last, by which it is known how far blocks are sealed.
+    // Of empty ones the last, by which it is known how far blocks are closed.
     countEvents(sql, next - 1, shape);
     addUpPassed(sql, block, next, shape);
     block = next;
@@ -89,10 +89,10 @@ function blocksUpTo(last: number, { rowids }: BlockShape): number {
 }
 
 function closedBlocks(sql: Sql): number {
-  const row = sql.first<{ sealed: number }>(
-    "SELECT coalesce(max(block) + 1, 0) AS sealed FROM event_count WHERE level = 0",
+  const row = sql.first<{ closed: number }>(
+    "SELECT coalesce(max(block) + 1, 0) AS closed FROM event_count WHERE level = 0",
   );
-  return row?.sealed ?? 0;
+  return row?.closed ?? 0;
 }
 
 /** Each action's part of the index is looked up by itself, which needs no sorting and reads none of the events. */
@@ -127,14 +127,14 @@ function addUp(sql: Sql, level: number, block: number, { fanOut }: BlockShape): 
   );
 }
 
-/** A stretch of rowids, and how many of the events asked for are in it. */
+/** A range of rowids, and how many of the selected events are in it. */
 export interface CountedRange extends RowidRange {
-  /** Of the sealed block that it is; `undefined` for a part of one, or what is not sealed yet: never longer than one. */
+  /** Of the closed block that it is; `undefined` for a part of one, or what is not closed yet: never longer than one. */
   readonly level: number | undefined;
   readonly events: number;
 }
 
-/** Which events are asked for, as rowids of actions. */
+/** Which events are selected, as rowids of actions. */
 export interface ActionFilter {
   /** By these they are looked up in the index. */
   readonly actions: readonly number[];
@@ -153,25 +153,25 @@ const STEP_PIECES = 500;
 export function* countRanges(
   sql: Sql,
   ranges: readonly RowidRange[],
-  wanted: ActionFilter,
+  filter: ActionFilter,
   shape: BlockShape,
 ): Steps<readonly CountedRange[]> {
-  const sealed = firstOpenId(sql, shape);
+  const closed = firstOpenId(sql, shape);
   const pieces: Uncounted[] = [];
   for (const range of ranges) {
-    for (const piece of divide(sql, range, sealed, shape)) {
+    for (const piece of divide(sql, range, closed, shape)) {
       pieces.push(piece);
       if (pieces.length % STEP_PIECES === 0) yield;
     }
   }
-  return yield* count(sql, pieces, wanted, shape);
+  return yield* count(sql, pieces, filter, shape);
 }
 
 /** The blocks that a block of a higher level is made of, in rising order. */
 export function countParts(
   sql: Sql,
   piece: CountedRange,
-  wanted: ActionFilter,
+  filter: ActionFilter,
   shape: BlockShape,
 ): Steps<readonly CountedRange[]> {
   const level = (piece.level ?? 0) - 1;
@@ -180,7 +180,7 @@ export function countParts(
     const low = piece.low + index * size;
     return { low, high: low + size - 1, level };
   });
-  return count(sql, parts, wanted, shape);
+  return count(sql, parts, filter, shape);
 }
 
 /**
@@ -190,11 +190,11 @@ export function countParts(
 function* divide(
   sql: Sql,
   { low, high }: RowidRange,
-  sealed: number,
+  closed: number,
   shape: BlockShape,
 ): Generator<Uncounted, void> {
   const top = shape.levels - 1;
-  const lastWhole = Math.min(high, sealed - 1);
+  const lastWhole = Math.min(high, closed - 1);
   for (let at = low; at <= high;) {
     let level = top;
     while (level >= 0) {
@@ -220,22 +220,22 @@ function* divide(
 function* count(
   sql: Sql,
   pieces: readonly Uncounted[],
-  wanted: ActionFilter,
+  filter: ActionFilter,
   shape: BlockShape,
 ): Steps<readonly CountedRange[]> {
   const events = new Map<Uncounted, number>();
   const blocks = pieces.filter(({ level }) => level !== undefined);
-  const counted = JSON.stringify(wanted.counted);
-  for (const some of chunks(blocks, STEP_LOOKUPS / wanted.counted.length)) {
-    const asked = some.map(({ level, low }) => [level, low / rowidsOf(level ?? 0, shape)]);
-    add(events, some, sql.rows(BLOCK_COUNTS, JSON.stringify(asked), counted));
+  const counted = JSON.stringify(filter.counted);
+  for (const some of chunks(blocks, STEP_LOOKUPS / filter.counted.length)) {
+    const requested = some.map(({ level, low }) => [level, low / rowidsOf(level ?? 0, shape)]);
+    add(events, some, sql.rows(BLOCK_COUNTS, JSON.stringify(requested), counted));
     yield;
   }
-  const actions = JSON.stringify(wanted.actions);
+  const actions = JSON.stringify(filter.actions);
   const parts = pieces.filter(({ level }) => level === undefined);
-  for (const some of chunks(parts, STEP_LOOKUPS / (wanted.actions.length + shape.rowids / 8))) {
-    const asked = some.map(({ low, high }) => [low, high]);
-    add(events, some, sql.rows(INDEX_COUNTS, JSON.stringify(asked), actions));
+  for (const some of chunks(parts, STEP_LOOKUPS / (filter.actions.length + shape.rowids / 8))) {
+    const requested = some.map(({ low, high }) => [low, high]);
+    add(events, some, sql.rows(INDEX_COUNTS, JSON.stringify(requested), actions));
     yield;
   }
   return pieces.map((piece) => ({ ...piece, events: events.get(piece) ?? 0 }));
@@ -263,19 +263,19 @@ function add(
 }
 
 function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
-  const most = Math.max(1, Math.floor(size));
-  for (let at = 0; at < all.length; at += most) yield all.slice(at, at + most);
+  const length = Math.max(1, Math.floor(size));
+  for (let at = 0; at < all.length; at += length) yield all.slice(at, at + length);
 }
 
 /**
  * Deletes events and takes them off the counts of their blocks, in the transaction it is called in; answers how many
- * there were. Nothing may refer to them any more. There is no other way to delete an event: a count that was not told of
+ * there were. Nothing may refer to them any more. There is no other way to delete an event: a count that did not follow
  * it would stay wrong.
  */
 export function deleteEvents(sql: Sql, eventIds: readonly number[], shape: BlockShape = BLOCKS): number {
   const gone = JSON.stringify(eventIds);
   for (let level = 0; level < shape.levels; level += 1) {
-    // A block that is not sealed has no count yet, and none is changed.
+    // A block that is not closed has no count yet, and none is changed.
     sql.run(
       `WITH gone (block, action_id) AS (
           SELECT e.rowid / ?2, e.action_id

@@ -12,13 +12,13 @@ import {
   type CountedRange,
   type ActionFilter,
 } from "./counts.ts";
-import { PAYLOAD_BYTES, type PayloadAsked, type PayloadSpan, readPayloads } from "./payloads.ts";
+import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
 
-interface EventRow extends PayloadAsked {
+interface EventRow extends PayloadRequest {
   readonly action: string;
   readonly application: string;
   readonly revision: number;
@@ -49,23 +49,23 @@ export function* listEvents(
   out: ByteWriter,
   shape: BlockShape = BLOCKS,
 ): Steps<{ events: readonly WireEvent[]; total: number }> {
-  const wanted = selectActions(sql, query);
-  if (wanted.actions.length === 0) return { events: [], total: 0 };
+  const filter = selectActions(sql, query);
+  if (filter.actions.length === 0) return { events: [], total: 0 };
   const ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
-  const pieces = yield* countRanges(sql, ranges, wanted, shape);
-  const total = pieces.reduce((sum, { events }) => sum + events, 0);
+  const counted = yield* countRanges(sql, ranges, filter, shape);
+  const total = counted.reduce((sum, { events }) => sum + events, 0);
 
   const { after, order, limit } = query;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   if (skip >= total) return { events: [], total };
   const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
-  const page = { ranges: onward, wanted, order, limit };
+  const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
-  if (wanted.counted.length === 1) {
-    ids = yield* pageOfAction(sql, page, pieces, skip, shape);
+  if (filter.counted.length === 1) {
+    ids = yield* pageOfAction(sql, page, counted, skip, shape);
   } else {
-    const counted = after === undefined ? pieces : yield* countRanges(sql, onward, wanted, shape);
-    ids = yield* pageOfActions(sql, page, counted, skip, shape);
+    const rest = after === undefined ? counted : yield* countRanges(sql, onward, filter, shape);
+    ids = yield* pageOfActions(sql, page, rest, skip, shape);
   }
   const rows = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
@@ -107,10 +107,10 @@ interface PageStart {
   readonly skip: number;
 }
 
-/** The rowids of one page of what is wanted in the ranges, in order. */
+/** The rowids of one page of what is filter in the ranges, in order. */
 interface PageAsked {
   readonly ranges: readonly RowidRange[];
-  readonly wanted: ActionFilter;
+  readonly filter: ActionFilter;
   readonly order: Order;
   readonly limit: number;
 }
@@ -118,15 +118,15 @@ interface PageAsked {
 /** The next `limit` of one action, or of all: they lie in order in an index, and are walked from where the page begins. */
 function* pageOfAction(
   sql: Sql,
-  { ranges, wanted, order, limit }: PageAsked,
+  { ranges, filter, order, limit }: PageAsked,
   counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
   const start =
-    skip === 0 ? undefined : yield* findPageStart(sql, inTurn(counted, order), skip, wanted, order, shape);
+    skip === 0 ? undefined : yield* findPageStart(sql, inTurn(counted, order), skip, filter, order, shape);
   if (skip > 0 && start === undefined) return [];
-  const [action] = wanted.counted;
+  const [action] = filter.counted;
   const source =
     action === ALL_ACTIONS ? "event WHERE TRUE" : "event INDEXED BY event_action WHERE action_id = ?4";
   const found: number[] = [];
@@ -154,25 +154,25 @@ function* pageOfAction(
 /** The same of several actions: piece by piece where there are any, each sorted by itself, which is never many. */
 function* pageOfActions(
   sql: Sql,
-  { wanted, order, limit }: Omit<PageAsked, "ranges">,
+  { filter, order, limit }: Omit<PageAsked, "ranges">,
   counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
-  const actions = JSON.stringify(wanted.actions);
+  const actions = JSON.stringify(filter.actions);
   const waiting = inTurn(counted, order);
   const found: number[] = [];
-  for (let left = skip; found.length < limit; left = 0) {
-    const place = yield* findPageStart(sql, waiting, left, wanted, order, shape);
-    if (place === undefined) break;
+  for (let remaining = skip; found.length < limit; remaining = 0) {
+    const start = yield* findPageStart(sql, waiting, remaining, filter, order, shape);
+    if (start === undefined) break;
     const rows = sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
         WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
       actions,
-      place.piece.low,
-      place.piece.high,
+      start.piece.low,
+      start.piece.high,
       limit - found.length,
-      place.skip,
+      start.skip,
     );
     found.push(...rows.map(({ id }) => id));
     yield;
@@ -185,20 +185,20 @@ function* findPageStart(
   sql: Sql,
   waiting: CountedRange[],
   skip: number,
-  wanted: ActionFilter,
+  filter: ActionFilter,
   order: Order,
   shape: BlockShape,
 ): Steps<PageStart | undefined> {
-  let left = skip;
+  let remaining = skip;
   for (let piece = waiting.pop(); piece !== undefined; piece = waiting.pop()) {
-    if (piece.events <= left) left -= piece.events;
-    else if ((piece.level ?? 0) === 0) return { piece, skip: left };
-    else waiting.push(...inTurn(yield* countParts(sql, piece, wanted, shape), order));
+    if (piece.events <= remaining) remaining -= piece.events;
+    else if ((piece.level ?? 0) === 0) return { piece, skip: remaining };
+    else waiting.push(...inTurn(yield* countParts(sql, piece, filter, shape), order));
   }
   return undefined;
 }
 
 /** So that the last one is the next. */
-function inTurn(pieces: readonly CountedRange[], order: Order): CountedRange[] {
-  return order === "asc" ? pieces.toReversed() : [...pieces];
+function inTurn(counted: readonly CountedRange[], order: Order): CountedRange[] {
+  return order === "asc" ? counted.toReversed() : [...counted];
 }

@@ -5,7 +5,7 @@ import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
 /** A payload to be read: its event, and its length. */
-export interface PayloadAsked {
+export interface PayloadRequest {
   readonly eventId: number;
   readonly payloadBytes: number;
 }
@@ -20,7 +20,7 @@ export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Adds the payloads to `out`, each event's once however often it is asked for, and answers where they lie by event; one
+ * Adds the payloads to `out`, each event's once however often it is requested, and answers where they lie by event; one
  * that was deleted between two steps is missing. Of one that is damaged nothing is added.
  *
  * @param hasChecksums not in files of the first forms, which are only looked through
@@ -30,13 +30,13 @@ const SLICE_BYTES = 4 * 1024 * 1024;
  */
 export function* readPayloads(
   sql: Sql,
-  asked: readonly PayloadAsked[],
+  requested: readonly PayloadRequest[],
   out: ByteWriter,
   hasChecksums = true,
 ): Steps<ReadonlyMap<number, PayloadSpan>> {
   const spans = new Map<number, PayloadSpan>();
   // Nobody could publish one that is larger, and it may be more than there is memory.
-  const [readable, tooLarge] = [asked.filter(isPossible), asked.filter((one) => !isPossible(one))];
+  const [readable, tooLarge] = [requested.filter(isPossible), requested.filter((one) => !isPossible(one))];
   for (const { eventId } of tooLarge) spans.set(eventId, null);
   let isFirst = true;
   for (const slice of slices(readable)) {
@@ -47,26 +47,26 @@ export function* readPayloads(
   return spans;
 }
 
-function isPossible({ payloadBytes }: PayloadAsked): boolean {
+function isPossible({ payloadBytes }: PayloadRequest): boolean {
   return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
 }
 
 /** The same without a step between, as inside a transaction. */
 export function addPayloads(
   sql: Sql,
-  asked: readonly PayloadAsked[],
+  requested: readonly PayloadRequest[],
   out: ByteWriter,
   hasChecksums = true,
 ): ReadonlyMap<number, PayloadSpan> {
-  return runSync(readPayloads(sql, asked, out, hasChecksums));
+  return runSync(readPayloads(sql, requested, out, hasChecksums));
 }
 
 /** As many at once as come to some megabytes: lengths by event. */
-export function* slices(asked: readonly PayloadAsked[]): Generator<ReadonlyMap<number, number>> {
+export function* slices(requested: readonly PayloadRequest[]): Generator<ReadonlyMap<number, number>> {
   let slice = new Map<number, number>();
   let sliceBytes = 0;
   const seen = new Set<number>();
-  for (const { eventId, payloadBytes } of asked) {
+  for (const { eventId, payloadBytes } of requested) {
     if (seen.has(eventId)) continue;
     seen.add(eventId);
     if (slice.size > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
@@ -99,7 +99,7 @@ function readSlice(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
         json_group_array(iif(typeof(e.action_id) = 'integer', e.action_id, ${NONE})) AS actions,
         json_group_array(${hasChecksums ? CHECKSUM : "NULL"}) AS checksums
-      FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value`,
+      FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value`,
     ids,
   )!;
   const actions = JSON.parse(row.actions) as number[];
@@ -108,13 +108,13 @@ function readSlice(
   const bytes = row.bytes ?? new ArrayBuffer(0);
   const damaged = new Set<number>();
   let end = 0;
-  for (const [place, eventId] of there.entries()) {
+  for (const [index, eventId] of there.entries()) {
     const length = lengths.get(eventId) ?? 0;
-    const checksum = checksums[place] ?? null;
+    const checksum = checksums[index] ?? null;
     // Of an event from before there were any, nothing is known.
     const isWhole =
       checksum === null ||
-      eventChecksum(eventId, actions[place]!, new Uint8Array(bytes, end, length)) === checksum;
+      eventChecksum(eventId, actions[index]!, new Uint8Array(bytes, end, length)) === checksum;
     if (!isWhole) damaged.add(eventId);
     end += length;
   }
@@ -132,18 +132,18 @@ function readSlice(
   }
 }
 
-/** In the order asked; some were deleted meanwhile. */
+/** In the order requested; some were deleted meanwhile. */
 function thoseThere(sql: Sql, ids: string): readonly number[] {
-  const left = sql.rows<{ id: number }>(
-    "SELECT e.rowid AS id FROM json_each(?) AS asked CROSS JOIN event AS e ON e.rowid = asked.value",
+  const found = sql.rows<{ id: number }>(
+    "SELECT e.rowid AS id FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value",
     ids,
   );
-  return left.map(({ id }) => id);
+  return found.map(({ id }) => id);
 }
 
 /**
- * What is kept beside an event to tell whether its payload is still the one that was accepted: the CRC-32 (as in zip and
- * PNG) of the payload's bytes, begun with its number and its action's in place of 0. So a payload under another event, or an
+ * What is stored beside an event to find out whether its payload is still the one that was accepted: the CRC-32 (as in zip and
+ * PNG) of the payload's bytes, started with its number and its action's in place of 0. So a payload under another event, or an
  * event under another action, is found out too.
  *
  * It finds every run of up to 32 changed bits, and of other damage all but one in four billion. It is no signature: who

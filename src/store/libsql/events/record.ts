@@ -186,13 +186,13 @@ export function loadLastIds(sql: Sql): LastIds {
   return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }
 
-/** The state of each action the candidates name; none for one that does not exist. Asked one by one: most name the same. */
+/** The state of each action the candidates name; none for one that does not exist. Read one by one, as nearly all name the same. */
 function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMap<number, ActionState> {
   const states = new Map<number, ActionState>();
-  const asked = new Set<number>();
+  const seen = new Set<number>();
   for (const { actionId } of candidates) {
-    if (asked.has(actionId)) continue;
-    asked.add(actionId);
+    if (seen.has(actionId)) continue;
+    seen.add(actionId);
     const state = sql.first<ActionState>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM subscription AS s
           WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers

@@ -11,15 +11,15 @@ import type { Sql } from "../thread/sql.ts";
 import { CALL_ROWS, recordEvents } from "./record.ts";
 import type { EventBatch } from "./record-wire.ts";
 
-// What the service tells about itself is recorded in the transaction of what it tells of, while somebody has an active
-// subscription to it; otherwise it costs one look. Nothing is told about events of the service itself: a handler of
+// Events about evreg itself are recorded in the transaction of the write that they report, while somebody has an active
+// subscription to them; otherwise that costs one query. Events of the service itself are not reported: a handler of
 // theirs that fails would make more of them without end.
 
-/** What a write answers that may make such events. */
+/** The answer of a write that may make such events. */
 export interface WithServiceEvents<T> {
   readonly answer: T;
   readonly serviceEvents: ServiceEventCounts | undefined;
-  /** Deliveries that failed for good by another way than an attempt; none unless it says so. */
+  /** Deliveries that failed for good by another way than an attempt; none unless given. */
   readonly failed?: number;
 }
 
@@ -32,26 +32,26 @@ interface Deactivations {
   readonly deactivated: readonly Deactivated[];
 }
 
-/** What of deliveries and subscriptions is to be told. */
-interface Turns {
+/** Changes of deliveries and subscriptions to be reported. */
+interface DeliveryChanges {
   readonly failed?: readonly Transitioned[];
   readonly blocked?: readonly Transitioned[];
-  readonly standing?: readonly Deactivations[];
+  readonly deactivations?: readonly Deactivations[];
 }
 
 /** Tells what came of finished attempts, set-wise: however many deliveries failed, they are recorded together. */
 export function recordDeliveryEvents(
   sql: Sql,
-  { failed = [], blocked = [], standing = [] }: Turns,
+  { failed = [], blocked = [], deactivations = [] }: DeliveryChanges,
 ): ServiceEventCounts | undefined {
   return recordServiceEvents(sql, [
     ...failedEvents(sql, failed),
     ...blockedEvents(sql, blocked),
-    ...deactivatedEvents(sql, standing),
+    ...deactivatedEvents(sql, deactivations),
   ]);
 }
 
-/** What two steps of one write have told. */
+/** The counts of two steps of one write. */
 export function addCounts(
   one: ServiceEventCounts | undefined,
   other: ServiceEventCounts | undefined,
@@ -103,14 +103,14 @@ function blockedEvents(sql: Sql, blocked: readonly Transitioned[]): readonly Ser
   }));
 }
 
-/** @param payloadOf `at`: when it turned so */
+/** @param payloadOf `at`: when it transitioned so */
 function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.blocked">(
   sql: Sql,
   name: N,
-  turned: readonly Transitioned[],
+  transitioned: readonly Transitioned[],
   payloadOf: (delivery: ReportedDelivery, at: string) => ServiceEventPayloads[N],
 ): readonly ServiceEvent[] {
-  if (turned.length === 0) return [];
+  if (transitioned.length === 0) return [];
   const action = subscribedAction(sql, name);
   if (action === undefined) return [];
   const rows = sql.rows<SubscriptionNames & DeliveryRow>(
@@ -121,7 +121,7 @@ function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.
       CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN action AS a ON a.rowid = e.action_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    JSON.stringify(turned),
+    JSON.stringify(transitioned),
   );
   return rows
     .filter((row) => !isReservedName(row.action))
@@ -139,11 +139,11 @@ function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.
     });
 }
 
-function deactivatedEvents(sql: Sql, standing: readonly Deactivations[]): readonly ServiceEvent[] {
-  if (standing.every(({ deactivated }) => deactivated.length === 0)) return [];
+function deactivatedEvents(sql: Sql, deactivations: readonly Deactivations[]): readonly ServiceEvent[] {
+  if (deactivations.every(({ deactivated }) => deactivated.length === 0)) return [];
   const action = subscribedAction(sql, "evreg.subscription.deactivated");
   if (action === undefined) return [];
-  return standing.flatMap(({ nowMs, deactivated }) =>
+  return deactivations.flatMap(({ nowMs, deactivated }) =>
     deactivated.flatMap(({ subscriptionId, reason }) => {
       const names = loadNames(sql, subscriptionId);
       if (isReservedName(names.action)) return [];
@@ -231,8 +231,8 @@ function recordServiceEvents(sql: Sql, events: readonly ServiceEvent[]): Service
 }
 
 /**
- * How many events one transaction may tell: as many as come to the rows that one call may publish, each with a delivery to
- * everybody who awaits it. What it does not admit is left to another transaction, with what it would tell of.
+ * How many events one transaction may record: as many as come to the rows that one call may publish, each with a delivery to
+ * each subscription. What it does not admit is left to another transaction, with the change that it reports.
  */
 export class ServiceEventBudget {
   readonly #sql: Sql;
@@ -244,7 +244,7 @@ export class ServiceEventBudget {
     this.#sql = sql;
   }
 
-  /** Whether these may be told as well. The first that anybody awaits always may. */
+  /** Whether these may be recorded as well. The first with a subscription always may. */
   admits(names: readonly ServiceEventName[]): boolean {
     const rows = names.reduce((sum, name) => sum + this.#rowsFor(name), 0);
     if (rows > 0 && this.#rows > 0 && this.#rows + rows > CALL_ROWS) return false;

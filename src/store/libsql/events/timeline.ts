@@ -48,7 +48,7 @@ export function* idRangesOf(
   return ranges;
 }
 
-/** What is left of the ranges past a rowid, in the direction of the order. */
+/** The rest of the ranges past a rowid, in the direction of the order. */
 export function rangesAfter(
   ranges: readonly RowidRange[],
   after: number,
@@ -100,14 +100,14 @@ function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: nu
   return low;
 }
 
-/** Where a stretch of rising times begins, because the clock was set back. */
+/** Where a segment of rising times starts, because the clock was set back. */
 export interface ClockStep {
   readonly event: number;
   readonly delivery: number;
   readonly noticedMs: number;
 }
 
-/** A row may be stamped this much later than the clock says, so that small corrections of it need no new stretch. */
+/** A row may be stamped this much later than the clock says, so that small corrections of it need no new segment. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 export function insertClockSteps(sql: Sql, steps: readonly ClockStep[]): void {

@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
-import { addPayloads, PAYLOAD_BYTES, type PayloadAsked, slices } from "../events/payloads.ts";
+import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, slices } from "../events/payloads.ts";
 import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { Connection, openDatabase } from "../thread/connection.ts";
@@ -181,7 +181,7 @@ function* payloadsOf(
 ): Generator<{ readonly eventId: number; readonly payload: Uint8Array | null }, void> {
   let after = 0;
   for (;;) {
-    const next = sql.rows<PayloadAsked>(
+    const next = sql.rows<PayloadRequest>(
       `SELECT rowid AS eventId, ${PAYLOAD_BYTES} AS payloadBytes FROM event AS e
         WHERE rowid > ? AND rowid <= ${Number.MAX_SAFE_INTEGER} ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
       after,

@@ -1,10 +1,10 @@
-/** One step of the data file's form. Steps are never edited once released; a change of form is a new step. */
+/** One version of the data file's schema. It is never edited once released; a change of the schema is a new version. */
 export interface Migration {
   /** From 1 without gaps; the file's `user_version` after it. */
   readonly version: number;
   readonly name: string;
   readonly statements: readonly string[];
-  /** Of all objects in the file after it, see `migrate.ts`; a test holds each to what the statements make. */
+  /** Of all objects in the file after it, see `migrate.ts`; a test compares each with what the statements make. */
   readonly schemaDigest: string;
 }
 
@@ -33,7 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`,
 
       // Rowids of events and deliveries rise with their time, except where the clock was set back: there a row in
-      // clock_step begins a new stretch. A range of time is thus a range of rowids, found without an index on time.
+      // clock_step starts a new segment. A range of time is thus a range of rowids, found without an index on time.
       `CREATE TABLE event (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
         action_id INTEGER NOT NULL REFERENCES action (rowid),
@@ -136,8 +136,8 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "counts of events",
     schemaDigest: "8a695a2bfb98f5e487bc4945679cedbd",
     statements: [
-      // How many events of an action are in a sealed block of rowids, and of all actions where action_id is 0; see
-      // event-counts.ts. Filled in when the file is opened.
+      // How many events of an action are in a closed block of rowids, and of all actions where action_id is 0; see
+      // events/counts.ts. Filled in when the file is opened.
       `CREATE TABLE event_count (
         level INTEGER NOT NULL,
         block INTEGER NOT NULL,
@@ -152,7 +152,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "secrets apart, rotated, encrypted",
     schemaDigest: "e0c407803c5a56daf46900fb06ffc427",
     statements: [
-      // Texts that may be encrypted, see vault.ts. A deleted subscription has no row here.
+      // Texts that may be encrypted, see secret-cipher.ts. A deleted subscription has no row here.
       `CREATE TABLE subscription_secret (
         subscription_id INTEGER PRIMARY KEY REFERENCES subscription (rowid),
         secret TEXT NOT NULL,
@@ -207,7 +207,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "what handlers have shown",
     schemaDigest: "653ce0f6fdc6e3ccd4990b8720abd522",
     statements: [
-      // No attempt begins before this, except one that a person asked for.
+      // No attempt starts before this, except one that a person requested.
       "ALTER TABLE subscription ADD COLUMN slowed_until_ms INTEGER",
       // Since the last success: when the first attempt failed, and the last, and what counts of the time between.
       "ALTER TABLE subscription ADD COLUMN failing_since_ms INTEGER",
@@ -224,7 +224,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "settings of subscriptions",
     schemaDigest: "3d6eff3454fa45f021f44f8908b5f689",
     statements: [
-      // JSON, of the members of `SubscriptionSettings` that say something; NULL where none does.
+      // JSON, of the members of `SubscriptionSettings` that are set; NULL where none is.
       "ALTER TABLE subscription ADD COLUMN settings TEXT",
       // Apart from the others, as it decides which of its deliveries may be claimed.
       "ALTER TABLE subscription ADD COLUMN ordered INTEGER NOT NULL DEFAULT 0 CHECK (ordered IN (0, 1))",
@@ -263,7 +263,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "what revisions were admitted under",
     schemaDigest: "b561e9802644da0a3e1c4cc5e8d4e228",
     statements: [
-      // NULL for what nothing was compared with: the first of an action, and those applied before this was kept.
+      // NULL for what nothing was compared with: the first of an action, and those applied before this was stored.
       `ALTER TABLE action_revision ADD COLUMN compatibility TEXT
         CHECK (compatibility IN ('full', 'producer', 'consumer', 'none'))`,
       "ALTER TABLE action_revision ADD COLUMN breaks INTEGER",
@@ -274,7 +274,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "an identity of the data",
     schemaDigest: "3038942eb68023e9463df42b2526e272",
     statements: [
-      // See data-identity.ts.
+      // See id-reservation.ts.
       `CREATE TABLE data_identity (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         id TEXT NOT NULL
@@ -287,7 +287,7 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "checksums of events",
     schemaDigest: "7b60f000f1c933bff9d97e761a2cb8d7",
     statements: [
-      // See event-checksum.ts. NULL for events of before: made now, it would vouch for what may be damaged already.
+      // See events/payloads.ts. NULL for events of before: made now, it would vouch for what may be damaged already.
       // Without a CHECK, for which the engine would read every event through.
       "ALTER TABLE event ADD COLUMN checksum INTEGER",
     ],

@@ -20,14 +20,14 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServi
     return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
   if (!running.isActive) return withoutEvents({ queued: 0, state: "paused" });
-  const room = capacityOf(sql, plan.subscription, step);
-  if (room === 0) return withoutEvents({ queued: 0, state: "crowded" });
+  const capacity = capacityOf(sql, plan.subscription, step);
+  if (capacity === 0) return withoutEvents({ queued: 0, state: "crowded" });
 
-  const { chosen, passed } = chooseNext(sql, plan, range, room);
+  const { chosen, passed } = chooseNext(sql, plan, range, capacity);
   makeDue(sql, plan.subscription, chosen, step.nowMs);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
-    JSON.stringify(rangesLeft(plan.scope, passed).map(({ low, high: end }) => [low, end])),
+    JSON.stringify(rangesAfterEvent(plan.scope, passed).map(({ low, high: end }) => [low, end])),
     chosen.length,
     id,
   );
@@ -88,7 +88,7 @@ interface Candidate {
 
 /** Events looked at in one go: a millisecond or so. */
 const WINDOW = 4_000;
-/** Where most are to be sent, so many for each that is asked for will do. */
+/** Where nearly all are to be sent, so many for each requested one will do. */
 const NARROW = 4;
 
 interface Walk {
@@ -194,8 +194,8 @@ function countChosen(
   )!.count;
 }
 
-/** What is left of the ranges behind an event of the first one. */
-function rangesLeft(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
+/** The rest of the ranges after an event of the first one. */
+function rangesAfterEvent(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
   const [first, ...rest] = ranges;
   if (first === undefined || passed >= first.high) return rest;
   return [{ low: passed + 1, high: first.high }, ...rest];
@@ -226,7 +226,7 @@ export function* countReplay(
     if (range === undefined) break;
     const high = windowEnd(sql, plan, range);
     count += countChosen(sql, plan, { low: range.low, high });
-    rest = rangesLeft(rest, high);
+    rest = rangesAfterEvent(rest, high);
     yield;
   }
   return { count, rest };

@@ -176,7 +176,7 @@ function assertNoneRunning(sql: Sql, subscription: number): void {
 }
 
 function replayOf(row: ReplayRow): Replay {
-  const left = row.status === "done" && row.total !== null ? row.total - row.queued : 0;
+  const skipped = row.status === "done" && row.total !== null ? row.total - row.queued : 0;
   return {
     rowid: row.id,
     subscription_id: row.subscription_id,
@@ -191,7 +191,7 @@ function replayOf(row: ReplayRow): Replay {
     total: row.total,
     queued: row.queued,
     // What failed anew while it ran may make it more than was counted.
-    skipped: Math.max(0, left),
+    skipped: Math.max(0, skipped),
     timestamped: toIso(row.created_ms),
     finished_at: row.finished_ms === null ? null : toIso(row.finished_ms),
   };

@@ -103,7 +103,7 @@ function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
   return status === "pending" ? (whatGoesBefore(sql, id) ?? onItsWay) : onItsWay;
 }
 
-/** In the order of publication one that waits for its turn may stand behind another for long. */
+/** In the order of publication a delivery may wait behind another for long. */
 function whatGoesBefore(sql: Sql, id: number): string | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number }>(
     `SELECT d.rowid AS id, d.failures FROM delivery AS own
@@ -118,8 +118,8 @@ function whatGoesBefore(sql: Sql, id: number): string | undefined {
   return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
 }
 
-function conflict(row: DeliveryRow, asked: "retried" | "skipped", why: string): EvregError {
-  return new EvregError("conflict", `Delivery ${row.id} cannot be ${asked}: ${why}.`, {
+function conflict(row: DeliveryRow, change: "retried" | "skipped", why: string): EvregError {
+  return new EvregError("conflict", `Delivery ${row.id} cannot be ${change}: ${why}.`, {
     rowid: row.id,
     status: row.status,
   });

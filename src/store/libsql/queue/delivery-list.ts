@@ -103,7 +103,7 @@ const SUBSCRIPTION_IS: Partial<Record<DeliveryStatus, string>> = {
   cancelled: "deleted_ms IS NOT NULL",
 };
 
-/** The rowids of the subscriptions asked for, deleted ones too; `undefined` for all. */
+/** The rowids of the selected subscriptions, deleted ones too; `undefined` for all. */
 function selectSubscriptions(
   sql: Sql,
   { subscription, applications, action, status }: DeliverySelection,
@@ -137,7 +137,7 @@ interface Filter {
 
 /** Where to look: rowids that lie in order in an index. Goes on with `AND` and a condition on the rowid. */
 interface IndexScan {
-  /** Queries whose rows are merged; each takes `values` in its turn. */
+  /** Queries whose rows are merged; each takes the next of `values`. */
   readonly each: string;
   readonly values: readonly SqlValue[];
 }
@@ -187,20 +187,20 @@ function* pickNewest(sql: Sql, ids: readonly number[], filter: Filter): Steps<re
   return found;
 }
 
-/** The first `most` of the candidates that meet the filter as they are now, in the candidates' order. */
+/** The first `max` of the candidates that meet the filter as they are now, in the candidates' order. */
 function loadMatching(
   sql: Sql,
   candidates: string,
   bound: readonly SqlValue[],
   { conditions, values }: Filter,
-  most: number,
+  max: number,
 ): readonly Delivery[] {
   const rows = sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM (${candidates}) AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
       WHERE ${["TRUE", ...conditions].join(" AND ")} LIMIT ?`,
     ...bound,
     ...values,
-    most,
+    max,
   );
   return rows.map(deliveryOf);
 }

@@ -2,7 +2,7 @@ import type { TierLimit } from "../../queue.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
-/** A subscription that has room, and deliveries that wait. */
+/** A subscription with capacity and pending deliveries. */
 export interface Claimable {
   readonly id: number;
   readonly leased: number;
@@ -16,7 +16,7 @@ export interface Claimable {
 }
 
 export interface Picked {
-  /** In the order of their turns. */
+  /** In the order in which they are claimed. */
   readonly chosen: readonly Candidate[];
   /** When the first comes due that is not yet. */
   readonly nextDueAtMs: number | undefined;
@@ -41,7 +41,7 @@ interface Candidates {
   readonly claimable: Claimable;
   readonly candidates: readonly Candidate[];
   readonly nextDueAtMs: number | undefined;
-  /** Whether it has room for more than it was asked for, and may have more. */
+  /** Whether it has capacity for more than was requested, and may have more. */
   readonly hasMore: boolean;
 }
 
@@ -67,17 +67,17 @@ export function selectFairly(
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
   if (offers.length > 1) candidates.sort(byTurn);
-  const left = tiers.map(({ most }) => most);
+  const remaining = tiers.map(({ most }) => most);
   const cutTiers = new Set(offers.flatMap(({ hasMore, claimable }) => (hasMore ? [claimable.tier] : [])));
   const chosen: Candidate[] = [];
   for (const candidate of candidates) {
     const { tier } = candidate;
-    if (left[0] === 0 || left[tier] === 0) {
-      cutTiers.add(left[0] === 0 ? 0 : tier);
+    if (remaining[0] === 0 || remaining[tier] === 0) {
+      cutTiers.add(remaining[0] === 0 ? 0 : tier);
       continue;
     }
-    left[0]! -= 1;
-    if (tier > 0) left[tier]! -= 1;
+    remaining[0]! -= 1;
+    if (tier > 0) remaining[tier]! -= 1;
     chosen.push(candidate);
   }
   const times = offers.flatMap(({ nextDueAtMs }) => (nextDueAtMs === undefined ? [] : [nextDueAtMs]));
@@ -96,7 +96,7 @@ function byTurn(a: Candidate, b: Candidate): number {
   return a.isLatestFirst ? -order : order;
 }
 
-/** Asks each for a fair share of the limit, and those who have more for what others left. */
+/** Requests a fair share of the limit from each, and from those that have more what others did not use. */
 function loadCandidates(
   sql: Sql,
   claimables: readonly Claimable[],
@@ -107,7 +107,7 @@ function loadCandidates(
   let missing = most;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = askAll(sql, open, { level, isLatestFirst });
+    const offers = loadAll(sql, open, { level, isLatestFirst });
     const onward = offers.filter(({ hasMore }) => hasMore);
     if (round === ROUNDS || onward.length === offers.length) return [...settled, ...offers];
     for (const offer of offers) {
@@ -123,7 +123,7 @@ function loadCandidates(
 /** The least number of deliveries leased which, were everyone filled up to it, would take up the limit. */
 function fairLevel(claimables: readonly Claimable[], limit: number): number {
   let low = 0;
-  let high = claimables.reduce((most, { leased, room }) => Math.max(most, leased + Math.min(room, limit)), 0);
+  let high = claimables.reduce((max, { leased, room }) => Math.max(max, leased + Math.min(room, limit)), 0);
   while (low < high) {
     const level = Math.floor((low + high) / 2);
     let taken = 0;
@@ -138,13 +138,13 @@ function shareAt({ leased, room }: Claimable, level: number): number {
   return Math.max(0, Math.min(room, level - leased));
 }
 
-interface Question {
+interface Request {
   readonly level: number;
   readonly isLatestFirst: boolean;
 }
 
-function askAll(sql: Sql, claimables: readonly Claimable[], question: Question): Candidates[] {
-  const { level } = question;
+function loadAll(sql: Sql, claimables: readonly Claimable[], request: Request): Candidates[] {
+  const { level } = request;
   // Read together by needs of about the same size, as one statement gives all the same number of rows.
   const byNeed = new Map<number, Claimable[]>();
   const offers: Candidates[] = [];
@@ -162,7 +162,7 @@ function askAll(sql: Sql, claimables: readonly Claimable[], question: Question):
   for (const group of byNeed.values()) {
     const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
     for (const [index, claimable] of group.entries()) {
-      offers.push(offerOf(claimable, waiting[index]!, question));
+      offers.push(offerOf(claimable, waiting[index]!, request));
     }
   }
   return offers;
@@ -170,19 +170,19 @@ function askAll(sql: Sql, claimables: readonly Claimable[], question: Question):
 
 type WaitingRow = readonly [priority: number, dueMs: number, id: number];
 
-/** One whose time or place is no number has no turn. */
+/** One whose time or sequence is no number is never claimed. */
 const NOT_LEASED = "NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)";
 const BY_DUE = `SELECT w.priority, w.due_ms AS ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
-  WHERE w.subscription_id = asked.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER} AND ${NOT_LEASED}`;
+  WHERE w.subscription_id = requested.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER} AND ${NOT_LEASED}`;
 const REQUESTED_FIRST = `${BY_DUE} AND w.priority = ${REQUESTED} ORDER BY w.due_ms, w.rowid`;
 const ALL_BY_DUE = `${BY_DUE} ORDER BY w.priority, w.due_ms, w.rowid`;
 const ALL_IN_SEQUENCE = `SELECT w.priority, ${timeOf("w.created_ms")} AS ms, w.rowid
   FROM delivery AS w INDEXED BY delivery_sequence
-  WHERE w.subscription_id = asked.value AND w.sequence <= ${Number.MAX_SAFE_INTEGER} AND w.priority = ${NORMAL}
+  WHERE w.subscription_id = requested.value AND w.sequence <= ${Number.MAX_SAFE_INTEGER} AND w.priority = ${NORMAL}
     AND w.due_ms IS NOT NULL AND ${NOT_LEASED} ORDER BY w.sequence`;
 
-/** The first `most` pending deliveries of each that nobody has leased, due or not. Those of ordered ones are due since they were made. */
-function loadWaiting(sql: Sql, claimables: readonly Claimable[], most: number): WaitingRow[][] {
+/** The first `limit` pending deliveries of each that nobody has leased, due or not. Those of ordered ones are due since they were made. */
+function loadWaiting(sql: Sql, claimables: readonly Claimable[], limit: number): WaitingRow[][] {
   const inSequence = claimables.filter(({ dueByMs }) => dueByMs === Infinity);
   const rows = new Map<number, WaitingRow[]>();
   const load = (some: readonly Claimable[], query: string): void => {
@@ -190,9 +190,9 @@ function loadWaiting(sql: Sql, claimables: readonly Claimable[], most: number): 
     const found = sql.first<{ rows: string }>(
       `SELECT json_group_array(json((
           SELECT json_group_array(json_array(priority, ms, rowid)) FROM (${query} LIMIT ?2)))) AS rows
-        FROM json_each(?1) AS asked`,
+        FROM json_each(?1) AS requested`,
       JSON.stringify(some.map(({ id }) => id)),
-      most,
+      limit,
     )!;
     for (const [index, own] of (JSON.parse(found.rows) as WaitingRow[][]).entries()) {
       const { id } = some[index]!;
@@ -211,7 +211,7 @@ function loadWaiting(sql: Sql, claimables: readonly Claimable[], most: number): 
 function offerOf(
   claimable: Claimable,
   waiting: readonly WaitingRow[],
-  { level, isLatestFirst }: Question,
+  { level, isLatestFirst }: Request,
 ): Candidates {
   const { tier, leased, isOrdered, dueByMs, notBeforeMs } = claimable;
   const share = shareAt(claimable, level);

@@ -32,8 +32,8 @@ export function finishAttempts(
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const open = loadLeased(sql, results);
-  const elsewhere = loadRehomed(sql, results, open);
-  const places = loadOrdered(sql, results);
+  const rehomedById = loadRehomed(sql, results, open);
+  const ordered = loadOrdered(sql, results);
   const changes: FinishWrites = {
     ended: [],
     delivered: [],
@@ -52,9 +52,9 @@ export function finishAttempts(
   const states = results.map((row, index) => {
     const leased = open.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return FENCED;
-    const left = elsewhere.get(leased.id);
-    const move = transitionOf(leased, row, { nowMs, left, place: places.get(leased.id) });
-    const handlerChanged = left !== undefined;
+    const rehomed = rehomedById.get(leased.id);
+    const move = transitionOf(leased, row, { nowMs, rehomed, place: ordered.get(leased.id) });
+    const handlerChanged = rehomed !== undefined;
     if (move !== undefined && !limit.admits(serviceEventsOf(row, move, handlerChanged))) return DEFERRED;
     open.delete(leased.id);
     collect(changes, leased, row, { nowMs, move });
@@ -73,7 +73,7 @@ export function finishAttempts(
     limit: new ServiceEventBudget(sql),
   });
   const { failed, blocked } = changes;
-  const counts = recordDeliveryEvents(sql, { failed, blocked, standing: [{ nowMs, deactivated }] });
+  const counts = recordDeliveryEvents(sql, { failed, blocked, deactivations: [{ nowMs, deactivated }] });
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
   return states.map((state, index) => {
     const own = byIndex.get(index);
@@ -98,7 +98,7 @@ function serviceEventsOf(
 const GONE = columns("id", "subscriptionId", "handler");
 
 /**
- * Deliveries whose handler is gone, and whose subscription has another one by now, of which that tells nothing.
+ * Deliveries whose handler is gone, and whose subscription has another one by now, about which that says nothing.
  */
 function loadRehomed(
   sql: Sql,
@@ -143,7 +143,7 @@ interface Leased {
   readonly last_error: string | null;
 }
 
-/** One whose subscription has left the handler that is gone. */
+/** One whose subscription has another handler than the one that is gone. */
 interface Rehomed {
   readonly id: number;
   readonly max_retries: number;
@@ -165,14 +165,14 @@ interface Transition {
 
 interface At {
   readonly nowMs: number;
-  readonly left: Rehomed | undefined;
+  readonly rehomed: Rehomed | undefined;
   /** In the order of its subscription, if that has one. */
   readonly place: OrderedDelivery | undefined;
 }
 
 type Outcome = "delivered" | "failed" | "returned";
 
-/** `undefined` for one that was delivered, filtered or never begun. */
+/** `undefined` for one that was delivered, filtered or never started. */
 function transitionOf(leased: Leased, row: FinishedRow, at: At): Transition | undefined {
   const { kind } = row.next;
   if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
@@ -183,14 +183,14 @@ function transitionOf(leased: Leased, row: FinishedRow, at: At): Transition | un
 function transitionOutOfOrder(
   { failures, last_error }: Leased,
   row: FinishedRow,
-  { nowMs, left }: At,
+  { nowMs, rehomed }: At,
 ): Omit<Transition, "sequence" | "isKept" | "startsBlocking"> {
   const { next } = row;
   if (next.kind === "returned")
     return { state: DELIVERY_STATE.pending, failures, dueMs: nowMs, lastError: last_error };
   const failed = { failures: failures + 1, lastError: errorOf(row) };
   if (next.kind === "retry") return { ...failed, state: DELIVERY_STATE.pending, dueMs: Math.ceil(next.atMs) };
-  const isTriedOn = left !== undefined && failures < left.max_retries;
+  const isTriedOn = rehomed !== undefined && failures < rehomed.max_retries;
   return isTriedOn
     ? { ...failed, state: DELIVERY_STATE.pending, dueMs: nowMs }
     : { ...failed, state: DELIVERY_STATE.failed, dueMs: null };
@@ -199,14 +199,14 @@ function transitionOutOfOrder(
 function transitionInOrder(
   { failures, last_error }: Leased,
   row: FinishedRow,
-  { left, place }: At & { readonly place: OrderedDelivery },
+  { rehomed, place }: At & { readonly place: OrderedDelivery },
 ): Transition {
   const { next } = row;
   const waiting = { state: DELIVERY_STATE.pending, dueMs: place.due_ms, sequence: place.event_id } as const;
   if (next.kind === "returned") {
     return { ...waiting, failures, lastError: last_error, isKept: false, startsBlocking: false };
   }
-  const isKept = staysQueued(place, failures, { next, handlerChanged: left !== undefined });
+  const isKept = staysQueued(place, failures, { next, handlerChanged: rehomed !== undefined });
   const failed = { failures: failures + 1, lastError: errorOf(row), isKept };
   return isKept
     ? { ...waiting, ...failed, startsBlocking: startsBlocking(place, failures) }
@@ -273,7 +273,7 @@ interface FinishWrites {
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
-  /** Rowids of deliveries that have more attempts than are kept. */
+  /** Rowids of deliveries that have more attempts than are stored. */
   readonly long: number[];
 }
 
@@ -282,7 +282,7 @@ function writeChanges(sql: Sql, changes: FinishWrites, nowMs: number, bytes: Uin
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   insertAttempts(sql, STORED, attempts, bytes);
-  // Apart from the others, as each value that is taken out of the JSON costs something, and most have none of these.
+  // Apart from the others, as each value that is taken out of the JSON costs something, and few have these.
   insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
   endAll(
     sql,
