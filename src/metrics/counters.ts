@@ -133,7 +133,7 @@ export class DeliveryCounts {
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
   /**
-   * An attempt that was begun has ended.
+   * An attempt that was started has ended.
    * @param publishedAtMs of its event, if the time since then counts
    */
   attempted(

@@ -305,7 +305,7 @@ function addProcessMetrics({ counter, gauge }: Instruments, { version, loop, clo
   ]);
   gauge(
     "evreg_event_loop_delay_seconds",
-    "How late the event loop of the thread that answers and sends was, over the last stretch of 10 seconds or more.",
+    "How late the event loop of the thread that answers and sends was, over the last period of 10 seconds or more.",
     ["quantile"],
     () => {
       const delays = loop.read(clock.now());

@@ -189,7 +189,7 @@ export class TokenCache {
   async #find(hash: string): Promise<CachedToken | undefined> {
     const revocations = this.#revocations;
     const token = await this.#store.find(hash);
-    // It may be the one that was revoked while it was being looked up.
+    // It may have been revoked while it was read.
     if (this.#revocations !== revocations) return this.#find(hash);
     if (token === undefined) return undefined;
     const known: CachedToken = {

@@ -45,7 +45,7 @@ export async function breaksOf(
   if (mode === "none") return [];
   const found = new Map<string, FoundBreak>();
   const inheritance = new InheritedBreaks(tasks, stored, mode);
-  // An action goes back to an earlier schema, or moves to another application: the same schema under two numbers.
+  // An action returns to an older schema, or moves to another application: one schema has two numbers.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let remaining = stepsOverAll;

@@ -82,7 +82,7 @@ function damagedEvent(id: number): EvregError {
   );
 }
 
-/** Its `details.field` tells it from a repeated key. */
+/** Its `details.field` distinguishes it from a repeated key. */
 function otherData(dataId: string): EvregError {
   const message = "is of other data than there is here: of another data folder, or from before a restore";
   return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, {

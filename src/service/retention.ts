@@ -7,7 +7,7 @@ export interface RetentionOptions {
   readonly events: Pick<EventStore, "findExpired" | "remove">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long events are kept. */
+  /** How long events stay. */
   readonly keepMs: number;
 }
 

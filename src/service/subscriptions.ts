@@ -167,8 +167,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 }
 
 /**
- * What a body asks for as the bearer, if it does.
- * @param before what it is now; asking for that again changes nothing
+ * The bearer that a body sets, if it does.
+ * @param before what it is now; setting that again changes nothing
  */
 function bearerSetting(
   body: { readonly bearer?: Bearer; readonly bearer_token?: string },
@@ -185,7 +185,7 @@ function bearerSetting(
 }
 
 /**
- * The settings a body asks for.
+ * The settings of a body.
  * @param before what they are now
  */
 function settingsOf(
