@@ -18,6 +18,8 @@ const MAX_IN_FLIGHT_BYTES = 64 * 1_024 * 1_024;
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
 
+const NONE: readonly Claim[] = [];
+
 /** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
   readonly handler: string;
@@ -271,7 +273,8 @@ export class Scheduler implements Usage {
 
   /** Claims that go back to the store as if they had never been leased. Each has a result without an attempt. */
   takeReleased(): readonly Claim[] {
-    return this.#released.splice(0);
+    // Nearly always, and it is called for each attempt.
+    return this.#released.length === 0 ? NONE : this.#released.splice(0);
   }
 
   /** When there may be something to do though nothing happens; `Infinity` for never. */
