@@ -29,7 +29,7 @@ function among<T>(task: Steps<T>): { readonly answer: T; readonly steps: number 
   for (let steps = 1; ; steps++) {
     const { done, value } = task.next();
     if (done === true) return { answer: value, steps };
-    // Takes of the same budget, and makes the same memo.
+    // Uses the same budget and the same cache.
     expect(repeating.conforms([{ a: steps }, { a: steps }], 5)).toBeUndefined();
   }
 }
