@@ -23,11 +23,11 @@ export interface Engine {
   /** Resolves when it runs; a second start changes nothing. */
   start(): Promise<void>;
   /**
-   * Takes on nothing new, waits up to `graceMs` for attempts in flight, then aborts them and returns their deliveries.
+   * Takes on nothing new, waits up to `deadlineMs` for attempts in flight, then aborts them and returns their deliveries.
    * Resolves when nothing is in flight any more and all results are stored. Calling again is safe and can only shorten the
    * wait.
    */
-  stop(graceMs: number): Promise<void>;
+  stop(deadlineMs: number): Promise<void>;
   /**
    * Claims once, and resolves when those attempts have ended and are stored; for tests and for commands that act on a
    * data folder by themselves. Rejects with the store's error. Does nothing while the engine runs.
@@ -58,11 +58,11 @@ export function createEngine(parts: EngineParts): Engine {
         current = new DeliveryEngine(parts);
         current.start();
       }),
-    stop(graceMs) {
+    stop(deadlineMs) {
       // What runs begins to stop now, or has its wait shortened now; only the end is awaited in order.
-      void current?.stop(graceMs);
+      void current?.stop(deadlineMs);
       return inOrder(async () => {
-        await current?.stop(graceMs);
+        await current?.stop(deadlineMs);
         current = undefined;
       });
     },
@@ -205,12 +205,12 @@ class DeliveryEngine {
   }
 
   /**
-   * Takes on nothing new, waits up to `graceMs` for what is in flight, then aborts it. Called again it can only shorten the
+   * Takes on nothing new, waits up to `deadlineMs` for what is in flight, then aborts it. Called again it can only shorten the
    * wait.
    */
-  stop(graceMs: number): Promise<void> {
+  stop(deadlineMs: number): Promise<void> {
     this.#drained ??= this.#drain();
-    this.#deadline.shortenTo(graceMs);
+    this.#deadline.shortenTo(deadlineMs);
     return this.#drained;
   }
 

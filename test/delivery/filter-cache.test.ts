@@ -160,8 +160,8 @@ test("a large payload is checked by the filter in force, on another thread", asy
 
 test("a large payload that takes too long to check, or cannot be checked, is sent", async () => {
   const warnings: string[] = [];
-  const tell = (_: object, message: string): void => void warnings.push(message);
-  const logger = { ...silentLogger, warn: tell, error: tell };
+  const note = (_: object, message: string): void => void warnings.push(message);
+  const logger = { ...silentLogger, warn: note, error: note };
   const filters = new Filters({ logger, random, yielder, longChecks });
   const items = Array.from({ length: 20_000 }, (_, at) => at);
   const costly = {

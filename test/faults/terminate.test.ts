@@ -11,7 +11,7 @@ import { Load, register, unfinished } from "./load.ts";
 // no longer than the shutdown deadline.
 
 const { stops } = lengthOf("faults/terminate");
-const GRACE_MS = 5_000;
+const DEADLINE_MS = 5_000;
 const ANSWERS_AFTER_MS = 30;
 
 const folder = temporaryFolder();
@@ -35,7 +35,7 @@ test(
     let longestMs = 0;
     for (let round = 0; round <= stops; round += 1) {
       const server = await startProgram(folder.path, ["--dev"], {
-        EVREG_SHUTDOWN_GRACE_MS: String(GRACE_MS),
+        EVREG_SHUTDOWN_GRACE_MS: String(DEADLINE_MS),
       });
       if (round === 0) await register(server.url, receiver.url);
       if (round === stops) {
@@ -55,7 +55,7 @@ test(
       await load.stop();
       expect(code).toBe(0);
     }
-    expect(longestMs).toBeLessThan(GRACE_MS);
+    expect(longestMs).toBeLessThan(DEADLINE_MS);
     const balance = ledger.expectWhole(folder.path, { duplicates: 0, repeated: 0, refusedButStored: 0 });
     expect(balance.acknowledged).toBeGreaterThan(stops * 10);
     report("SIGTERM", { stops, longestMs: Math.round(longestMs), ...balance });

@@ -130,10 +130,10 @@ const REPLACED = words(
 );
 
 /** Words that are everyday English in a sentence: in no name. */
-const NOT_IN_NAMES = words("may-go-on tidy recent board fly patience effort");
+const NOT_IN_NAMES = words("patient stretch tells asks may-go-on tidy recent board fly patience effort");
 
 /** Names that the API, the command line, stored data or a library of ours has. */
-const GIVEN = new Set(words(`shutdownGraceMs`));
+const GIVEN = new Set(words("shutdownGraceMs EVREG_SHUTDOWN_GRACE_MS"));
 
 function words(text: string): readonly string[] {
   return text.trim().split(/\s+/);

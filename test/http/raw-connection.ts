@@ -20,13 +20,13 @@ export class RawConnection {
     this.#socket = socket;
     socket.on("data", (chunk) => {
       this.#received = Buffer.concat([this.#received, chunk]);
-      this.#tell();
+      this.#notify();
     });
     // A reset shows as a close; what had arrived before it is what a test looks at.
     socket.on("error", () => {});
     socket.on("close", () => {
       this.#closed = true;
-      this.#tell();
+      this.#notify();
     });
   }
 
@@ -117,7 +117,7 @@ export class RawConnection {
     });
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#changed) listener();
   }
 }

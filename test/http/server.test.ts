@@ -310,10 +310,10 @@ describe.skipIf(process.platform !== "linux")("more connections than allowed", (
     release: () => void;
   }> {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    let begun = 0;
+    let attempts = 0;
     const app = new H3()
       .get("/slow", async () => {
-        begun += 1;
+        attempts += 1;
         await released;
         return "done";
       })
@@ -325,10 +325,10 @@ describe.skipIf(process.platform !== "linux")("more connections than allowed", (
     const open = async (from: string, request = GET("/fast")): Promise<RawConnection> => {
       const raw = await RawConnection.open(listener.port, { from });
       closing.push(async () => raw.destroy());
-      const before = begun;
+      const before = attempts;
       if (request === GET("/slow")) {
         raw.send(request);
-        await until("it to be under way", () => begun > before);
+        await until("it to be under way", () => attempts > before);
       } else if (request !== "") expect(await statusOf(raw, request)).toBe(200);
       return raw;
     };

@@ -86,7 +86,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       await letGo();
       throw error;
     }
-    tell(logger, report, folder);
+    logReport(logger, report, folder);
     if (owner.command === "serve") tellLeft(logger, folder);
     const { dataId } = report;
     const key = options.encryption?.key;
@@ -152,7 +152,7 @@ function tellLeft(logger: Logger, folder: string): void {
   );
 }
 
-function tell(logger: Logger, report: OpenReport, folder: string): void {
+function logReport(logger: Logger, report: OpenReport, folder: string): void {
   const { migrated, copy, released, encrypted, taken, dropped } = report;
   if (copy !== undefined) {
     logger.info(

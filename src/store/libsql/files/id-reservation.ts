@@ -96,11 +96,11 @@ function ageMs(sql: Sql, nowMs: number): number {
 function lastMs(sql: Sql): number {
   // Up to version 11 of the schema it is in `probe`, which also counted trial writes.
   const isOld = hasTable(sql, "probe");
-  const begun =
+  const startedMs =
     sql.first<{ ms: number }>(
       isOld ? "SELECT tried AS ms FROM probe" : "SELECT started_ms AS ms FROM last_backup",
     )?.ms ?? 0;
-  const last = Math.max(begun, loadLastIds(sql).lastMs);
+  const last = Math.max(startedMs, loadLastIds(sql).lastMs);
   if (last > 0) return last;
   return sql.first<{ ms: number }>("SELECT coalesce(max(created_ms), 0) AS ms FROM action")!.ms;
 }

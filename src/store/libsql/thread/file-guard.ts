@@ -247,7 +247,7 @@ const SALTS_BYTES = 8;
  * behind where it was, with nothing but zeros between, takes those for pages, and moves them into the data file.
  *
  * So the head of the last commit's last frame is read again before and after each transaction, and must be as it was; only
- * a log that was begun anew has another there, and other salts. Nothing asks for the log's length: current Linux would
+ * a log that was started anew has another there, and other salts. Nothing asks for the log's length: current Linux would
  * then have the next fsync store its times as well (see above).
  */
 class WrittenLog {
