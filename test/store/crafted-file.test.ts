@@ -225,4 +225,52 @@ describe("rows that evreg could not have written", () => {
     expect(store.admin.health()).toEqual({ status: "ok" });
     await store.close();
   });
+
+  it("keep a subscription with damaged settings readable, and send nothing to it until they are replaced", async () => {
+    for (const settings of ["not JSON", "[1]"]) {
+      const store = await open(crafted(`UPDATE subscription SET settings = '${settings}'`));
+      expect(await store.catalog.listSubscriptions({})).toMatchObject([{ rowid: 1, timeout_ms: null }]);
+      expect((await store.queue.list({ limit: 10 })).length).toBe(2);
+      expect((await store.queue.backlog(NOW)).due).toMatchObject({ deliveries: 1 });
+      const claim = async (): Promise<number> =>
+        (await store.queue.claim(claimRequest({ nowMs: NOW }))).claims.length;
+      expect(await claim()).toBe(0);
+      expect(store.admin.unreadableSubscriptions()).toEqual([1]);
+      // Another change leaves them as they are.
+      await store.catalog.updateSubscription(1, { maxRetries: 2 }, NOW);
+      expect(await claim()).toBe(0);
+      await store.catalog.updateSubscription(1, { settings: { timeout_ms: 2_000 } }, NOW);
+      expect(store.admin.unreadableSubscriptions()).toEqual([]);
+      expect(await claim()).toBe(1);
+      await store.close();
+    }
+  });
+
+  it("do not stop anything where a delivery has no event or no subscription, or a state that does not exist", async () => {
+    for (const statement of [
+      "UPDATE delivery SET event_id = 77 WHERE rowid = 2",
+      "DELETE FROM subscription",
+      "PRAGMA ignore_check_constraints = ON; UPDATE delivery SET state = 9 WHERE rowid = 2",
+    ]) {
+      const store = await open(crafted(statement));
+      await store.queue.list({ limit: 10 });
+      await store.queue.find(2);
+      await store.queue.backlog(NOW);
+      await store.queue.claim(claimRequest({ nowMs: NOW }));
+      const { total } = await store.events.list({ order: "asc", limit: 9, page: 1 });
+      expect(total).toBe(2);
+      const { events } = await store.events.findExpired({ beforeMs: NOW + 1, most: 9 });
+      // One whose subscription is gone stays with its event: nobody knows whether it is finished.
+      expect((await store.events.remove(events)).handled).toBe(events.length);
+      expect(store.admin.health()).toEqual({ status: "ok" });
+      await store.close();
+    }
+  });
+
+  it("give a token no scope where its scopes cannot be read", async () => {
+    const store = await open(crafted("UPDATE token SET scopes = 'admin'"));
+    expect(await store.tokens.list()).toMatchObject([{ name: "t", scopes: [] }]);
+    expect(await store.tokens.find("a".repeat(64))).toMatchObject({ scopes: [] });
+    await store.close();
+  });
 });

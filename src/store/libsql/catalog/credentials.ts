@@ -4,7 +4,7 @@ import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, Vault } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
-import { isRowid, parseKept, type Sql, type SqlValue } from "../thread/sql.ts";
+import { isRowid, readableOr, type Sql, type SqlValue } from "../thread/sql.ts";
 
 // What deliveries are signed with, in a table of its own: no listing reads it, and all of it can be written anew when
 // the key changes. What a write takes out of it is overwritten at once: a page that it gives up may become another
@@ -178,11 +178,16 @@ export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: 
   );
 }
 
+function isTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
+}
+
 function tokenOf(row: TokenRow): Token {
   return {
     rowid: row.id,
     name: row.name,
-    scopes: parseKept(row.scopes) as string[],
+    // Damaged ones grant nothing.
+    scopes: readableOr([], row.scopes, (value) => (isTexts(value) ? value : undefined)),
     expires_at: row.expires_ms === null ? null : toIso(row.expires_ms),
     last_used_at: row.last_used_ms === null ? null : toIso(row.last_used_ms),
     timestamped: toIso(row.created_ms),

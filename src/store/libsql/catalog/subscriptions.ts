@@ -100,7 +100,7 @@ export function updateSubscription(
   if (settings.ordered && !before.ordered) assignSequence(sql, id, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
-        ordered = ?
+        ordered = coalesce(?, ordered)
       WHERE rowid = ?`,
     patch.handler ?? row.handler,
     patch.maxRetries ?? row.max_retries,
@@ -108,8 +108,9 @@ export function updateSubscription(
     actionId,
     // A person who pauses or reactivates takes over from the service, and its reason goes.
     patch.active === undefined ? row.disabled_reason : null,
-    settingsToJson(settings),
-    settings.ordered,
+    // Where they cannot be read, only new ones replace them.
+    patch.settings === undefined ? row.settings : settingsToJson(settings),
+    patch.settings === undefined ? null : settings.ordered,
     id,
   );
   if (before.ordered && !settings.ordered) clearWaits(sql, id);

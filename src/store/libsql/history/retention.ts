@@ -128,9 +128,10 @@ function loadOwned(
   mostRows: number,
 ): { owned: readonly Owned[]; cutOff: number | undefined } {
   const found = sql.rows<Owned>(
-    `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows, ${UNFINISHED} AS is_unfinished
+    `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows,
+        ${UNFINISHED} AS is_unfinished
       FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      LEFT JOIN subscription AS s ON s.rowid = d.subscription_id
       LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * STORED_AT_EACH_END,

@@ -4,7 +4,7 @@ import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./claim.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
-import { headOf } from "./subscription-state.ts";
+import { headOf, settingOf } from "./subscription-state.ts";
 
 /** How much of the index one answer may go through: some 30 ms of the store's thread, in steps. */
 const MAX_COUNTED = 200_000;
@@ -167,7 +167,7 @@ function countFirst(sql: Sql, turns: readonly ClaimWindow[], limit: number): rea
         (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_LATER} LIMIT ?2)),
         json((SELECT json_array(w.priority, ${timeOf("w.due_ms")}) ${FIRST_DUE})),
         CASE WHEN asked.value ->> 2 THEN (SELECT w.created_ms ${headOf("(asked.value ->> 0)")}) END,
-        (SELECT s.settings ->> 'rate_limit' IS NOT NULL FROM subscription AS s WHERE s.rowid = asked.value ->> 0))) AS looks
+        (SELECT ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = asked.value ->> 0))) AS looks
       FROM json_each(?1) AS asked`,
     JSON.stringify(asked),
     limit,

@@ -265,7 +265,7 @@ function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows,
         sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
-          AND (s.settings IS NULL OR typeof(s.settings) = 'text' AND json_valid(s.settings))) AS good
+          AND (s.settings IS NULL OR iif(json_valid(s.settings), json_type(s.settings) = 'object', 0))) AS good
       FROM json_each(?) AS asked
       CROSS JOIN subscription AS s ON s.rowid = asked.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,

@@ -1,6 +1,10 @@
 import { EvregError } from "../../../domain/error.ts";
 import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
-import { type OnExhausted, SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
+import {
+  type OnExhausted,
+  SETTINGS_LIMITS,
+  type SubscriptionSettings,
+} from "../../../domain/subscription-settings.ts";
 import type { ServiceEventBudget, Transitioned } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -50,11 +54,16 @@ export function firstRequestedOf(subscriptionId: string): string {
     ORDER BY w.due_ms, w.rowid LIMIT 1`;
 }
 
+/** A setting of the subscription `s`, as a value; damaged settings have none. */
+export function settingOf(name: keyof SubscriptionSettings): string {
+  return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
+}
+
 /**
  * The delivery that the subscription `s` blocks for, as a value: the first in its order that nobody asked for, if that has
  * used up its retries.
  */
-export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND s.settings ->> 'on_exhausted' = 'block' THEN (
+export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND ${settingOf("on_exhausted")} = 'block' THEN (
     SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
 /** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
@@ -64,7 +73,7 @@ export function loadOrdered(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap
   );
   if (ids.length === 0) return new Map();
   const found = sql.rows<OrderedDelivery>(
-    `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, s.settings ->> 'on_exhausted' AS on_exhausted
+    `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted
       FROM json_each(?) AS r
       CROSS JOIN delivery AS d ON d.rowid = r.value
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id

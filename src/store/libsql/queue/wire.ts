@@ -16,7 +16,7 @@ import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
 import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
-import { parseKept } from "../thread/sql.ts";
+import { readableOr } from "../thread/sql.ts";
 import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */
@@ -330,12 +330,17 @@ const parsedSettings = new LRUCache<string, SubscriptionSettings>({
   sizeCalculation: (_, text) => text.length,
 });
 
-/** The same object for the same text, as claims bring it by the thousand. */
+/**
+ * The same object for the same text, as claims bring it by the thousand. Damaged ones read as none, so that a person can see
+ * and replace them; a claim brings nothing of their subscription, and doctor names it.
+ */
 export function settingsFromJson(kept: string | null): SubscriptionSettings {
   if (kept === null) return NO_SETTINGS;
   const known = parsedSettings.get(kept);
   if (known !== undefined) return known;
-  const settings = { ...NO_SETTINGS, ...(parseKept(kept) as Partial<SubscriptionSettings>) };
+  const settings = readableOr(NO_SETTINGS, kept, (value) =>
+    typeof value === "object" && !Array.isArray(value) ? { ...NO_SETTINGS, ...value } : undefined,
+  );
   parsedSettings.set(kept, settings);
   return settings;
 }

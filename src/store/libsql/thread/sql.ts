@@ -120,11 +120,25 @@ export const KEPT_NESTING = 128;
  * @throws EvregError `internal`
  */
 export function parseKept(text: string): unknown {
-  if (nestingOf(text) <= KEPT_NESTING) return JSON.parse(text);
+  const isDeep = nestingOf(text) > KEPT_NESTING;
+  try {
+    if (!isDeep) return JSON.parse(text);
+  } catch {
+    // As below.
+  }
   throw new EvregError(
     "internal",
-    "A record in the data file has JSON that evreg could not have written: it is nested too deep. `evreg doctor --deep` tells which; restore a backup from before.",
+    `A record in the data file has JSON that evreg could not have written: it is ${isDeep ? "nested too deep" : "malformed"}. \`evreg doctor --deep\` tells which; restore a backup from before.`,
   );
+}
+
+/** The value that `read` makes of stored JSON; `otherwise` where evreg could not have written it. */
+export function readableOr<T>(otherwise: T, text: string, read: (value: unknown) => T | undefined): T {
+  try {
+    return read(parseKept(text)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
 }
 
 function nestingOf(text: string): number {
