@@ -105,8 +105,8 @@ export class PayloadValidator {
     caller: ValidationCaller,
   ): Promise<Failure> {
     try {
-      const impatient = { ...caller, maxWaiting: MAX_EXPLANATIONS_WAITING };
-      return (await this.#validateOffThread(schemata, payload, impatient)) ?? failure;
+      const bounded = { ...caller, maxWaiting: MAX_EXPLANATIONS_WAITING };
+      return (await this.#validateOffThread(schemata, payload, bounded)) ?? failure;
     } catch (error) {
       if (error instanceof EvregError && error.code === "unavailable") return failure;
       throw error;

@@ -17,7 +17,7 @@ export interface EventStore {
   list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
   find(id: number): Promise<StoredEvent | undefined>;
   /**
-   * Looks through events of a stretch of time for those that have no unfinished delivery (`pending`, `waiting`, `held` or
+   * Looks through the events of a time range for those that have no unfinished delivery (`pending`, `waiting`, `held` or
    * `delivering`), in the order of their rowids. Holds up no write.
    */
   findExpired(query: ExpiredSelection): Promise<ExpiredEvents>;

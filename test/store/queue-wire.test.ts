@@ -115,7 +115,7 @@ describe("claims across the thread", () => {
       bearerToken: null,
       settings: null,
     });
-    const landing = {
+    const reply = {
       claimId: 11,
       rows: JSON.stringify(rows),
       subscriptions: JSON.stringify([subscription]),
@@ -126,7 +126,7 @@ describe("claims across the thread", () => {
       limitedTiers: [0],
     };
     const bytes = Uint8Array.from([0, 123, 125]).buffer;
-    const answer = claimAnswer(structuredClone(landing), bytes, new OpenedSecrets(undefined));
+    const answer = claimAnswer(structuredClone(reply), bytes, new OpenedSecrets(undefined));
     expect(answer).toMatchObject({ nextDueAtMs: 42, limitedTiers: [0] });
     expect(
       answer.claims.map(({ deliveryId, claimId, attempt, failures, isLate, event }) => ({

@@ -112,13 +112,13 @@ export function claimCall(request: ClaimRequest, without: readonly number[] = []
 }
 
 export function claimAnswer(
-  landing: ClaimReply,
+  reply: ClaimReply,
   bytes: ArrayBuffer | undefined,
   secrets: OpenedSecrets,
 ): ClaimAnswer {
-  const { claimId, nextDueAtMs, limitedTiers } = landing;
+  const { claimId, nextDueAtMs, limitedTiers } = reply;
   const subscriptions = new Map<number, ClaimedSubscription>();
-  for (const row of JSON.parse(landing.subscriptions) as SubscriptionRow[]) {
+  for (const row of JSON.parse(reply.subscriptions) as SubscriptionRow[]) {
     const { at } = SUBSCRIPTION;
     const subscriptionId = row[at.subscriptionId];
     subscriptions.set(subscriptionId, {
@@ -136,9 +136,9 @@ export function claimAnswer(
     });
   }
   const events = new Map<number, ClaimedEvent>();
-  const damaged = new Set(landing.damaged);
-  let { offset } = landing;
-  const claims = (JSON.parse(landing.rows) as ClaimRow[]).map((row): Claim => {
+  const damaged = new Set(reply.damaged);
+  let { offset } = reply;
+  const claims = (JSON.parse(reply.rows) as ClaimRow[]).map((row): Claim => {
     const { at } = CLAIM;
     const eventId = row[at.eventId];
     let event = events.get(eventId);

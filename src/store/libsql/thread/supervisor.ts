@@ -40,7 +40,7 @@ export class WorkerSupervisor {
   #checkBytes = 0;
   #cancelTimer: (() => void) | undefined;
   #recovering: Promise<void> | undefined;
-  /** The end of the worker of a lost store. */
+  /** The end of the worker of a store that has failed. */
   #ending: Promise<void> | undefined;
 
   constructor(parts: SupervisorParts, worker: WorkerClient) {
@@ -147,7 +147,7 @@ export class WorkerSupervisor {
   async #replace(): Promise<void> {
     const old = this.#worker;
     this.#worker = undefined;
-    // Waits for its answers: a flight on its way may still land, and its callers must hear of it.
+    // Waits for its answers: a batch in flight may still be committed, and its callers must hear of it.
     await old?.terminate();
     if (this.#status !== "recovering") return;
     const fresh = await this.#parts.startWorker();
