@@ -10,7 +10,7 @@ import type { Throttle } from "./scheduler.ts";
 import type { Sender } from "./sender.ts";
 import { deliveryBody, deliveryHeaders } from "./signed-request.ts";
 
-interface AttemptParts {
+interface AttemptDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Sender;
@@ -32,7 +32,7 @@ type Done = (result: AttemptResult, throttle: Throttle | undefined) => void;
 
 /** Carries attempts through: build, sign, send, judge. */
 export class Attempts {
-  readonly #parts: AttemptParts;
+  readonly #dependencies: AttemptDependencies;
   /**
    * In flight. Not in a Set: each table that it empties leads to the next one, so once V8 has taken a table for long-lived,
    * it keeps all that came after.
@@ -41,8 +41,8 @@ export class Attempts {
   /** Of an event that goes to many, the body is made once. */
   #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
 
-  constructor(parts: AttemptParts) {
-    this.#parts = parts;
+  constructor(dependencies: AttemptDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** @param done called once, maybe before this returns. A callback, as a promise for each attempt can be measured. */
@@ -76,7 +76,7 @@ export class Attempts {
   }
 
   #send(claim: Claim, done: Done): Abortable | undefined {
-    const { clock, random, sender, logger, counts, version } = this.#parts;
+    const { clock, random, sender, logger, counts, version } = this.#dependencies;
     const { event, subscription, attempt } = claim;
     // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
     const context: AttemptContext = {

@@ -6,7 +6,7 @@ import { StoreRetry } from "./store-calls.ts";
 /** A server that cannot claim for so long does not do its work. */
 const LONG_FAILING_MS = 10_000;
 
-interface ClaimerParts {
+interface ClaimerDependencies {
   readonly store: Pick<DeliveryQueue, "claim">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -14,11 +14,11 @@ interface ClaimerParts {
 
 /** Claims what is due. */
 export class Claimer {
-  readonly #store: ClaimerParts["store"];
+  readonly #store: ClaimerDependencies["store"];
   readonly #retry: StoreRetry;
   readonly #stopping = new AbortController();
 
-  constructor({ store, clock, logger }: ClaimerParts) {
+  constructor({ store, clock, logger }: ClaimerDependencies) {
     this.#store = store;
     this.#retry = new StoreRetry({
       clock,
@@ -52,7 +52,7 @@ export class Claimer {
   }
 }
 
-interface LeaseRescuerParts {
+interface LeaseRescuerDependencies {
   readonly store: Pick<DeliveryQueue, "releaseExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -68,12 +68,12 @@ interface LeaseRescuerParts {
  * the engine asks for at a steady pace, as nothing announces it.
  */
 export class LeaseRescuer {
-  readonly #parts: LeaseRescuerParts;
+  readonly #dependencies: LeaseRescuerDependencies;
   #cancelTimer: () => void = () => {};
   #isStopped = false;
 
-  constructor(parts: LeaseRescuerParts) {
-    this.#parts = parts;
+  constructor(dependencies: LeaseRescuerDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Does a round at once, then one every `intervalMs`. */
@@ -87,7 +87,7 @@ export class LeaseRescuer {
   }
 
   async #round(): Promise<void> {
-    const { store, clock, logger, intervalMs, isSuspended, onRound } = this.#parts;
+    const { store, clock, logger, intervalMs, isSuspended, onRound } = this.#dependencies;
     try {
       const released = isSuspended() ? 0 : await store.releaseExpired(clock.now());
       if (released > 0) {

@@ -9,7 +9,7 @@ import { Fifo } from "./subscription-state.ts";
 /** Far less than what a lease has beyond the deadline of its attempt. */
 const BEHIND_MS = 1_000;
 
-interface CompleterParts {
+interface CompleterDependencies {
   readonly store: Pick<DeliveryQueue, "finish">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -28,16 +28,16 @@ interface Unstored {
  * not sent to it once more because the store was away for a while.
  */
 export class Completer {
-  readonly #parts: CompleterParts;
+  readonly #dependencies: CompleterDependencies;
   readonly #retry: StoreRetry;
   /** The oldest first; some may be done behind it. */
   readonly #unstored = new Fifo<Unstored>();
   #givenUp = 0;
   readonly #closing = new AbortController();
 
-  constructor(parts: CompleterParts) {
-    const { clock, logger } = parts;
-    this.#parts = parts;
+  constructor(dependencies: CompleterDependencies) {
+    const { clock, logger } = dependencies;
+    this.#dependencies = dependencies;
     this.#retry = new StoreRetry({
       clock,
       logger,
@@ -48,12 +48,12 @@ export class Completer {
   /** Whether the store takes so long, or fails, that leases may end whose results are here. */
   get isBehind(): boolean {
     const { head } = this.#unstored;
-    return head !== undefined && this.#parts.clock.now() - head.sinceMs > BEHIND_MS;
+    return head !== undefined && this.#dependencies.clock.now() - head.sinceMs > BEHIND_MS;
   }
 
   /** @returns what the store made of it; `undefined` when it was given up after `close` */
   async store(result: AttemptResult): Promise<FinishOutcome | undefined> {
-    const { store, clock, logger, disableAfterMs } = this.#parts;
+    const { store, clock, logger, disableAfterMs } = this.#dependencies;
     const options = disableAfterMs === undefined ? {} : { disableAfterMs };
     const { signal } = this.#closing;
     const unstored: Unstored = { sinceMs: clock.now(), isDone: false };
@@ -92,7 +92,7 @@ export class Completer {
   }
 
   #report({ deliveryId, next }: AttemptResult, outcome: FinishOutcome): void {
-    const { logger, counts } = this.#parts;
+    const { logger, counts } = this.#dependencies;
     if (outcome.kind === "stored") {
       const { state, deactivated } = outcome;
       if (state !== "pending") counts.finished[state] += 1;
@@ -113,7 +113,7 @@ export class Completer {
   #giveUp(error: unknown): void {
     this.#givenUp += 1;
     if (this.#unstored.size > 0) return;
-    this.#parts.logger.error(
+    this.#dependencies.logger.error(
       { attempts: this.#givenUp, error: messageOf(error) },
       "Finished attempts were not recorded before the stop; their deliveries are sent again when their leases end.",
     );

@@ -14,7 +14,7 @@ import { Completer } from "./completer.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
 import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
-import { createGuardedSender, type GuardedSenderParts, type Sender } from "./sender.ts";
+import { createGuardedSender, type GuardedSenderDependencies, type Sender } from "./sender.ts";
 import { messageOf } from "./store-calls.ts";
 import type { SubscriptionState } from "./subscription-state.ts";
 
@@ -41,7 +41,7 @@ export interface Engine {
   state(): Health["engine"];
 }
 
-export function createEngine(parts: EngineParts): Engine {
+export function createEngine(dependencies: EngineDependencies): Engine {
   let current: DeliveryEngine | undefined;
   // Starting and stopping happen one after the other, in the order of the calls.
   let last: Promise<void> = Promise.resolve();
@@ -55,7 +55,7 @@ export function createEngine(parts: EngineParts): Engine {
     start: () =>
       inOrder(async () => {
         if (current !== undefined) return;
-        current = new DeliveryEngine(parts);
+        current = new DeliveryEngine(dependencies);
         current.start();
       }),
     stop(deadlineMs) {
@@ -69,7 +69,7 @@ export function createEngine(parts: EngineParts): Engine {
     runOnce: () =>
       inOrder(async () => {
         if (current !== undefined) return;
-        const engine = new DeliveryEngine(parts);
+        const engine = new DeliveryEngine(dependencies);
         try {
           await engine.once();
         } finally {
@@ -81,7 +81,7 @@ export function createEngine(parts: EngineParts): Engine {
   };
 }
 
-export interface EngineParts extends Omit<GuardedSenderParts, "maxPerOrigin"> {
+export interface EngineDependencies extends Omit<GuardedSenderDependencies, "maxPerOrigin"> {
   readonly store: DeliveryQueue;
   readonly random: Random;
   readonly logger: Logger;
@@ -102,7 +102,7 @@ const LEASE_MARGIN_MS = 30_000;
  * completer stores the result. Whatever happens, `#advance` then does what can be done.
  */
 class DeliveryEngine {
-  readonly #parts: EngineParts;
+  readonly #dependencies: EngineDependencies;
   readonly #leaseMs: number;
   readonly #scheduler: Scheduler;
   readonly #claimer: Claimer;
@@ -126,9 +126,9 @@ class DeliveryEngine {
   readonly #preparing = new Set<Promise<void>>();
   #drained: Promise<void> | undefined;
 
-  constructor(parts: EngineParts) {
-    const { store, clock, random, logger, config, version, longChecks } = parts;
-    const { counts = new DeliveryCounts() } = parts;
+  constructor(dependencies: EngineDependencies) {
+    const { store, clock, random, logger, config, version, longChecks } = dependencies;
+    const { counts = new DeliveryCounts() } = dependencies;
     const { timeoutMs, disableAfter } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
@@ -143,12 +143,12 @@ class DeliveryEngine {
         "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
-    this.#parts = parts;
+    this.#dependencies = dependencies;
     this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#scheduler = new Scheduler(maxInFlight, perSubscription);
     this.#claimer = new Claimer({ store, clock, logger });
     this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
-    this.#sender = createGuardedSender({ ...parts, maxPerOrigin: maxInFlight });
+    this.#sender = createGuardedSender({ ...dependencies, maxPerOrigin: maxInFlight });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     this.#completer = new Completer({
       store,
@@ -195,7 +195,7 @@ class DeliveryEngine {
 
   /** One claim, carried through until its results are stored. Not for one that was started. */
   async once(): Promise<void> {
-    const { store, clock } = this.#parts;
+    const { store, clock } = this.#dependencies;
     await store.releaseExpired(clock.now());
     const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
     if (request === undefined) return;
@@ -257,7 +257,7 @@ class DeliveryEngine {
     // An attempt may end as it starts; the round under way goes on with it.
     if (this.#isAdvancing) return;
     this.#isAdvancing = true;
-    const nowMs = this.#parts.clock.now();
+    const nowMs = this.#dependencies.clock.now();
     if (this.#yielding === undefined) this.#startReady(nowMs);
     for (const claim of this.#scheduler.takeReleased()) {
       void this.#complete(withoutAttempt(claim, "unsent", nowMs));
@@ -307,7 +307,7 @@ class DeliveryEngine {
   }
 
   #exclude(next: NextClaim, nowMs: number): void {
-    const { logger } = this.#parts;
+    const { logger } = this.#dependencies;
     const { deliveryId: delivery, event, subscription } = next.claim;
     if (logger.isDebugEnabled) {
       logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
@@ -323,14 +323,14 @@ class DeliveryEngine {
       this.#attempts.start(claim, (result, throttle) => this.#ended(sub, bytes, result, throttle));
     } catch (error) {
       // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
-      const { logger } = this.#parts;
+      const { logger } = this.#dependencies;
       logger.error({ delivery: claim.deliveryId, error: messageOf(error) }, "An attempt broke off.");
       this.#scheduler.broken(sub, bytes);
     }
   }
 
   #ended(sub: SubscriptionState, bytes: number, result: AttemptResult, throttle: Throttle | undefined): void {
-    void this.#complete(this.#scheduler.ended(sub, bytes, result, throttle, this.#parts.clock.now()));
+    void this.#complete(this.#scheduler.ended(sub, bytes, result, throttle, this.#dependencies.clock.now()));
     this.#advance();
   }
 
@@ -341,7 +341,7 @@ class DeliveryEngine {
 
   /** Claims while something may be due and there is capacity. */
   async #claim(): Promise<void> {
-    const { clock } = this.#parts;
+    const { clock } = this.#dependencies;
     while (this.#isRunning && this.#scheduler.wantsClaim(clock.now())) {
       // Whatever makes something due at this moment is in it.
       await Promise.resolve();

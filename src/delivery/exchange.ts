@@ -164,7 +164,7 @@ export type Connect = (
   callback: (error: Error | null, socket: Socket | null, timing: ConnectionTiming | undefined) => void,
 ) => Socket | undefined;
 
-interface ConnectionParts {
+interface ConnectionDependencies {
   readonly origin: string;
   readonly connect: Connect;
   readonly options: Client.Options;
@@ -181,7 +181,7 @@ const MAX_EXCHANGE_BYTES = 64 * 1_024;
 
 /** One connection, for one request after the other. */
 export class Connection {
-  readonly #parts: ConnectionParts;
+  readonly #dependencies: ConnectionDependencies;
   readonly #client: Client;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
@@ -191,14 +191,14 @@ export class Connection {
   #madeAtMs = Infinity;
   #bytesBefore = 0;
 
-  constructor(parts: ConnectionParts) {
-    this.#parts = parts;
-    this.#client = new Client(parts.origin, {
-      ...parts.options,
+  constructor(dependencies: ConnectionDependencies) {
+    this.#dependencies = dependencies;
+    this.#client = new Client(dependencies.origin, {
+      ...dependencies.options,
       connect: (target, callback) => this.#connect(target, callback),
     });
     this.#client.on("disconnect", () => {
-      if (this.#exchange === undefined) parts.onClosed(this);
+      if (this.#exchange === undefined) dependencies.onClosed(this);
     });
   }
 
@@ -236,7 +236,7 @@ export class Connection {
   }
 
   #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
-    this.#socket = this.#parts.connect(target, (error, socket, timing) => {
+    this.#socket = this.#dependencies.connect(target, (error, socket, timing) => {
       if (error !== null || socket === null) return callback(error ?? new Error("no socket"), null);
       this.#socket = socket;
       this.#madeAtMs = performance.now();

@@ -19,7 +19,7 @@ interface CompiledFilter {
   readonly validator: Validator | undefined;
 }
 
-interface FiltersParts {
+interface FiltersDependencies {
   readonly logger: Logger;
   readonly random: Random;
   /** Shares the thread with what else runs long on it. */
@@ -37,7 +37,7 @@ interface FiltersParts {
 export class Filters {
   readonly #logger: Logger;
   readonly #random: Random;
-  readonly #yielder: FiltersParts["yielder"];
+  readonly #yielder: FiltersDependencies["yielder"];
   readonly #maxCompiledBytes: number;
   /** By subscription. */
   readonly #compiled: LRUCache<number, CompiledFilter>;
@@ -45,7 +45,13 @@ export class Filters {
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({ logger, random, yielder, longChecks, maxCompiledBytes = MAX_COMPILED_BYTES }: FiltersParts) {
+  constructor({
+    logger,
+    random,
+    yielder,
+    longChecks,
+    maxCompiledBytes = MAX_COMPILED_BYTES,
+  }: FiltersDependencies) {
     this.#logger = logger;
     this.#random = random;
     this.#yielder = yielder;

@@ -25,7 +25,7 @@ const MAX_CROWDED_MS = 320;
 /** Reactivating wakes it sooner. */
 const PAUSED_MS = 5_000;
 
-export interface ReplayRunnerParts {
+export interface ReplayRunnerDependencies {
   readonly store: Pick<ReplayStore, "running" | "count" | "advance">;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -38,7 +38,7 @@ export interface ReplayRunnerParts {
  * come, so a crash costs nothing but time.
  */
 export class ReplayRunner {
-  readonly #parts: ReplayRunnerParts;
+  readonly #dependencies: ReplayRunnerDependencies;
   /** Ends all waits: at a wake and at the stop. */
   #waits = new AbortController();
   /** Those that run now, by rowid. */
@@ -50,8 +50,8 @@ export class ReplayRunner {
   #isRunning = false;
   #stopping = new AbortController();
 
-  constructor(parts: ReplayRunnerParts) {
-    this.#parts = parts;
+  constructor(dependencies: ReplayRunnerDependencies) {
+    this.#dependencies = dependencies;
   }
 
   start(): void {
@@ -86,7 +86,7 @@ export class ReplayRunner {
     const retry = this.#retry();
     do {
       this.#listsAgain = false;
-      const running = await this.#untilAnswered(retry, () => this.#parts.store.running());
+      const running = await this.#untilAnswered(retry, () => this.#dependencies.store.running());
       for (const replay of running ?? []) {
         const { rowid } = replay;
         if (this.#running.has(rowid)) continue;
@@ -100,7 +100,7 @@ export class ReplayRunner {
   }
 
   async #run({ rowid, plan, total: known }: RunningReplay): Promise<void> {
-    const { store, clock, logger, wake } = this.#parts;
+    const { store, clock, logger, wake } = this.#dependencies;
     const retry = this.#retry();
     let total = known ?? (await this.#count(plan, retry));
     let waitMs = TOP_UP_MS;
@@ -130,11 +130,11 @@ export class ReplayRunner {
 
   /** `undefined` when it was stopped first. */
   #count(plan: ReplayPlan, retry: StoreRetry): Promise<number | undefined> {
-    return this.#untilAnswered(retry, () => this.#parts.store.count(plan, this.#stopping.signal));
+    return this.#untilAnswered(retry, () => this.#dependencies.store.count(plan, this.#stopping.signal));
   }
 
   #retry(): StoreRetry {
-    const { clock, logger } = this.#parts;
+    const { clock, logger } = this.#dependencies;
     return new StoreRetry({
       clock,
       logger,
@@ -165,6 +165,6 @@ export class ReplayRunner {
   }
 
   #sleep(delayMs: number): Promise<void> {
-    return sleep(this.#parts.clock, delayMs, this.#waits.signal);
+    return sleep(this.#dependencies.clock, delayMs, this.#waits.signal);
   }
 }

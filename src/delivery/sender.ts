@@ -69,7 +69,7 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-export interface GuardedSenderParts {
+export interface GuardedSenderDependencies {
   readonly clock: Clock;
   readonly config: Pick<DeliveryConfig, "timeoutMs" | "allowHttp" | "allowNetworks">;
   /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
@@ -83,8 +83,8 @@ export interface GuardedSenderParts {
 }
 
 /** A sender that looks names up by its own means and connects only where the configuration lets deliveries go. */
-export function createGuardedSender(parts: GuardedSenderParts): Sender {
-  const { clock, config, maxPerOrigin, ownAddresses, ca, dnsServers } = parts;
+export function createGuardedSender(dependencies: GuardedSenderDependencies): Sender {
+  const { clock, config, maxPerOrigin, ownAddresses, ca, dnsServers } = dependencies;
   const { timeoutMs, allowHttp, allowNetworks } = config;
   const names = createHostNames({
     clock,

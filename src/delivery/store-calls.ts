@@ -1,7 +1,7 @@
 import { Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 
-interface StoreRetryParts {
+interface StoreRetryDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Logged at the first failure. */
@@ -12,19 +12,19 @@ interface StoreRetryParts {
 
 /** When a kind of call to the store is made again after a failure. Calls that fail side by side share one growing wait. */
 export class StoreRetry {
-  readonly #parts: StoreRetryParts;
+  readonly #dependencies: StoreRetryDependencies;
   readonly #backoff: Backoff;
   #failingSinceMs: number | undefined;
   #waiting: Promise<void> | undefined;
 
-  constructor(parts: StoreRetryParts) {
-    this.#parts = parts;
-    this.#backoff = new Backoff(parts.clock);
+  constructor(dependencies: StoreRetryDependencies) {
+    this.#dependencies = dependencies;
+    this.#backoff = new Backoff(dependencies.clock);
   }
 
   /** For how long calls have failed. */
   get failingMs(): number {
-    return this.#failingSinceMs === undefined ? 0 : this.#parts.clock.now() - this.#failingSinceMs;
+    return this.#failingSinceMs === undefined ? 0 : this.#dependencies.clock.now() - this.#failingSinceMs;
   }
 
   /** Resolves when the next call may be made; `undefined` for now. */
@@ -34,7 +34,7 @@ export class StoreRetry {
 
   succeeded(): void {
     if (this.#failingSinceMs === undefined) return;
-    const { logger, recovered } = this.#parts;
+    const { logger, recovered } = this.#dependencies;
     if (recovered !== undefined) logger.info({}, recovered);
     this.#failingSinceMs = undefined;
     this.#backoff.reset();
@@ -42,7 +42,7 @@ export class StoreRetry {
 
   /** Resolves when the call may be made again, or once the signal is aborted. */
   failed(error: unknown, signal: AbortSignal): Promise<void> {
-    const { clock, logger, failing } = this.#parts;
+    const { clock, logger, failing } = this.#dependencies;
     if (this.#failingSinceMs === undefined) {
       logger.warn({ error: messageOf(error) }, failing);
       this.#failingSinceMs = clock.now();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
-import { createEngine, type Engine, type EngineParts } from "../../src/delivery/engine.ts";
+import { createEngine, type Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -76,7 +76,7 @@ export class Bench {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineParts> = {}): Engine {
+  engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Engine {
     const engine = createEngine({
       store: this.store.queue,
       clock: this.clock,

@@ -40,7 +40,7 @@ export const CODECS: Readonly<Record<BatchedName, Codec>> = {
 };
 
 /** What the store is made of. */
-interface StoreParts {
+interface StoreDependencies {
   readonly supervisor: WorkerSupervisor;
   readonly queue: WriteQueue;
   readonly damaged: DamagedEvents;
@@ -55,7 +55,7 @@ interface StoreParts {
 
 /** The store as the rest of the product has it: each task becomes a message to the thread that owns the data file. */
 export function createLibsqlStore(
-  { supervisor, queue, damaged, backups, dataId, key, letGo }: StoreParts,
+  { supervisor, queue, damaged, backups, dataId, key, letGo }: StoreDependencies,
   onChange: (change: StoreChange) => void = () => {},
 ): Store {
   const secrets = new OpenedSecrets(key);

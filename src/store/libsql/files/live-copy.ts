@@ -13,7 +13,7 @@ export interface LogAsk {
   release(): Promise<void>;
 }
 
-interface LiveCopyParts {
+interface LiveCopyDependencies {
   /** The data file, open for reading. */
   readonly source: FileHandle;
   /** Where it goes; empty. */
@@ -47,19 +47,19 @@ const PAGES_AT = 28;
  * @returns the copy's bytes
  * @throws EvregError `unavailable` when there is no room or the store was opened anew; what `signal` gives
  */
-export async function liveCopy(parts: LiveCopyParts): Promise<number> {
-  const { log, source, target } = parts;
+export async function liveCopy(dependencies: LiveCopyDependencies): Promise<number> {
+  const { log, source, target } = dependencies;
   const pageBytes = await log.hold();
   try {
     let { place } = await log.move(undefined);
     const { size } = await source.stat();
-    mustHaveRoom(parts, size);
+    mustHaveRoom(dependencies, size);
     const changed = new Set<number>();
     const note = (moved: MovedLog): void => {
       place = moved.place;
       for (const page of moved.pages) changed.add(page);
     };
-    const copier = new Copier(parts, pageBytes);
+    const copier = new Copier(dependencies, pageBytes);
     await whileMoving(
       async () => note(await log.move(place)),
       async () => {
@@ -104,18 +104,18 @@ async function moveOften(move: () => Promise<void>, over: AbortSignal): Promise<
 }
 
 class Copier {
-  readonly #parts: LiveCopyParts;
+  readonly #dependencies: LiveCopyDependencies;
   readonly #pageBytes: number;
   readonly #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   #unsynced = 0;
 
-  constructor(parts: LiveCopyParts, pageBytes: number) {
-    this.#parts = parts;
+  constructor(dependencies: LiveCopyDependencies, pageBytes: number) {
+    this.#dependencies = dependencies;
     this.#pageBytes = pageBytes;
   }
 
   async copy(from: number, to: number): Promise<void> {
-    const { source, target, signal } = this.#parts;
+    const { source, target, signal } = this.#dependencies;
     for (let at = from; at < to;) {
       signal?.throwIfAborted();
       const { bytesRead } = await source.read(this.#buffer, 0, Math.min(CHUNK_BYTES, to - at), at);
@@ -142,8 +142,8 @@ class Copier {
     this.#unsynced += bytes;
     if (this.#unsynced < SYNC_BYTES) return;
     this.#unsynced = 0;
-    await this.#parts.target.datasync();
-    mustHaveRoom(this.#parts, 0);
+    await this.#dependencies.target.datasync();
+    mustHaveRoom(this.#dependencies, 0);
   }
 }
 
@@ -153,7 +153,7 @@ function taken(pages: Set<number>): number[] {
   return all;
 }
 
-function mustHaveRoom({ freeBytes }: LiveCopyParts, bytes: number): void {
+function mustHaveRoom({ freeBytes }: LiveCopyDependencies, bytes: number): void {
   const free = freeBytes();
   if (free >= bytes + RESERVE_BYTES) return;
   throw new EvregError(

@@ -11,7 +11,7 @@ import {
   type WriteReply,
 } from "./worker-client.ts";
 
-export interface SupervisorParts {
+export interface SupervisorDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Starts a worker on the same file, whose leases stay. */
@@ -29,7 +29,7 @@ const CHECK_MAX_BYTES = 8 * 1024 * 1024;
  * writes are refused until it has been replaced and a real write was committed, tried about every second. A failure that leaves in doubt what is in the file ends the store for good.
  */
 export class WorkerSupervisor {
-  readonly #parts: SupervisorParts;
+  readonly #dependencies: SupervisorDependencies;
   #worker: WorkerClient | undefined;
   #status: "ok" | "recovering" | "failed" | "closed" = "ok";
   /** Why it is not ok. */
@@ -43,8 +43,8 @@ export class WorkerSupervisor {
   /** The end of the worker of a store that has failed. */
   #ending: Promise<void> | undefined;
 
-  constructor(parts: SupervisorParts, worker: WorkerClient) {
-    this.#parts = parts;
+  constructor(dependencies: SupervisorDependencies, worker: WorkerClient) {
+    this.#dependencies = dependencies;
     this.#worker = worker;
     this.#lastRecorded = worker.report.lastEvent;
   }
@@ -111,13 +111,13 @@ export class WorkerSupervisor {
     if (this.#status !== "ok") return;
     this.#status = "recovering";
     this.#failure = failure;
-    this.#parts.logger.error({ reason: failure.reason }, "The store takes no writes for now.");
+    this.#dependencies.logger.error({ reason: failure.reason }, "The store takes no writes for now.");
     if (failure.failure === "full") this.#tryLater();
     else this.#recover();
   }
 
   #tryLater(): void {
-    this.#cancelTimer = this.#parts.clock.setTimer(() => this.#recover(), TRY_AGAIN_MS);
+    this.#cancelTimer = this.#dependencies.clock.setTimer(() => this.#recover(), TRY_AGAIN_MS);
   }
 
   #recover(): void {
@@ -134,7 +134,7 @@ export class WorkerSupervisor {
       await this.#replace();
       if (this.#status !== "recovering") return;
       this.#status = "ok";
-      this.#parts.logger.info({}, "The store takes writes again.");
+      this.#dependencies.logger.info({}, "The store takes writes again.");
     } catch (error) {
       const failure = failureOf(error);
       if (failure.failure === "fatal") return this.stop(failure.reason);
@@ -150,7 +150,7 @@ export class WorkerSupervisor {
     // Waits for its answers: a batch in flight may still be committed, and its callers must hear of it.
     await old?.terminate();
     if (this.#status !== "recovering") return;
-    const fresh = await this.#parts.startWorker();
+    const fresh = await this.#dependencies.startWorker();
     if (this.#status !== "recovering") return fresh.terminate();
     if (fresh.report.lastEvent < this.#lastRecorded) {
       await fresh.terminate();
@@ -171,8 +171,8 @@ export class WorkerSupervisor {
     this.#worker = undefined;
     this.#ending = worker?.terminate();
     const error = this.#unavailable();
-    this.#parts.logger.error({ reason }, "The store cannot go on; start evreg again.");
-    this.#parts.onFatal(error);
+    this.#dependencies.logger.error({ reason }, "The store cannot go on; start evreg again.");
+    this.#dependencies.onFatal(error);
   }
 
   #sentence(): string {
