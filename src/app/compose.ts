@@ -14,7 +14,7 @@ import type { Owner } from "../runtime/owner-file.ts";
 import type { DeliverySignals } from "../service/context.ts";
 import type { CommitReport } from "../store/health.ts";
 import type { StoreChange } from "../store/store.ts";
-import { folderFindings, programFinding } from "./findings.ts";
+import { folderFindings, programFinding } from "./doctor-findings.ts";
 
 /** What a server and a command that holds the data folder itself are both built from. */
 export interface AppOptions {

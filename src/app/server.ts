@@ -12,7 +12,7 @@ import { folderWarning, tryWriteOwner, readOwner } from "../runtime/owner-file.t
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose } from "./compose.ts";
-import { certificateFindings } from "./findings.ts";
+import { certificateFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
 // act on another server never load them.

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderFindings } from "../app/findings.ts";
+import { folderFindings } from "../app/doctor-findings.ts";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";

@@ -34,7 +34,7 @@ export class Complete extends Command {
   ): Promise<readonly Candidate[]> {
     if (target.kind === "words") return target.candidates;
     // Loaded here: most keys are pressed for words that need no server, nor the configuration.
-    const { candidatesFor: namesFor } = await import("../cli/candidates.ts");
+    const { candidatesFor: namesFor } = await import("../cli/completion-candidates.ts");
     const late = Promise.withResolvers<readonly Candidate[]>();
     const timer = setTimeout(() => late.resolve([]), ANSWER_WITHIN_MS);
     const names = namesFor(target.of, target.flags, this.config.configDir).catch(() => []);

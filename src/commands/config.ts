@@ -10,7 +10,7 @@ import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
 import { contextFor, readSettings } from "../cli/target/target.ts";
 import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS } from "../config/schema.ts";
-import { exampleConfig, type ShownKey, shownKeys } from "../config/shown.ts";
+import { exampleConfig, type ShownKey, shownKeys } from "../config/display.ts";
 import { EvregError } from "../domain/error.ts";
 import { readCertificate } from "../runtime/certificate.ts";
 

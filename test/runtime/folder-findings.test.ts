@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { folderFindings } from "../../src/app/findings.ts";
+import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { runProgram } from "../support/program.ts";
 
 let folder: string;

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { checkLog, MOST_UNSYNCED } from "../../src/store/libsql/thread/log-check.ts";
+import { checkLog, MOST_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";

@@ -5,7 +5,7 @@ import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { folderFindings } from "../../src/app/findings.ts";
+import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { restoreLeftovers } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderFindings } from "../../src/app/findings.ts";
+import { folderFindings } from "../../src/app/doctor-findings.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";

@@ -2,7 +2,7 @@ import { refuseSchema } from "../document-rules.ts";
 import { isObject, subschemasOf } from "../keywords.ts";
 import { SCHEMA_LIMITS } from "../limits.ts";
 import { CALL } from "./ajv-keywords.ts";
-import type { Part } from "./parts.ts";
+import type { Part } from "./split-schema.ts";
 
 interface Calls {
   /** Parts called on the value itself, each as often as it is. */

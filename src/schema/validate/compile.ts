@@ -8,7 +8,7 @@ import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
 import { checkCallGraph } from "./call-graph.ts";
 import { type Failure, type Fault, faultOf, faultsOf, shortened, shortenedText } from "./errors.ts";
 import { FORMATS } from "./formats.ts";
-import { splitSchema } from "./parts.ts";
+import { splitSchema } from "./split-schema.ts";
 import { clearValidationCache } from "./values.ts";
 
 /** Memory of a validator, measured: of itself, for each part and schema, and for each character of them. */

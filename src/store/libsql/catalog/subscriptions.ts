@@ -10,13 +10,8 @@ import {
 } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
-import {
-  BLOCKED_BY,
-  failExhausted,
-  resetHealth,
-  clearWaits,
-  assignSequence,
-} from "../queue/subscription-state.ts";
+import { resetHealth, clearWaits } from "../queue/handler-health.ts";
+import { BLOCKED_BY, failExhausted, assignSequence } from "../queue/order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";

@@ -15,7 +15,7 @@ import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isSameFile, replacedDataNames, syncFolderOf } from "../../../runtime/files.ts";
-import { checkLog, type LogCheck, logOf } from "../thread/log-check.ts";
+import { checkLog, type LogCheck, logOf } from "../thread/wal-check.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { checkFile, moveNumbers, settleFile } from "./file-tasks.ts";
 

@@ -4,7 +4,7 @@ import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./claim.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
-import { headOf, settingOf } from "./subscription-state.ts";
+import { headOf, settingOf } from "./order.ts";
 
 /** How much of the index one answer may go through: some 30 ms of the store's thread, in steps. */
 const MAX_COUNTED = 200_000;

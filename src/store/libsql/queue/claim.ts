@@ -6,7 +6,8 @@ import type { ByteWriter } from "../thread/protocol.ts";
 import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Claimable, selectFairly, type Picked } from "./fair-share.ts";
-import { leasedSubscriptions, WAIT_END } from "./subscription-state.ts";
+import { WAIT_END } from "./handler-health.ts";
+import { leasedSubscriptions } from "./order.ts";
 import { CLAIM, type ClaimCall, type ClaimReply, type ClaimRow, SHARE, SUBSCRIPTION } from "./wire.ts";
 
 /** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */

@@ -13,7 +13,8 @@ import {
   SELECT_DELIVERY,
   statusesBefore,
 } from "./delivery-state.ts";
-import { firstRequestedOf, clearWaits, headOf, isHead } from "./subscription-state.ts";
+import { clearWaits } from "./handler-health.ts";
+import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
 interface AttemptRow {
   readonly attempt: number;

@@ -11,7 +11,7 @@ import {
   SELECT_DELIVERY,
   STATUS_IS,
 } from "./delivery-state.ts";
-import { WAIT_END } from "./subscription-state.ts";
+import { WAIT_END } from "./handler-health.ts";
 
 /** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
 const WALKED_SUBSCRIPTIONS = 100;

@@ -8,15 +8,8 @@ import {
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
-import {
-  startsBlocking,
-  staysQueued,
-  loadOrdered,
-  applySignals,
-  noSignals,
-  type OrderedDelivery,
-  addSignal,
-} from "./subscription-state.ts";
+import { applySignals, noSignals, addSignal } from "./handler-health.ts";
+import { startsBlocking, staysQueued, loadOrdered, type OrderedDelivery } from "./order.ts";
 import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow } from "./wire.ts";
 
 /**

@@ -1,7 +1,7 @@
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { pathToFileURL } from "node:url";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-guard.ts";
-import { type LogCheck, MOST_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./log-check.ts";
+import { type LogCheck, MOST_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB of 4 KiB. */

@@ -89,7 +89,7 @@ export interface OpenReport {
   readonly migrated: readonly number[];
   readonly copy?: string;
   readonly released: number;
-  /** Commits that the log's end lacked a part of; see `log-check.ts`. */
+  /** Commits that the log's end lacked a part of; see `wal-check.ts`. */
   readonly dropped: number;
   /** Names that people's actions have, so that the service's own events of these names are not told. */
   readonly taken: readonly string[];

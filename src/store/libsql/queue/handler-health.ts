@@ -1,15 +1,9 @@
-import { EvregError } from "../../../domain/error.ts";
 import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
-import {
-  type OnExhausted,
-  SETTINGS_LIMITS,
-  type SubscriptionSettings,
-} from "../../../domain/subscription-settings.ts";
-import type { ServiceEventBudget, Transitioned } from "../events/service-events.ts";
+import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
+import type { ServiceEventBudget } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { errorOf, type FinishedRow } from "./wire.ts";
 
 /**
@@ -23,143 +17,6 @@ const LONGEST_RETRY_WAIT_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 export const WAIT_END = `max(
     iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0),
     iif(s.ordered = 1 AND s.retry_wait_until_ms <= ?1 + ${LONGEST_RETRY_WAIT_MS}, s.retry_wait_until_ms, 0))`;
-
-// The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they came
-// in. All of them are due; the subscription as a whole waits instead. Only requested ones go before.
-
-/** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
-const MAX_REORDERED = 10_000;
-
-/** Where an ordered subscription's delivery has its place, and when it has to leave it. */
-export interface OrderedDelivery {
-  readonly id: number;
-  readonly event_id: number;
-  readonly due_ms: number;
-  readonly max_retries: number;
-  readonly on_exhausted: OnExhausted;
-}
-
-/** Goes on from `SELECT`: `w` is the first in the order of an ordered subscription that nobody requested. */
-export function headOf(subscriptionId: string): string {
-  return `FROM delivery AS w INDEXED BY delivery_sequence
-    WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${NORMAL} AND w.sequence IS NOT NULL
-      AND w.due_ms IS NOT NULL
-    ORDER BY w.sequence LIMIT 1`;
-}
-
-/** Likewise the first that a person requested. */
-export function firstRequestedOf(subscriptionId: string): string {
-  return `FROM delivery AS w INDEXED BY delivery_due
-    WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL
-    ORDER BY w.due_ms, w.rowid LIMIT 1`;
-}
-
-/** A setting of the subscription `s`, as a value; damaged settings have none. */
-export function settingOf(name: keyof SubscriptionSettings): string {
-  return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
-}
-
-/**
- * The delivery that the subscription `s` blocks for, as a value: the first in its order that nobody asked for, if that has
- * used up its retries.
- */
-export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND ${settingOf("on_exhausted")} = 'block' THEN (
-    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
-
-/** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
-export function loadOrdered(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<number, OrderedDelivery> {
-  const ids = rows.flatMap(({ deliveryId, next: { kind } }) =>
-    kind === "delivered" || kind === "filtered" || kind === "unsent" ? [] : [deliveryId],
-  );
-  if (ids.length === 0) return new Map();
-  const found = sql.rows<OrderedDelivery>(
-    `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted
-      FROM json_each(?) AS r
-      CROSS JOIN delivery AS d ON d.rowid = r.value
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE s.ordered = 1`,
-    JSON.stringify(ids),
-  );
-  return new Map(found.map((place) => [place.id, place]));
-}
-
-/** Whether it goes on waiting at its place after an attempt that failed; otherwise it has failed for good. */
-export function staysQueued(
-  { max_retries, on_exhausted }: OrderedDelivery,
-  failures: number,
-  { next, handlerChanged }: { next: FinishedRow["next"]; handlerChanged: boolean },
-): boolean {
-  // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
-  if (on_exhausted === "block") return true;
-  return (next.kind === "retry" || handlerChanged) && failures < max_retries;
-}
-
-/** Whether its subscription blocks for it from this failed attempt on. */
-export function startsBlocking({ max_retries, on_exhausted }: OrderedDelivery, failures: number): boolean {
-  return on_exhausted === "block" && failures === max_retries;
-}
-
-/**
- * Puts what is pending in order. None of it waits for a time of its own from now on, also when the order ends again.
- * @throws EvregError `conflict` when that is too much at once
- */
-export function assignSequence(sql: Sql, subscriptionId: number, nowMs: number): void {
-  const { pending } = sql.first<{ pending: number }>(
-    `SELECT count(*) AS pending FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-      WHERE subscription_id = ? AND priority = ${NORMAL} AND due_ms IS NOT NULL LIMIT ?)`,
-    subscriptionId,
-    MAX_REORDERED + 1,
-  )!;
-  if (pending > MAX_REORDERED) {
-    const message = `it has more than ${MAX_REORDERED} unfinished deliveries, too many to be put in order at once; wait until fewer are left, or create another subscription`;
-    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message, value: true });
-  }
-  sql.run(
-    `UPDATE delivery INDEXED BY delivery_due SET sequence = event_id, due_ms = min(due_ms, ?2)
-      WHERE subscription_id = ?1 AND due_ms IS NOT NULL AND sequence IS NULL`,
-    subscriptionId,
-    nowMs,
-  );
-}
-
-/**
- * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
- * for it, or gave it more retries. Answers what has failed by that.
- */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Transitioned[] {
-  const failed = sql.rows<{ id: number }>(
-    `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ?2
-      WHERE rowid = (SELECT w.rowid ${headOf("?1")}) AND NOT EXISTS (SELECT 1 ${firstRequestedOf("?1")})
-        AND failures > (SELECT max_retries FROM subscription WHERE rowid = ?1)
-        AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = delivery.rowid)
-      RETURNING rowid AS id`,
-    subscriptionId,
-    nowMs,
-  );
-  if (failed.length > 0) {
-    clearWaits(sql, subscriptionId);
-  }
-  return failed.map(({ id }) => [id, nowMs]);
-}
-
-/** Whether the delivery is what its ordered subscription waits for. */
-export function isHead(sql: Sql, id: number): boolean {
-  const found = sql.first<{ isFirst: number }>(
-    `SELECT d.rowid = (SELECT w.rowid ${headOf("d.subscription_id")}) AS isFirst
-      FROM delivery AS d CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE d.rowid = ? AND s.ordered = 1`,
-    id,
-  );
-  return found?.isFirst === 1;
-}
-
-/** The subscriptions of which anything is leased. */
-export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
-  const found = sql.rows<{ id: number }>(
-    `SELECT DISTINCT d.subscription_id AS id FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
-  );
-  return new Set(found.map(({ id }) => id));
-}
 
 type Wait = readonly [subscriptionId: number, untilMs: number, handler: string];
 
