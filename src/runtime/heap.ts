@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 /**
  * V8's own options for a server: its heap grows by half of what is in use before it is collected, with what lies outside
  * it, such as request bodies, counted in; and free memory can be given back when nothing is done. With them a server that
- * takes batches holds 240 MB at most, and 330 without.
+ * takes batches holds 240 to 300 MB at most, and 330 without.
  */
 const SERVER_OPTIONS = [
   "--heap-growing-percent=50",
