@@ -1,5 +1,5 @@
 import type { Schemata } from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import { parseJson } from "../json/raw-json.ts";
 import { readInput, textFault } from "./io/input.ts";
 import { setSchemaFile } from "./target/next-command.ts";
@@ -55,7 +55,7 @@ function inFile(path: string, read: () => unknown): unknown {
   try {
     return read();
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     throw new EvregError("malformed", `${nameOf(path)}: ${reason}`);
   }
 }

@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Agent, request } from "undici";
-import { codeOfStatus, type ErrorBody, EvregError } from "../domain/error.ts";
+import { codeOfStatus, type ErrorBody, EvregError, messageOf } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
 import { retryAfterMs } from "../domain/retry.ts";
 
@@ -347,7 +347,7 @@ function explain(error: unknown, code: string | undefined, attempted: Attempted)
       if (code?.startsWith("HPE_") === true) {
         return `${origin} does not answer in HTTP. Is the address that of an evreg server?`;
       }
-      return `${origin} could not be asked: ${error instanceof Error ? error.message : String(error)}. Check the address.`;
+      return `${origin} could not be asked: ${messageOf(error)}. Check the address.`;
   }
 }
 

@@ -1,9 +1,9 @@
-import { EvregError } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, DeliveryQueue, FinishOutcome } from "../store/queue.ts";
-import { messageOf, StoreRetry } from "./store-calls.ts";
+import { StoreRetry } from "./store-calls.ts";
 import { Fifo } from "./subscription-state.ts";
 
 /** Far less than what a lease has beyond the deadline of its attempt. */

@@ -1,3 +1,4 @@
+import { messageOf } from "../domain/error.ts";
 import type { DeliveryConfig } from "../config/schema.ts";
 import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
@@ -15,7 +16,6 @@ import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
 import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
 import { createGuardedSender, type GuardedSenderDependencies, type Sender } from "./sender.ts";
-import { messageOf } from "./store-calls.ts";
 import type { SubscriptionState } from "./subscription-state.ts";
 
 /** Delivers what is due for as long as it runs. */

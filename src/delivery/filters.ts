@@ -1,3 +1,4 @@
+import { messageOf } from "../domain/error.ts";
 import { isDeepStrictEqual } from "node:util";
 import { LRUCache } from "lru-cache";
 import type { Schemata } from "../domain/action.ts";
@@ -126,7 +127,7 @@ export class Filters {
     try {
       validator = await this.#yielder.run(compileSchemaSteps(filter));
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#logger.error(
         { subscription: subscriptionId, error: reason },
         "A subscription's filter cannot be used, and all of its events are sent; give it another one.",
@@ -206,7 +207,7 @@ class LargePayloadFilter {
       large.conforms = isDecided ? failure === undefined : undefined;
     } catch (error) {
       large.conforms = true;
-      const reason = error instanceof Error ? error.message : String(error);
+      const reason = messageOf(error);
       this.#logger.error(
         { delivery: deliveryId, subscription: subscription.subscriptionId, error: reason },
         "A large payload could not be held to the subscription's filter; it is sent.",

@@ -1,3 +1,4 @@
+import { messageOf } from "../domain/error.ts";
 import { Backoff, type Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 
@@ -54,8 +55,4 @@ export class StoreRetry {
     await this.#backoff.wait(signal);
     this.#waiting = undefined;
   }
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -90,3 +90,8 @@ export function codeOfStatus(status: number): EvregErrorCode {
   const codes = Object.keys(CODES) as EvregErrorCode[];
   return codes.find((code) => CODES[code].status === status && code !== "unreachable") ?? "internal";
 }
+
+/** Why something failed, whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

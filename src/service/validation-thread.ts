@@ -1,5 +1,5 @@
 import type { Worker } from "node:worker_threads";
-import { EvregError } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
 import { startThread, VALIDATION_THREAD } from "../runtime/process.ts";
@@ -92,7 +92,7 @@ export class ValidationThread implements OffThreadValidator {
       this.#running?.resolve(answer);
       this.#startNext();
     });
-    thread.on("error", (error) => (reason = error instanceof Error ? error.message : String(error)));
+    thread.on("error", (error) => (reason = messageOf(error)));
     thread.on("exit", () => {
       if (this.#thread !== thread) return;
       this.#thread = undefined;

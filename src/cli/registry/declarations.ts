@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import { nearest } from "../../config/values.ts";
-import { EvregError, invalidField } from "../../domain/error.ts";
+import { EvregError, invalidField, messageOf } from "../../domain/error.ts";
 import { parseDurationMs } from "../../domain/formats.ts";
 import { checkBearerToken } from "../../domain/subscription.ts";
 import { readRegularFile } from "../io/input.ts";
@@ -347,6 +347,6 @@ async function inField<T>(field: string, act: () => Promise<T>): Promise<T> {
     return await act();
   } catch (error) {
     if (error instanceof EvregError && error.code !== "usage") throw error;
-    throw invalidField(field, error instanceof Error ? error.message : String(error));
+    throw invalidField(field, messageOf(error));
   }
 }

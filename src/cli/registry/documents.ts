@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/error.ts";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, extname, join, resolve, sep } from "node:path";
 import {
@@ -100,7 +101,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
       // Each its own copy of what an anchor stands for, and 0 for -0, as the service will have it.
       else documents.push({ value: JSON.parse(JSON.stringify(value)) as unknown, place });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       problems.push({ place: place([]), message: `this is not the YAML evreg reads: ${message}` });
     }
   }

@@ -1,3 +1,4 @@
+import { messageOf } from "../../domain/error.ts";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import type { CommitReport } from "../health.ts";
 import { systemClock } from "../../runtime/clock.ts";
@@ -217,7 +218,7 @@ function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {
 
 function failureOf(error: unknown): WireFailure {
   if (error instanceof EngineFailure) return { failure: error.kind, reason: error.message };
-  return { failure: "replace", reason: error instanceof Error ? error.message : String(error) };
+  return { failure: "replace", reason: messageOf(error) };
 }
 
 /** Of a thread's only task. */

@@ -13,7 +13,7 @@ import {
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { EvregError } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
@@ -270,7 +270,7 @@ function noFile(path: string, target: Stats | undefined): EvregError {
 }
 
 function unreadable(path: string, error: unknown): EvregError {
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   return new EvregError(
     "unavailable",
     `The data file ${path} cannot be read (${reason}).`,

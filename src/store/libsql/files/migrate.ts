@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
-import { EvregError } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { syncFolderOf } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys, Vault } from "../../secret-cipher.ts";
 import { type Connection, openInMemory } from "../thread/connection.ts";
@@ -64,7 +64,7 @@ function apply(connection: Connection, steps: readonly Migration[], copy: string
     throw new EvregError(
       "unavailable",
       `The data file could not be brought to form ${step?.version} (${step?.name}): ` +
-        `${error instanceof Error ? error.message : String(error)}. This step changed nothing.${kept}`,
+        `${messageOf(error)}. This step changed nothing.${kept}`,
       { version: step?.version },
       { cause: error },
     );

@@ -1,3 +1,4 @@
+import { messageOf } from "../../../domain/error.ts";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { pathToFileURL } from "node:url";
 import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-guard.ts";
@@ -173,7 +174,7 @@ export class Connection {
       try {
         this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
       } catch (error) {
-        this.checkpointFailure = error instanceof Error ? error.message : String(error);
+        this.checkpointFailure = messageOf(error);
       }
     }
   }

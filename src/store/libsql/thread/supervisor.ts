@@ -1,4 +1,4 @@
-import { EvregError } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
@@ -199,5 +199,5 @@ function failureOf(error: unknown): WireFailure {
     if ("failure" in error.failure) return error.failure;
     return { failure: "fatal", reason: error.failure.message };
   }
-  return { failure: "fatal", reason: error instanceof Error ? error.message : String(error) };
+  return { failure: "fatal", reason: messageOf(error) };
 }

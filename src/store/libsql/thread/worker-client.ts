@@ -1,3 +1,4 @@
+import { messageOf } from "../../../domain/error.ts";
 import type { Worker } from "node:worker_threads";
 import type { CommitReport } from "../../health.ts";
 import { startThread, STORE_THREAD } from "../../../runtime/process.ts";
@@ -106,7 +107,7 @@ export class WorkerClient {
         else if (host !== undefined) host.#take(message);
       });
       worker.on("messageerror", (error) => (crash = error.message));
-      worker.on("error", (error) => (crash = error instanceof Error ? error.message : String(error)));
+      worker.on("error", (error) => (crash = messageOf(error)));
       worker.on("exit", () => {
         onExit();
         if (host === undefined) {
@@ -132,10 +133,10 @@ export class WorkerClient {
     return this.#request((id) => ({ kind: "read", id, name, args })) as Promise<ReadReply>;
   }
 
-  #request(messageOf: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
+  #request(toMessage: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
     if (this.#ended !== undefined) return Promise.reject(new WorkerError(this.#ended));
     const pending = Promise.withResolvers<unknown>();
-    this.#post(messageOf(this.#firstId + this.#pending.length), bytes);
+    this.#post(toMessage(this.#firstId + this.#pending.length), bytes);
     this.#pending.push(pending);
     return pending.promise;
   }
