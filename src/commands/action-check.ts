@@ -17,14 +17,14 @@ export class ActionsCheck extends TargetCommand {
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
   static override examples = [
-    "<%= config.bin %> actions check order.created --schema order.json",
+    "evreg actions check order.created --schema order.json",
     {
       description: "Check the last 1,000 events with it as well",
-      command: "<%= config.bin %> actions check order.created --schema order.json --replay 1000",
+      command: "evreg actions check order.created --schema order.json --replay 1000",
     },
     {
       description: "In a GitHub workflow",
-      command: "<%= config.bin %> actions check order.created --schema schemas/order.yaml --format github",
+      command: "evreg actions check order.created --schema schemas/order.yaml --format github",
     },
   ];
   static override args = { name: textArg("Name of the action.") };

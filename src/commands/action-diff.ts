@@ -26,18 +26,12 @@ export class ActionsDiff extends TargetCommand {
     "actions diff NAME REVISION REVISION|FILE",
   ];
   static override examples = [
-    { description: "What the last change was", command: "<%= config.bin %> actions diff order.created" },
-    {
-      description: "What has changed since revision 1",
-      command: "<%= config.bin %> actions diff order.created 1",
-    },
-    {
-      description: "What a file would change",
-      command: "<%= config.bin %> actions diff order.created order.json",
-    },
+    { description: "What the last change was", command: "evreg actions diff order.created" },
+    { description: "What has changed since revision 1", command: "evreg actions diff order.created 1" },
+    { description: "What a file would change", command: "evreg actions diff order.created order.json" },
     {
       description: "Between two revisions, for a program",
-      command: "<%= config.bin %> actions diff order.created 1 3 --json",
+      command: "evreg actions diff order.created 1 3 --json",
     },
   ];
   static override args = {
@@ -112,10 +106,10 @@ export class ActionsHistory extends TargetCommand {
   static override description =
     "Each event names the revision that it was checked by. To go back to an older one: evreg actions update NAME --from-revision NUMBER.";
   static override examples = [
-    "<%= config.bin %> actions history order.created",
+    "evreg actions history order.created",
     {
       description: "The schema of the first revision, which is the last of the list",
-      command: `<%= config.bin %> actions history order.created --json | jq '.data[-1].schemata'`,
+      command: `evreg actions history order.created --json | jq '.data[-1].schemata'`,
     },
   ];
   static override args = { name: textArg("Name of the action.") };

@@ -20,14 +20,11 @@ export class ActionsTypes extends TargetCommand {
 A type is never narrower than its schema, save that a schema without "type" is taken to mean what its keywords are about. Bounds, lengths, patterns, formats and "not" have no counterpart in a type.`;
   static override usage = "actions types [NAME ...] [--lang typescript] [--out FILE]";
   static override examples = [
-    { description: "Of all actions", command: "<%= config.bin %> actions types --out src/events.ts" },
-    {
-      description: "Of two",
-      command: "<%= config.bin %> actions types order.created order.paid --lang typescript",
-    },
+    { description: "Of all actions", command: "evreg actions types --out src/events.ts" },
+    { description: "Of two", command: "evreg actions types order.created order.paid --lang typescript" },
     {
       description: "In CI: fail when the schemas have changed",
-      command: "<%= config.bin %> actions types | diff src/events.ts -",
+      command: "evreg actions types | diff src/events.ts -",
     },
   ];
   static override args = {
@@ -125,15 +122,14 @@ export class ActionsSample extends TargetCommand {
 
 With --output jsonl each line is an event, as publish --batch reads it.`;
   static override examples = [
-    "<%= config.bin %> actions sample order.created",
+    "evreg actions sample order.created",
     {
       description: "The same each time, for a test",
-      command: "<%= config.bin %> actions sample order.created --seed 7 > order.json",
+      command: "evreg actions sample order.created --seed 7 > order.json",
     },
     {
       description: "A hundred events",
-      command:
-        "<%= config.bin %> actions sample order.created --count 100 --output jsonl | <%= config.bin %> publish --batch -",
+      command: "evreg actions sample order.created --count 100 --output jsonl | evreg publish --batch -",
     },
   ];
   static override args = { name: textArg("Name of the action.") };

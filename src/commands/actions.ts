@@ -12,9 +12,9 @@ export const ActionsList = listCommand(ACTIONS, {
   usage: "<%= command.id %> [--application NAME]",
   summary: "List the actions: what can be published, and by which schema.",
   examples: [
-    { description: "All of them", command: "<%= config.bin %> actions" },
-    { description: "Those of one application", command: "<%= config.bin %> actions list --application shop" },
-    { description: "Their names only", command: "<%= config.bin %> actions --json | jq -r '.data[].action'" },
+    { description: "All of them", command: "evreg actions" },
+    { description: "Those of one application", command: "evreg actions list --application shop" },
+    { description: "Their names only", command: "evreg actions --json | jq -r '.data[].action'" },
   ],
   flags: {
     application: Flags.string({ summary: "Only those this application owns.", helpValue: "NAME" }),
@@ -24,10 +24,10 @@ export const ActionsList = listCommand(ACTIONS, {
 export const ActionsGet = recordCommand(ACTIONS, "get", {
   summary: "Show one action with its schema.",
   examples: [
-    "<%= config.bin %> actions get order.created",
+    "evreg actions get order.created",
     {
       description: "Its schema into a file, to edit it",
-      command: "<%= config.bin %> actions get order.created --json | jq .data.schemata > schema.json",
+      command: "evreg actions get order.created --json | jq .data.schemata > schema.json",
     },
   ],
 });
@@ -39,10 +39,10 @@ export class ActionsCreate extends TargetCommand {
   static override usage =
     "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
   static override examples = [
-    "<%= config.bin %> actions create order.created --application shop --schema order.json",
+    "evreg actions create order.created --application shop --schema order.json",
     {
       description: "A schema on the command line",
-      command: `echo '{"type":"object","required":["id"]}' | <%= config.bin %> actions create order.created --application shop --schema -`,
+      command: `echo '{"type":"object","required":["id"]}' | evreg actions create order.created --application shop --schema -`,
     },
   ];
   static override args = { name: textArg("Name, in segments joined by dots: order.created") };
@@ -83,18 +83,18 @@ export class ActionsUpdate extends TargetCommand {
     "actions update NAME [--mode MODE] [--against last|all]",
   ];
   static override examples = [
-    "<%= config.bin %> actions update order.created --schema order.json",
+    "evreg actions update order.created --schema order.json",
     {
       description: "Go back to the schema of revision 2, as a new revision",
-      command: "<%= config.bin %> actions update order.created --from-revision 2",
+      command: "evreg actions update order.created --from-revision 2",
     },
     {
       description: "Apply a breaking change all the same, this once (scope admin)",
-      command: "<%= config.bin %> actions update order.created --schema order.json --compatibility none",
+      command: "evreg actions update order.created --schema order.json --compatibility none",
     },
     {
       description: "From now on compare with every schema it has had",
-      command: "<%= config.bin %> actions update order.created --against all",
+      command: "evreg actions update order.created --against all",
     },
   ];
   static override args = { name: textArg("Name of the action.") };
@@ -153,8 +153,8 @@ export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any mor
   description:
     "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
   examples: [
-    "<%= config.bin %> actions deprecate order.created --successor order.created.v2",
-    { description: "Undo it", command: "<%= config.bin %> actions deprecate order.created --undo" },
+    "evreg actions deprecate order.created --successor order.created.v2",
+    { description: "Undo it", command: "evreg actions deprecate order.created --undo" },
   ],
 });
 
@@ -164,8 +164,8 @@ export const ActionsRetire = endCommand("retired", "Take events again.", {
   description:
     "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",
   examples: [
-    "<%= config.bin %> actions retire order.created --successor order.created.v2",
-    { description: "Undo it", command: "<%= config.bin %> actions retire order.created --undo" },
+    "evreg actions retire order.created --successor order.created.v2",
+    { description: "Undo it", command: "evreg actions retire order.created --undo" },
   ],
 });
 

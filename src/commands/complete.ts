@@ -17,7 +17,7 @@ const ANSWER_WITHIN_MS = 1_000;
 export class Complete extends Command {
   static override hidden = true;
   static override summary = "What can be typed next, for the scripts of completion.";
-  static override examples = ["<%= config.bin %> complete words -- actions get ''"];
+  static override examples = ["evreg complete words -- actions get ''"];
   static override strict = false;
 
   async run(): Promise<void> {

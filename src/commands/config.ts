@@ -31,14 +31,14 @@ export class ConfigShow extends ConfigCommand {
   static override description =
     "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
   static override examples = [
-    "<%= config.bin %> config",
+    "evreg config",
     {
       description: "Of a server with other flags",
-      command: "<%= config.bin %> config --data /var/lib/evreg --port 8080",
+      command: "evreg config --data /var/lib/evreg --port 8080",
     },
     {
       description: "What is not at its default",
-      command: "<%= config.bin %> config --json | jq '.data[] | select(.source != \"default\")'",
+      command: "evreg config --json | jq '.data[] | select(.source != \"default\")'",
     },
   ];
 
@@ -79,15 +79,12 @@ export class ConfigCheck extends BaseCommand {
   static override description =
     "A file is checked by itself, without flags and variables, so the answer is the same on every machine. Each mistake is named with its line, and the command then ends with 2.";
   static override examples = [
-    { description: "Before it is rolled out", command: "<%= config.bin %> config check evreg.config.yaml" },
-    { description: "From stdin", command: "<%= config.bin %> config check - < evreg.config.yaml" },
-    {
-      description: "The configuration that applies here, variables included",
-      command: "<%= config.bin %> config check",
-    },
+    { description: "Before it is rolled out", command: "evreg config check evreg.config.yaml" },
+    { description: "From stdin", command: "evreg config check - < evreg.config.yaml" },
+    { description: "The configuration that applies here, variables included", command: "evreg config check" },
     {
       description: "Every mistake as JSON",
-      command: "<%= config.bin %> config check evreg.config.yaml --json 2>&1 | jq .details.problems",
+      command: "evreg config check evreg.config.yaml --json 2>&1 | jq .details.problems",
     },
   ];
   static override args = { file: optionalArg("The file to check; - for stdin.") };
@@ -149,11 +146,8 @@ export class ConfigExample extends BaseCommand {
   static override description =
     "Unchanged, the file changes nothing. With --json the text is the member `data`.";
   static override examples = [
-    { description: "To read", command: "<%= config.bin %> config example | less" },
-    {
-      description: "To begin with",
-      command: "<%= config.bin %> config example --output-file evreg.config.yaml",
-    },
+    { description: "To read", command: "evreg config example | less" },
+    { description: "To begin with", command: "evreg config example --output-file evreg.config.yaml" },
   ];
   static override flags = {
     "output-file": Flags.string({

@@ -17,10 +17,10 @@ export class ContextList extends BaseCommand {
   static override description =
     "Commands act on the context in use, unless a flag, a variable or the configuration file names a server or a data folder. Contexts are stored in your own settings folder; only you can read them.";
   static override examples = [
-    "<%= config.bin %> context",
+    "evreg context",
     {
       description: "Names and addresses only",
-      command: "<%= config.bin %> context --json | jq -r '.data[] | [.name, .url] | @tsv'",
+      command: "evreg context --json | jq -r '.data[] | [.name, .url] | @tsv'",
     },
   ];
 
@@ -51,17 +51,16 @@ export class ContextAdd extends BaseCommand {
   static override examples = [
     {
       description: "Type the token; it is not shown",
-      command: "<%= config.bin %> context add prod --url https://events.example.com --token-file - --use",
+      command: "evreg context add prod --url https://events.example.com --token-file - --use",
     },
     {
       description: "From a password manager",
       command:
-        "pass evreg/staging | <%= config.bin %> context add staging --url https://staging.example.com --token-file -",
+        "pass evreg/staging | evreg context add staging --url https://staging.example.com --token-file -",
     },
     {
       description: "Another token for it",
-      command:
-        "<%= config.bin %> context add prod --url https://events.example.com --token-file new.token --replace",
+      command: "evreg context add prod --url https://events.example.com --token-file new.token --replace",
     },
   ];
   static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
@@ -141,15 +140,9 @@ export class ContextUse extends BaseCommand {
   static override usage = "context use NAME | --none";
   static override summary = "Choose the context that commands act on.";
   static override examples = [
-    "<%= config.bin %> context use prod",
-    {
-      description: "Back to the data folder",
-      command: "<%= config.bin %> context use --none",
-    },
-    {
-      description: "For this shell only",
-      command: "EVREG_CONTEXT=prod; export EVREG_CONTEXT; <%= config.bin %> whoami",
-    },
+    "evreg context use prod",
+    { description: "Back to the data folder", command: "evreg context use --none" },
+    { description: "For this shell only", command: "EVREG_CONTEXT=prod; export EVREG_CONTEXT; evreg whoami" },
   ];
   static override args = { name: optionalArg("Name of the context.") };
   static override flags = {
@@ -178,7 +171,7 @@ export class ContextRemove extends BaseCommand {
   static override summary = "Remove a context and its token.";
   static override description =
     "The token itself stays valid; evreg tokens revoke ends it. If the context was in use, none is afterwards.";
-  static override examples = ["<%= config.bin %> context remove staging"];
+  static override examples = ["evreg context remove staging"];
   static override args = { name: textArg("Name of the context.") };
 
   async run(): Promise<void> {

@@ -26,11 +26,11 @@ export class Backup extends TargetCommand {
 
 The file is checked before it gets its name, so a file of that name is complete. It holds everything, so only its owner may read it (mode 0600). The secrets of subscriptions are in it as they are stored: encrypted only where EVREG_ENCRYPTION_KEY is set, and then the backup cannot be used without that key. evreg restore puts it in place.`;
   static override examples = [
-    { description: "Into a file named by the time", command: "<%= config.bin %> backup" },
-    { description: "Into this file", command: "<%= config.bin %> backup /var/backups/evreg.db --force" },
+    { description: "Into a file named by the time", command: "evreg backup" },
+    { description: "Into this file", command: "evreg backup /var/backups/evreg.db --force" },
     {
       description: "Compressed, on another machine",
-      command: "<%= config.bin %> backup - | zstd | ssh vault 'cat > evreg.db.zst'",
+      command: "evreg backup - | zstd | ssh vault 'cat > evreg.db.zst'",
     },
   ];
   static override args = {
@@ -134,12 +134,12 @@ export class Restore extends ConfigCommand {
 
 All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again; how many is told, and subscriptions that are paused before the start hold theirs. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
   static override examples = [
-    { description: "Into a new folder", command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg" },
+    { description: "Into a new folder", command: "evreg restore evreg.db --data /var/lib/evreg" },
     {
       description: "In the place of what is there",
-      command: "<%= config.bin %> restore evreg.db --data /var/lib/evreg --force",
+      command: "evreg restore evreg.db --data /var/lib/evreg --force",
     },
-    { description: "From a pipe", command: "zstd -dc evreg.db.zst | <%= config.bin %> restore -" },
+    { description: "From a pipe", command: "zstd -dc evreg.db.zst | evreg restore -" },
   ];
   static override args = { file: textArg("A file that evreg backup wrote, or - for stdin.") };
   static override flags = {
@@ -240,12 +240,9 @@ export class Migrate extends ConfigCommand {
   static override description =
     "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
   static override examples = [
-    { description: "What is, and what is still to do", command: "<%= config.bin %> migrate --status" },
-    { description: "What a migration would do", command: "<%= config.bin %> migrate --dry-run" },
-    {
-      description: "Do it, with the server stopped",
-      command: "<%= config.bin %> migrate --data /var/lib/evreg",
-    },
+    { description: "What is, and what is still to do", command: "evreg migrate --status" },
+    { description: "What a migration would do", command: "evreg migrate --dry-run" },
+    { description: "Do it, with the server stopped", command: "evreg migrate --data /var/lib/evreg" },
   ];
   static override flags = {
     status: Flags.boolean({

@@ -13,15 +13,15 @@ export const DeliveriesList = listCommand(DELIVERIES, {
     "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: [
-    "<%= config.bin %> deliveries",
-    { description: "Those that failed for good", command: "<%= config.bin %> deliveries --status failed" },
+    "evreg deliveries",
+    { description: "Those that failed for good", command: "evreg deliveries --status failed" },
     {
       description: "What a subscription's filter stopped",
-      command: "<%= config.bin %> deliveries --subscription 3 --status filtered",
+      command: "evreg deliveries --subscription 3 --status filtered",
     },
     {
       description: "Every one of them, for another program",
-      command: "<%= config.bin %> deliveries --subscription 3 --status failed --all | jq .event_id",
+      command: "evreg deliveries --subscription 3 --status failed --all | jq .event_id",
     },
   ],
   flags: {
@@ -48,7 +48,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
 
 export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAttempts>, "get", {
   summary: "Show one delivery with each of its attempts.",
-  examples: ["<%= config.bin %> deliveries get 7"],
+  examples: ["evreg deliveries get 7"],
   after: async (evreg, delivery, output) => {
     if (output.format !== "table") return;
     const { attempts } = delivery;
@@ -64,7 +64,7 @@ export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
   summary: "Send a delivery again now, with all its retries, also one that was delivered.",
   description:
     "It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.",
-  examples: ["<%= config.bin %> deliveries retry 7"],
+  examples: ["evreg deliveries retry 7"],
   after: async (evreg, { rowid, status, subscription_id: subscription }, output) => {
     if (output.format === "json") return;
     if (status === "held") {
@@ -80,10 +80,10 @@ export const DeliveriesSkip = recordCommand(DELIVERIES, "skip", {
   description:
     "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as failed, and can be sent again with deliveries retry.",
   examples: [
-    "<%= config.bin %> deliveries skip 7",
+    "evreg deliveries skip 7",
     {
       description: "Which delivery a subscription is blocked by",
-      command: "<%= config.bin %> subscriptions get 3 --json | jq .data.blocked_by",
+      command: "evreg subscriptions get 3 --json | jq .data.blocked_by",
     },
   ],
 });

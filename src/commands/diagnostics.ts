@@ -13,14 +13,11 @@ export class Doctor extends TargetCommand {
   static override description =
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
   static override examples = [
-    "<%= config.bin %> doctor",
-    {
-      description: "In a script",
-      command: "<%= config.bin %> doctor --json | jq '.data[] | select(.remedy)'",
-    },
+    "evreg doctor",
+    { description: "In a script", command: "evreg doctor --json | jq '.data[] | select(.remedy)'" },
     {
       description: "With the server's whole data file read through",
-      command: "<%= config.bin %> doctor --deep --url https://events.example.com",
+      command: "evreg doctor --deep --url https://events.example.com",
     },
   ];
   static override flags = {
@@ -84,12 +81,12 @@ export class Whoami extends TargetCommand {
   static override description =
     "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
   static override examples = [
-    "<%= config.bin %> whoami",
+    "evreg whoami",
     {
       description: "Whether a token works, before it is given to somebody",
-      command: "<%= config.bin %> whoami --url https://events.example.com --token-file ci.token",
+      command: "evreg whoami --url https://events.example.com --token-file ci.token",
     },
-    { description: "In a script", command: "<%= config.bin %> whoami --json | jq -r '.data.scopes[]'" },
+    { description: "In a script", command: "evreg whoami --json | jq -r '.data.scopes[]'" },
   ];
 
   async run(): Promise<number> {
@@ -106,11 +103,8 @@ export class Metrics extends TargetCommand {
   static override description =
     "Without a server, on a data folder itself, only the backlog tells of more than this moment. With --json the text is the member `data`.";
   static override examples = [
-    "<%= config.bin %> metrics",
-    {
-      description: "How much waits to be delivered",
-      command: "<%= config.bin %> metrics | grep ^evreg_backlog",
-    },
+    "evreg metrics",
+    { description: "How much waits to be delivered", command: "evreg metrics | grep ^evreg_backlog" },
   ];
 
   async run(): Promise<void> {

@@ -15,14 +15,14 @@ export class EventsList extends TargetCommand {
     "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]";
   static override summary = "List published events, newest first.";
   static override examples = [
-    { description: "The last 50", command: "<%= config.bin %> events" },
+    { description: "The last 50", command: "evreg events" },
     {
       description: "Of one action, since a day began",
-      command: "<%= config.bin %> events --action order.created --from 2027-01-31",
+      command: "evreg events --action order.created --from 2027-01-31",
     },
     {
       description: "Every payload there ever was, oldest first",
-      command: "<%= config.bin %> events --all --order asc | jq -c .payload",
+      command: "evreg events --all --order asc | jq -c .payload",
     },
   ];
   static override flags = {
@@ -103,17 +103,14 @@ function pastTheLastPage({
 
 export const EventsGet = recordCommand(EVENTS, "get", {
   summary: "Show one event with its payload, as it was published.",
-  examples: ["<%= config.bin %> events get 42", "<%= config.bin %> events get 42 --json"],
+  examples: ["evreg events get 42", "evreg events get 42 --json"],
 });
 
 export class EventsDeliveries extends TargetCommand {
   static override summary = "Show where one event went: its delivery to each subscription.";
   static override examples = [
-    "<%= config.bin %> events deliveries 42",
-    {
-      description: "One delivery with each of its attempts",
-      command: "<%= config.bin %> deliveries get 7",
-    },
+    "evreg events deliveries 42",
+    { description: "One delivery with each of its attempts", command: "evreg deliveries get 7" },
   ];
   static override args = { id: rowidArg("event") };
 

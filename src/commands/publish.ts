@@ -27,32 +27,29 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     "publish --batch FILE --checkpoint FILE [--rejects FILE] [--concurrency NUMBER]",
   ];
   static override examples = [
-    `<%= config.bin %> publish order.created '{"id": 7, "total": 12.5}'`,
+    `evreg publish order.created '{"id": 7, "total": 12.5}'`,
     {
       description: "From another program, and again without harm",
-      command: "make-order | <%= config.bin %> publish order.created - --idempotency-key order-7",
+      command: "make-order | evreg publish order.created - --idempotency-key order-7",
     },
     {
       description:
         "And see it delivered: exit code 0 when every subscription got or filtered it, 1 when one did not or the time was over",
-      command: `<%= config.bin %> publish order.created '{"id": 7}' --wait --timeout 60`,
+      command: `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
     },
     {
       description: "A payload made up from the schema, to try a handler with",
-      command: "<%= config.bin %> publish order.created --sample --wait",
+      command: "evreg publish order.created --sample --wait",
     },
-    {
-      description: "A file of events, one a line",
-      command: "<%= config.bin %> publish --batch events.ndjson",
-    },
+    { description: "A file of events, one a line", command: "evreg publish --batch events.ndjson" },
     {
       description: "A large file, to be gone on with by the same command whatever happens",
       command:
-        "<%= config.bin %> publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
+        "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
     },
     {
       description: "All of a small file, or nothing",
-      command: "<%= config.bin %> publish --batch events.ndjson --atomic",
+      command: "evreg publish --batch events.ndjson --atomic",
     },
   ];
   static override args = {

@@ -10,19 +10,18 @@ What a file leaves out of a record is as for a new one, but for active of a subs
   static override usage =
     "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
   static override examples = [
-    { description: "What would change", command: "<%= config.bin %> apply -f registry/ --dry-run" },
+    { description: "What would change", command: "evreg apply -f registry/ --dry-run" },
     {
       description: "Change it, from a script",
-      command: "<%= config.bin %> apply -f registry/ --secrets-file secrets.ndjson",
+      command: "evreg apply -f registry/ --secrets-file secrets.ndjson",
     },
     {
       description: "And delete the subscriptions that no file declares any more",
-      command: "<%= config.bin %> apply -f registry/ --prune",
+      command: "evreg apply -f registry/ --prune",
     },
     {
       description: "From one server to another",
-      command:
-        "<%= config.bin %> export --url https://staging.example.com | <%= config.bin %> apply -f - --dry-run",
+      command: "evreg export --url https://staging.example.com | evreg apply -f - --dry-run",
     },
   ];
   static override flags = {
@@ -114,15 +113,12 @@ export class Export extends TargetCommand {
   static override usage =
     "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = [
-    { description: "To look at", command: "<%= config.bin %> export" },
+    { description: "To look at", command: "evreg export" },
     {
       description: "Into a folder, a file for each application",
-      command: "<%= config.bin %> export --output-dir registry",
+      command: "evreg export --output-dir registry",
     },
-    {
-      description: "One application, into a file",
-      command: "<%= config.bin %> export --application shop -o shop.yaml",
-    },
+    { description: "One application, into a file", command: "evreg export --application shop -o shop.yaml" },
   ];
   static override flags = {
     ...FILE_FLAGS,
@@ -152,16 +148,15 @@ Each payload's schema becomes one of Draft 7 that accepts the same, with what it
   static override usage =
     "import FILE|- [--application NAME] [--prefix NAME] [--loosen] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = [
-    { description: "To look at", command: "<%= config.bin %> import openapi.yaml --application shop" },
+    { description: "To look at", command: "evreg import openapi.yaml --application shop" },
     {
       description: "Into the folder of the registry, and what that would change",
       command:
-        "<%= config.bin %> import openapi.yaml --application shop --output-dir registry && <%= config.bin %> apply -f registry --dry-run",
+        "evreg import openapi.yaml --application shop --output-dir registry && evreg apply -f registry --dry-run",
     },
     {
       description: "With names such as github.issues-opened",
-      command:
-        "<%= config.bin %> import api.github.com.json --application github --prefix github -o github.yaml",
+      command: "evreg import api.github.com.json --application github --prefix github -o github.yaml",
     },
   ];
   static override args = {

@@ -9,10 +9,7 @@ import { REPLAYS } from "../resources/replays.ts";
 export const ReplaysList = listCommand(REPLAYS, {
   usage: "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]",
   summary: "List replays, newest first.",
-  examples: [
-    "<%= config.bin %> replays",
-    { description: "Those under way", command: "<%= config.bin %> replays --status running" },
-  ],
+  examples: ["evreg replays", { description: "Those under way", command: "evreg replays --status running" }],
   flags: {
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
     status: Flags.option({
@@ -27,7 +24,7 @@ export const ReplaysList = listCommand(REPLAYS, {
 
 export const ReplaysGet = recordCommand(REPLAYS, "get", {
   summary: "Show one replay and how far it has come.",
-  examples: ["<%= config.bin %> replays get 2"],
+  examples: ["evreg replays get 2"],
   after: async (evreg, replay, output) => {
     if (output.format === "table") await notePausedReplays(evreg, [replay]);
   },
@@ -36,7 +33,7 @@ export const ReplaysGet = recordCommand(REPLAYS, "get", {
 export const ReplaysCancel = recordCommand(REPLAYS, "cancel", {
   summary: "End a replay before it is done.",
   description: "What it handed to delivery so far is sent all the same.",
-  examples: ["<%= config.bin %> replays cancel 2"],
+  examples: ["evreg replays cancel 2"],
 });
 
 function notePausedReplays(evreg: Evreg, replays: readonly Replay[]): Promise<void> {

@@ -20,10 +20,10 @@ export class Serve extends ConfigCommand {
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
   static override examples = [
-    { description: "On this machine, without tokens", command: "<%= config.bin %> serve --dev" },
+    { description: "On this machine, without tokens", command: "evreg serve --dev" },
     {
       description: "For others, with its data elsewhere",
-      command: "<%= config.bin %> serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
+      command: "evreg serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
     },
   ];
   static override flags = {

@@ -79,12 +79,9 @@ export class Completion extends BaseCommand {
   static override description =
     "It completes commands, flags and their values, and from the server a command would act on the names of actions and applications and the numbers of subscriptions, replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
   static override examples = [
-    { description: "bash, in ~/.bashrc", command: "source <(<%= config.bin %> completion bash)" },
-    { description: "zsh, in ~/.zshrc after compinit", command: "source <(<%= config.bin %> completion zsh)" },
-    {
-      description: "fish, once",
-      command: "<%= config.bin %> completion fish > ~/.config/fish/completions/<%= config.bin %>.fish",
-    },
+    { description: "bash, in ~/.bashrc", command: "source <(evreg completion bash)" },
+    { description: "zsh, in ~/.zshrc after compinit", command: "source <(evreg completion zsh)" },
+    { description: "fish, once", command: "evreg completion fish > ~/.config/fish/completions/evreg.fish" },
   ];
   static override args = {
     shell: Args.string({
@@ -108,12 +105,9 @@ export class Help extends Command {
   static override summary = "Show help for a command, or on a topic.";
   static override description = `Topics: ${HELP_TOPICS.join(", ")}.`;
   static override examples = [
-    "<%= config.bin %> help actions create",
-    {
-      description: "From nothing to a delivery that is verified",
-      command: "<%= config.bin %> help getting-started",
-    },
-    { description: "What the exit codes tell", command: "<%= config.bin %> help exit-codes" },
+    "evreg help actions create",
+    { description: "From nothing to a delivery that is verified", command: "evreg help getting-started" },
+    { description: "What the exit codes tell", command: "evreg help exit-codes" },
   ];
   static override args = { command: Args.string({ description: "Command or topic to show help for." }) };
   static override flags = {

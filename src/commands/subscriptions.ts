@@ -18,10 +18,10 @@ export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
   usage: "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]",
   summary: "List the subscriptions: who gets which events, and where.",
   examples: [
-    "<%= config.bin %> subscriptions",
+    "evreg subscriptions",
     {
       description: "The paused ones of an application",
-      command: "<%= config.bin %> subscriptions list --application billing --no-active",
+      command: "evreg subscriptions list --application billing --no-active",
     },
   ],
   flags: {
@@ -40,7 +40,7 @@ async function isLimited(evreg: Evreg): Promise<boolean> {
 
 export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   summary: "Show one subscription.",
-  examples: ["<%= config.bin %> subscriptions get 3"],
+  examples: ["evreg subscriptions get 3"],
 });
 
 export class SubscriptionsCreate extends TargetCommand {
@@ -53,22 +53,22 @@ export class SubscriptionsCreate extends TargetCommand {
     {
       description: "Send each event of order.created to the handler of billing",
       command:
-        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+        "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     },
     {
       description: "Send only those whose payload conforms to a JSON Schema",
       command:
-        "<%= config.bin %> subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+        "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
     },
     {
       description: "Keep only the secret, in a file",
       command:
-        "<%= config.bin %> subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+        "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
     },
     {
       description: "Be told when a delivery, of anybody, has failed for good",
       command:
-        "<%= config.bin %> subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
+        "evreg subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
     },
   ];
   static override flags = {
@@ -117,25 +117,22 @@ export class SubscriptionsUpdate extends TargetCommand {
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
   static override examples = [
-    "<%= config.bin %> subscriptions update 3 --handler https://billing.example.com/v2/hooks",
-    { description: "Pause it", command: "<%= config.bin %> subscriptions update 3 --no-active" },
-    { description: "Go on", command: "<%= config.bin %> subscriptions update 3 --active" },
+    "evreg subscriptions update 3 --handler https://billing.example.com/v2/hooks",
+    { description: "Pause it", command: "evreg subscriptions update 3 --no-active" },
+    { description: "Go on", command: "evreg subscriptions update 3 --active" },
     {
       description: "Let the handler be asked with a bearer value that it knows",
-      command: "<%= config.bin %> subscriptions update 3 --bearer-token-file ./handler.token",
+      command: "evreg subscriptions update 3 --bearer-token-file ./handler.token",
     },
     {
       description: "Send signatures only, and no bearer value",
-      command: "<%= config.bin %> subscriptions update 3 --bearer none",
+      command: "evreg subscriptions update 3 --bearer none",
     },
     {
       description: "Send only some of the events",
-      command: `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | <%= config.bin %> subscriptions update 3 --filter -`,
+      command: `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg subscriptions update 3 --filter -`,
     },
-    {
-      description: "Send all of them again",
-      command: "<%= config.bin %> subscriptions update 3 --filter none",
-    },
+    { description: "Send all of them again", command: "evreg subscriptions update 3 --filter none" },
   ];
   static override args = { id: rowidArg("subscription") };
   static override flags = {
@@ -174,8 +171,8 @@ export class SubscriptionsDelete extends TargetCommand {
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
   static override usage = "subscriptions delete ID [--yes] [--json]";
   static override examples = [
-    "<%= config.bin %> subscriptions delete 3",
-    { description: "Pause it instead", command: "<%= config.bin %> subscriptions update 3 --no-active" },
+    "evreg subscriptions delete 3",
+    { description: "Pause it instead", command: "evreg subscriptions update 3 --no-active" },
   ];
   static override args = { id: rowidArg("subscription") };
   static override flags = { yes: Flags.boolean({ summary: "Delete without asking." }) };
@@ -224,18 +221,18 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   static override description =
     "The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
   static override examples = [
-    "<%= config.bin %> subscriptions rotate-secret 3",
+    "evreg subscriptions rotate-secret 3",
     {
       description: "The handler gets the new one within an hour",
-      command: "<%= config.bin %> subscriptions rotate-secret 3 --overlap 1h",
+      command: "evreg subscriptions rotate-secret 3 --overlap 1h",
     },
     {
       description: "Somebody else knows the secret: end it at once",
-      command: "<%= config.bin %> subscriptions rotate-secret 3 --expire-now",
+      command: "evreg subscriptions rotate-secret 3 --expire-now",
     },
     {
       description: "Keep only the secret, in a file",
-      command: "<%= config.bin %> subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
+      command: "evreg subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
     },
   ];
   static override args = { id: rowidArg("subscription") };
@@ -276,16 +273,16 @@ export class SubscriptionsReplay extends TargetCommand {
   static override examples = [
     {
       description: "How many deliveries failed since the first of the month",
-      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
+      command: "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
     },
     {
       description: "Send them again, and wait until the last one is on its way",
-      command: "<%= config.bin %> subscriptions replay 3 --from 2026-11-01 --status failed --wait",
+      command: "evreg subscriptions replay 3 --from 2026-11-01 --status failed --wait",
     },
     {
       description: "What was published during a pause",
       command:
-        "<%= config.bin %> subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
+        "evreg subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
     },
   ];
   static override args = { id: rowidArg("subscription") };

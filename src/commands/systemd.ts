@@ -15,15 +15,15 @@ export class Systemd extends ConfigCommand {
   static override description =
     "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file and the key are handed over by systemd, so that only root need be able to read them.";
   static override examples = [
-    { description: "Look at it", command: "<%= config.bin %> service systemd" },
+    { description: "Look at it", command: "evreg service systemd" },
     {
       description: "Install it, for others to reach, with a key",
       command:
-        "<%= config.bin %> service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
+        "evreg service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
     },
     {
       description: "As a user there is, on a folder there is",
-      command: "<%= config.bin %> service systemd --user evreg --data /srv/evreg",
+      command: "evreg service systemd --user evreg --data /srv/evreg",
     },
   ];
   static override flags = {

@@ -15,7 +15,7 @@ export const TokensList = listCommand(TOKENS, {
   summary: "List the tokens, without the tokens themselves.",
   description:
     "LAST USED is noted at most once a minute for each token, so it can lag by that much; never is a token that has not been used. What a token may do it tells itself: evreg whoami --token-file FILE.",
-  examples: ["<%= config.bin %> tokens"],
+  examples: ["evreg tokens"],
 });
 
 export class TokensCreate extends TargetCommand {
@@ -27,11 +27,11 @@ ${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
 A scope can be limited to one application, such as publish:shop. admin:shop may then do all that is done with the actions, events, subscriptions and deliveries of shop, breaking changes of a schema included; tokens, backup and doctor need admin, and metrics read, without a limit.`;
   static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
   static override examples = [
-    "<%= config.bin %> tokens create shop --scope publish:shop --expires 90d",
+    "evreg tokens create shop --scope publish:shop --expires 90d",
     {
       description: "Two scopes, into a file for --token-file",
       command:
-        "<%= config.bin %> tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
+        "evreg tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
     },
   ];
   static override args = { name: textArg("What the token is for, to recognise it by.") };
@@ -106,10 +106,7 @@ async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Pro
 
 export const TokensRevoke = recordCommand(TOKENS, "revoke", {
   summary: "Revoke a token: from now on it opens nothing.",
-  examples: [
-    "<%= config.bin %> tokens revoke 2",
-    { description: "Find its number", command: "<%= config.bin %> tokens" },
-  ],
+  examples: ["evreg tokens revoke 2", { description: "Find its number", command: "evreg tokens" }],
   after: (_evreg, _token, output) => {
     output.note("Revoked.");
   },
