@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import {
   isOurs,
@@ -26,9 +26,8 @@ const EXTENSION = ".json";
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The contexts of this user: a file each, and one that names the one in use, so that two commands at a time do not undo
- * each other's changes. They say where tokens go and hold some, so nobody else may read or have written them.
- *
+ * The contexts of this user: a file each, so that two commands at a time do not undo each other's changes, and one with the
+ * name of the context in use. They say where tokens go and hold some, so nobody else may read or write them.
  * Every method throws `usage` for files that cannot be trusted or read.
  */
 export class Contexts {
@@ -44,11 +43,8 @@ export class Contexts {
   /** By name. */
   names(): string[] {
     const files = orNone(() => readdirSync(this.#folder)) ?? [];
-    return files
-      .filter((file) => file.endsWith(EXTENSION))
-      .map((file) => file.slice(0, -EXTENSION.length))
-      .filter((name) => NAME.test(name))
-      .toSorted();
+    const names = files.filter((file) => file.endsWith(EXTENSION)).map((file) => basename(file, EXTENSION));
+    return names.filter((name) => NAME.test(name)).toSorted();
   }
 
   has(name: string): boolean {
@@ -111,13 +107,9 @@ export class Contexts {
   #notFound(name: string): EvregError {
     const names = this.names();
     const meant = nearest(name, names);
-    const there =
-      names.length === 0
-        ? "there are none yet; add it: evreg context add NAME --url URL"
-        : meant === undefined
-          ? `there are: ${names.join(", ")}.`
-          : `did you mean ${meant}?`;
-    return new EvregError("not_found", `There is no context ${JSON.stringify(name)}; ${there}`, { name });
+    let hint = meant === undefined ? `there are: ${names.join(", ")}.` : `did you mean ${meant}?`;
+    if (names.length === 0) hint = "there are none yet; add it: evreg context add NAME --url URL";
+    return new EvregError("not_found", `There is no context ${JSON.stringify(name)}; ${hint}`, { name });
   }
 }
 
@@ -176,23 +168,20 @@ function orNone<T>(read: () => T): T | undefined {
 function parse(text: string, path: string): Omit<Context, "name"> {
   const { url, token, allowInsecureToken } = objectIn(text);
   const isToken = ["string", "undefined"].includes(typeof token);
-  if (typeof url !== "string" || !isToken || typeof allowInsecureToken === "string") {
-    throw new EvregError(
-      "usage",
-      `${path} does not hold a context. Remove it, and add it again with evreg context add.`,
-    );
+  if (typeof url === "string" && isToken && typeof allowInsecureToken !== "string") {
+    return {
+      url,
+      ...(typeof token === "string" ? { token } : {}),
+      ...(allowInsecureToken === true ? { allowInsecureToken } : {}),
+    };
   }
-  return {
-    url,
-    ...(typeof token === "string" ? { token } : {}),
-    ...(allowInsecureToken === true ? { allowInsecureToken } : {}),
-  };
+  const remedy = "Remove it, and add it again with evreg context add.";
+  throw new EvregError("usage", `${path} does not hold a context. ${remedy}`);
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+    return Object(JSON.parse(text)) as Record<string, unknown>;
   } catch {
     return {};
   }

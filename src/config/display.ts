@@ -14,8 +14,6 @@ export interface ShownKey {
   readonly place: string | null;
 }
 
-const SECRET_SHOWN = "(not shown)";
-
 /** Every key, in the order of the table. */
 export function shownKeys({ config, places }: Pick<LoadedConfig, "config" | "places">): ShownKey[] {
   return CONFIG_KEYS.map((key) => {
@@ -37,7 +35,7 @@ function valueAt(config: Config, { path }: ConfigKey): ConfigValue | undefined {
 }
 
 function shown(key: ConfigKey, value: ConfigValue): ConfigValue {
-  if (key.secret === true) return SECRET_SHOWN;
+  if (key.secret === true) return "(not shown)";
   if (key.type.kind !== "duration" || typeof value !== "number") return value;
   return value === 0 ? "off" : durationText(value);
 }
@@ -59,12 +57,13 @@ export function exampleConfig(): string {
     if (inner !== undefined && outer !== section) text += `${outer}:\n`;
     section = inner === undefined ? "" : outer;
     const indent = inner === undefined ? "" : "  ";
-    text += `${comment(about(key), indent)}${indent}${inner ?? outer}: ${written(key.default)}\n`;
+    const value = typeof key.default === "string" ? key.default : JSON.stringify(key.default);
+    text += `${comment(about(key), indent)}${indent}${inner ?? outer}: ${value}\n`;
   }
   return text;
 }
 
-/** What it is for, what it takes, and where else it can be set: parts that a line does not end in. */
+/** What it is for, what it takes, and where else it can be set, in words that stay on one line each. */
 function about({ path, type, description, env, envAlias, flag, secret }: ConfigKey): string[] {
   const parts = [description];
   if (type.kind === "integer" && path !== "port") parts.push(`From ${type.min} to ${type.max}.`);
@@ -75,13 +74,11 @@ function about({ path, type, description, env, envAlias, flag, secret }: ConfigK
     parts.push(`Better given by ${env}_FILE than here.`);
   }
   const variable = envAlias === undefined ? env : `${env} or ${envAlias}`;
-  const names = flag === undefined ? variable : `--${flag}, ${variable}`;
-  const places = `(${names}${type.kind === "networks" ? ", separated by commas" : ""})`;
-  return [...parts.join(" ").split(" "), places];
-}
-
-function written(value: ConfigKey["default"]): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  const sources = flag === undefined ? variable : `--${flag}, ${variable}`;
+  return [
+    ...parts.join(" ").split(" "),
+    `(${sources}${type.kind === "networks" ? ", separated by commas" : ""})`,
+  ];
 }
 
 function comment(words: readonly string[], indent: string): string {

@@ -6,14 +6,18 @@ import { noValues, type SourceValues, nearest, addValue } from "./values.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PREFIX = "EVREG_";
-/** Read by the command line framework, so neither ours nor a slip. */
-const FRAMEWORK_VARIABLES = [
-  "EVREG_DEBUG",
-  "EVREG_DISABLE_THEME",
-  "EVREG_BINPATH",
-  "EVREG_CACHE_DIR",
-  "EVREG_CONFIG_DIR",
-];
+/** Of the command line framework. */
+const FRAMEWORK_VARIABLES = ["DEBUG", "DISABLE_THEME", "BINPATH", "CACHE_DIR", "CONFIG_DIR"];
+const KNOWN = new Set([
+  CONFIG_FILE_ENV,
+  CONTEXT_ENV,
+  ...FRAMEWORK_VARIABLES.map((name) => PREFIX + name),
+  ...CONFIG_KEYS.flatMap(({ env, envAlias = env, secret }) => [
+    env,
+    envAlias,
+    ...(secret ? [`${env}_FILE`] : []),
+  ]),
+]);
 
 /** In Kubernetes, a service named `evreg` puts these into every container beside it. */
 const KUBERNETES_LINK =
@@ -32,13 +36,12 @@ interface EnvironmentValues extends SourceValues {
 export function readEnvironment(env: Environment, cwd: string): EnvironmentValues {
   const result = noValues();
   for (const key of CONFIG_KEYS) readKey(result, key, env, cwd);
-  const known = knownVariables();
   for (const [name, value] of Object.entries(env)) {
-    if (!name.startsWith(PREFIX) || value === undefined || known.has(name) || fromKubernetes(name, value))
+    if (!name.startsWith(PREFIX) || value === undefined || KNOWN.has(name) || isFromKubernetes(name, value))
       continue;
     const meant = nearest(
       name.slice(PREFIX.length),
-      [...known].filter((other) => other.startsWith(PREFIX)).map((other) => other.slice(PREFIX.length)),
+      [...KNOWN].filter((known) => known.startsWith(PREFIX)).map((known) => known.slice(PREFIX.length)),
     );
     const advice =
       meant === undefined
@@ -50,59 +53,39 @@ export function readEnvironment(env: Environment, cwd: string): EnvironmentValue
 }
 
 function readKey(into: SourceValues, key: ConfigKey, env: Environment, cwd: string): void {
+  const refuse = (place: string, message: string): void => {
+    into.problems.push({ name: key.path, place, message });
+  };
   const given: { place: string; value: string }[] = [];
-  for (const name of [key.env, key.envAlias]) {
-    const value = name === undefined ? undefined : text(env, name);
-    if (name === undefined || value === undefined || fromKubernetes(name, value)) continue;
-    given.push({ place: name, value });
+  for (const place of [key.env, ...(key.envAlias === undefined ? [] : [key.envAlias])]) {
+    const value = text(env, place);
+    if (value !== undefined && !isFromKubernetes(place, value)) given.push({ place, value });
   }
-  if (key.secret === true) {
-    const place = `${key.env}_FILE`;
-    const path = text(env, place);
-    if (path !== undefined) {
-      const value = readSecretFile(into, key, place, resolve(cwd, path));
-      if (value === undefined) return;
-      given.push({ place, value });
+  const file = `${key.env}_FILE`;
+  const path = key.secret === true ? text(env, file) : undefined;
+  if (path !== undefined) {
+    const subject = `the file ${resolve(cwd, path)} that should hold ${key.path}`;
+    try {
+      const value = readFileSync(resolve(cwd, path), "utf8").trim();
+      if (value === "") return refuse(file, `${subject} is empty`);
+      given.push({ place: file, value });
+    } catch (error) {
+      return refuse(
+        file,
+        `${subject} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unreadable"})`,
+      );
     }
   }
   const [first, second] = given;
   if (first === undefined) return;
   if (second !== undefined && second.value !== first.value) {
     const message = `${first.place} and ${second.place} both set ${key.path}, to different values; unset one of them`;
-    into.problems.push({ name: key.path, place: second.place, message });
-    return;
+    return refuse(second.place, message);
   }
   addValue(into, key, first.value, { source: "environment", place: first.place, base: cwd });
 }
 
-function readSecretFile(into: SourceValues, key: ConfigKey, place: string, path: string): string | undefined {
-  try {
-    const value = readFileSync(path, "utf8").trim();
-    if (value !== "") return value;
-    into.problems.push({
-      name: key.path,
-      place,
-      message: `the file ${path} that should hold ${key.path} is empty`,
-    });
-  } catch (error) {
-    const why = (error as NodeJS.ErrnoException).code ?? "unreadable";
-    const message = `the file ${path} that should hold ${key.path} cannot be read (${why})`;
-    into.problems.push({ name: key.path, place, message });
-  }
-  return undefined;
-}
-
-function knownVariables(): Set<string> {
-  const known = new Set([CONFIG_FILE_ENV, CONTEXT_ENV, ...FRAMEWORK_VARIABLES]);
-  for (const key of CONFIG_KEYS) {
-    known.add(key.env);
-    if (key.envAlias !== undefined) known.add(key.envAlias);
-    if (key.secret === true) known.add(`${key.env}_FILE`);
-  }
-  return known;
-}
-
-function fromKubernetes(name: string, value: string): boolean {
+function isFromKubernetes(name: string, value: string): boolean {
   return KUBERNETES_LINK.test(name) || (/^EVREG_(?:\w+_)?PORT$/.test(name) && KUBERNETES_ADDRESS.test(value));
 }
 

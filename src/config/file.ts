@@ -1,35 +1,32 @@
 import { accessSync, constants, statSync } from "node:fs";
-import { basename, dirname, extname, join, resolve } from "node:path";
+import { basename, dirname, extname, join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { isOurs, othersMayWrite } from "../runtime/files.ts";
 import type { ConfigFile } from "./yaml.ts";
 
 interface Explorer {
-  search(from: string): Promise<{ filepath: string; config: unknown } | null>;
-  load(path: string): Promise<{ filepath: string; config: unknown } | null>;
+  search(from: string): Promise<Loaded | null>;
+  load(path: string): Promise<Loaded | null>;
+}
+interface Loaded {
+  readonly filepath: string;
+  readonly config: ConfigFile["parsed"];
 }
 
-const EXTENSIONS = new Set(["", ".yaml", ".yml", ".json"]);
+const EXTENSIONS = ["", ".yaml", ".yml", ".json"];
 const OWN_NAMES = [
-  "evreg.config.yaml",
-  "evreg.config.yml",
-  "evreg.config.json",
-  ".evregrc",
-  ".evregrc.yaml",
-  ".evregrc.yml",
-  ".evregrc.json",
+  ...EXTENSIONS.filter((extension) => extension !== "").map((extension) => `evreg.config${extension}`),
+  ...EXTENSIONS.map((extension) => `.evregrc${extension}`),
 ];
 const GENERIC_NAMES = ["config.yaml"];
 
-/** Reads the file that was named; `place` is where, for messages. `usage` when it cannot be read or is of a kind that is not data. */
-export async function loadNamedFile(
-  path: string,
-  place: string | undefined,
-  cwd: string,
-): Promise<ConfigFile> {
-  const prefix = place === undefined ? "" : `${place}: `;
-  const absolute = resolve(cwd, path);
-  if (!EXTENSIONS.has(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
+/**
+ * @param absolute the path of a file that was named
+ * @param prefix for messages: where it was named
+ * @throws `usage` when it cannot be read or is of a kind that is not data
+ */
+export async function loadNamedFile(absolute: string, prefix: string): Promise<ConfigFile> {
+  if (!EXTENSIONS.includes(extname(absolute)) || basename(absolute, extname(absolute)) === "package") {
     throw new EvregError(
       "usage",
       `${prefix}${absolute} is no configuration file; take a .yaml, .yml or .json file.`,
@@ -37,13 +34,13 @@ export async function loadNamedFile(
   }
   const explorer = await explorerFor(OWN_NAMES);
   try {
-    return configFile(absolute, await explorer.load(absolute), false);
+    return { path: absolute, parsed: (await explorer.load(absolute))?.config, generic: false };
   } catch (error) {
     throw unreadable(error, absolute, prefix);
   }
 }
 
-/** A file's content that did not come from a file. `usage` when it is not YAML. */
+/** @throws `usage` when the text is not YAML */
 export async function loadText(name: string, text: string): Promise<ConfigFile> {
   return { path: name, parsed: text.trim() === "" ? undefined : await parse(name, text), generic: false };
 }
@@ -67,7 +64,7 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
       const result = await explorer.search(folder);
       if (result === null) continue;
       refuseForeign(result.filepath);
-      return configFile(result.filepath, result, generic);
+      return { path: result.filepath, parsed: result.config, generic };
     } catch (error) {
       // A data folder below something that is a file: for the store to complain about.
       if ((error as NodeJS.ErrnoException).code === "ENOTDIR") continue;
@@ -115,10 +112,6 @@ async function parse(path: string, content: string): Promise<ConfigFile["parsed"
     );
   }
   return { document, lines };
-}
-
-function configFile(path: string, result: { config: unknown } | null, generic: boolean): ConfigFile {
-  return { path, parsed: result?.config as ConfigFile["parsed"], generic };
 }
 
 /** A search passes over what it may not read; a configuration that is there must not be ignored in silence. */

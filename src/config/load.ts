@@ -63,24 +63,14 @@ export async function loadConfig(options: LoadOptions): Promise<LoadedConfig> {
   const { env, cwd } = options;
   const flags = readFlags(options.flags ?? {}, cwd);
   const environment = readEnvironment(env, cwd);
-  const folder = dataFolder([flags, environment]) ?? defaultDataFolder(env, cwd);
-  const file = await readFile(options, environment.configFile, folder);
-  const sources = [flags, environment, file?.keys ?? noValues()];
-
-  const found = new Map<string, Found>();
-  const values = defaultValues();
-  for (const source of sources.toReversed()) {
-    for (const [path, item] of source.found) {
-      found.set(path, item);
-      const isFile = item.key.type.kind === "file";
-      values.set(path, isFile ? resolve(item.base, String(item.value)) : item.value);
-    }
-  }
-  values.set("data", dataFolder(sources) ?? folder);
-  const key = KEY_BY_PATH.get("data");
-  if (key !== undefined && !found.has("data") && (env["STATE_DIRECTORY"] ?? "") !== "") {
-    found.set("data", { key, value: folder, source: "environment", place: "STATE_DIRECTORY", base: cwd });
-  }
+  const systemd = readStateDirectory(env, cwd);
+  const values = defaultValues(cwd);
+  const named = [flags, environment, systemd].map(({ found }) => found.get("data")?.value);
+  const data = named.find((value) => value !== undefined) ?? values.get("data");
+  const file = await readFile(options, environment.configFile, String(data));
+  const sources = [flags, environment, file?.keys ?? noValues(), systemd];
+  const found = new Map(sources.toReversed().flatMap((source) => Array.from(source.found)));
+  for (const [path, { value }] of found) values.set(path, value);
 
   const problems = sources.flatMap((source) => source.problems);
   problems.push(...applyRules(values, found));
@@ -111,13 +101,13 @@ function readFlags(flags: ConfigFlags, cwd: string): SourceValues {
   return result;
 }
 
-/** The first source's that names one, as an absolute path. */
-function dataFolder(sources: readonly SourceValues[]): string | undefined {
-  for (const { found } of sources) {
-    const data = found.get("data");
-    if (data !== undefined) return resolve(data.base, String(data.value));
-  }
-  return undefined;
+/** The folder that systemd made for the service: a default that goes before the built-in one. */
+function readStateDirectory(env: Environment, cwd: string): SourceValues {
+  const result = noValues();
+  const [folder = ""] = (env["STATE_DIRECTORY"] ?? "").split(":");
+  const at = { source: "environment", place: "STATE_DIRECTORY", base: cwd } as const;
+  if (folder !== "") addValue(result, KEY_BY_PATH.get("data")!, folder, at);
+  return result;
 }
 
 async function readFile(
@@ -128,11 +118,11 @@ async function readFile(
   // Loaded here, as most commands have no file to read and YAML takes its time to load.
   const { findFile, loadNamedFile, loadText } = await import("./file.ts");
   const named = configFile ?? fromEnvironment;
-  const flag = isArgument ? undefined : "--config";
-  const place = configFile === undefined ? CONFIG_FILE_ENV : flag;
+  const flag = isArgument ? "" : "--config: ";
+  const prefix = configFile === undefined ? `${CONFIG_FILE_ENV}: ` : flag;
   let file: ConfigFile | undefined;
   if (configText !== undefined) file = await loadText(configText.name, configText.text);
-  else if (named !== undefined) file = await loadNamedFile(named, place, cwd);
+  else if (named !== undefined) file = await loadNamedFile(resolve(cwd, named), prefix);
   else file = await findFile(cwd, folder);
   if (file === undefined) return undefined;
   const { readFileKeys } = await import("./yaml.ts");
@@ -151,43 +141,33 @@ function problemsError(problems: readonly Problem[], file: ConfigFile | undefine
   return new EvregError("usage", message, { problems });
 }
 
-const DATA_FOLDER = ".evreg";
-
 /** The default of every key that has one. */
-export function defaultValues(): Map<string, ConfigValue> {
-  const values = new Map<string, ConfigValue>();
+function defaultValues(cwd: string): Map<string, ConfigValue> {
+  const values = new Map<string, ConfigValue>([["data", resolve(cwd, ".evreg")]]);
   for (const key of CONFIG_KEYS) {
-    if (key.default === null) continue;
     const checked = checkValue(key, key.default);
     if ("value" in checked) values.set(key.path, checked.value);
   }
   return values;
 }
 
-/** Where data goes by default: the folder systemd made for the service, else `.evreg` in the working directory. */
-export function defaultDataFolder(env: Environment, cwd: string): string {
-  const [given] = (env["STATE_DIRECTORY"] ?? "").split(":");
-  return resolve(cwd, given === undefined || given === "" ? DATA_FOLDER : given);
-}
-
 /** All defaults as a whole configuration, for a program or a test that has no other source. */
 export function defaultConfig(cwd: string): Config {
-  return buildConfig(defaultValues().set("data", defaultDataFolder({}, cwd)));
+  return buildConfig(defaultValues(cwd));
 }
 
 /** Nests dotted keys and freezes the result at every level. */
-export function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
+function buildConfig(values: ReadonlyMap<string, ConfigValue>): Config {
   const config: Record<string, unknown> = {};
-  for (const key of CONFIG_KEYS) {
-    const [outer = "", inner] = key.path.split(".");
-    const value = values.get(key.path);
+  for (const { path } of CONFIG_KEYS) {
+    const [outer = "", inner] = path.split(".");
+    const value = Object.freeze(values.get(path));
     if (inner === undefined) {
       config[outer] = value;
       continue;
     }
     const section = (config[outer] ??= {}) as Record<string, unknown>;
-    if (value !== undefined)
-      section[inner] = Array.isArray(value) ? Object.freeze([...(value as string[])]) : value;
+    if (value !== undefined) section[inner] = value;
   }
   for (const section of Object.values(config)) Object.freeze(section);
   // Every key of the table is checked to its type before it gets here, and the table's test holds it to `Config`.
@@ -198,37 +178,31 @@ type Values = Map<string, ConfigValue>;
 type Places = ReadonlyMap<string, Found>;
 
 /**
- * What must hold between keys. Changes `values` where a default has to follow another key.
+ * What must hold between keys. Changes `values` where one key decides about another.
  * @returns the mistakes, in the order of the keys
  */
-export function applyRules(values: Values, found: Places): Problem[] {
+function applyRules(values: Values, found: Places): Problem[] {
   const problems: Problem[] = [];
+  const refuse = ({ key, place }: Found, message: string): void => {
+    problems.push({ name: key.path, place, message: `${key.path} ${message}` });
+  };
   const host = String(values.get("host"));
-  if (values.get("auth.mode") === "off" && !isLoopbackHost(host)) {
-    problems.push({
-      name: "auth.mode",
-      place: found.get("auth.mode")?.place ?? "defaults",
-      message: `auth.mode off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
-    });
+  const auth = found.get("auth.mode");
+  if (auth?.value === "off" && !isLoopbackHost(host)) {
+    refuse(
+      auth,
+      `off is only for a loopback host such as 127.0.0.1, not ${host}: anybody who reaches it could do anything`,
+    );
   }
   const [cert, certKey] = [found.get("tls.cert"), found.get("tls.key")];
-  if ((cert === undefined) !== (certKey === undefined)) {
-    const given = (cert ?? certKey)!;
-    const missing = cert === undefined ? "tls.cert" : "tls.key";
-    problems.push({
-      name: given.key.path,
-      place: given.place,
-      message: `${given.key.path} needs ${missing} beside it: https takes a certificate and its key`,
-    });
-  }
+  if (cert !== undefined && certKey === undefined) refuse(cert, `needs tls.key ${BESIDE_IT}`);
+  if (certKey !== undefined && cert === undefined) refuse(certKey, `needs tls.cert ${BESIDE_IT}`);
   const previousKey = found.get("encryption.previousKey");
   if (previousKey !== undefined && !values.has("encryption.key")) {
-    problems.push({
-      name: previousKey.key.path,
-      place: previousKey.place,
-      message:
-        "encryption.previousKey is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
-    });
+    refuse(
+      previousKey,
+      "is for changing the key, and there is no encryption.key to change to; set EVREG_ENCRYPTION_KEY to the new one",
+    );
   }
   const inFlight = found.get("delivery.maxInFlightPerSubscription");
   const total = Number(values.get("delivery.maxInFlight"));
@@ -237,26 +211,24 @@ export function applyRules(values: Values, found: Places): Problem[] {
     const own = Number(values.get("delivery.maxInFlightPerSubscription"));
     values.set("delivery.maxInFlightPerSubscription", Math.min(own, Math.max(1, Math.floor(total / 2))));
   } else if (Number(inFlight.value) > max) {
-    problems.push({
-      name: inFlight.key.path,
-      place: inFlight.place,
-      message: `${inFlight.key.path} must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
-    });
+    refuse(
+      inFlight,
+      `must be at most ${max} with a delivery.maxInFlight of ${total}, so that one subscription cannot take every place`,
+    );
   }
-  dropForeignToken(values, found);
+  // A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over.
+  const [url, token] = [found.get("remote.url"), found.get("remote.token")];
+  if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
   return problems;
 }
 
+const BESIDE_IT = "beside it: https takes a certificate and its key";
+
 /** What starts all the same, but a person should know. Never holds a secret. */
-export function warningsFor(values: Values, found: Places, file: string | undefined): string[] {
+function warningsFor(values: Values, found: Places, file: string | undefined): string[] {
   const warnings: string[] = [];
   const secrets = CONFIG_KEYS.filter((key) => key.secret === true && found.get(key.path)?.source === "file");
-  if (
-    file !== undefined &&
-    secrets.length > 0 &&
-    process.platform !== "win32" &&
-    (statSync(file).mode & 0o077) !== 0
-  ) {
+  if (file !== undefined && secrets.length > 0 && othersMayRead(file)) {
     warnings.push(
       `${file} holds ${secrets.map((key) => key.path).join(" and ")} and others on this machine may read it; run: chmod 600 ${file}`,
     );
@@ -268,10 +240,8 @@ export function warningsFor(values: Values, found: Places, file: string | undefi
   return warnings;
 }
 
-/** A file's token is for that file's server; `--url` or `EVREG_URL` naming another must not hand it over. */
-function dropForeignToken(values: Values, found: Places): void {
-  const [url, token] = [found.get("remote.url"), found.get("remote.token")];
-  if (token?.source === "file" && url !== undefined && url.source !== "file") values.delete("remote.token");
+function othersMayRead(file: string): boolean {
+  return process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0;
 }
 
 function isUnencrypted(url: string): boolean {

@@ -1,10 +1,10 @@
 import { EVENT_LIMITS } from "../domain/event.ts";
 
-/** The whole configuration after flags, environment, file and defaults; frozen. Each part below gets only its slice. */
+/** The whole configuration, frozen. `CONFIG_KEYS` says what each key means; each part of evreg gets only its slice. */
 export interface Config {
   readonly host: string;
   readonly port: number;
-  /** The data folder, as an absolute path. */
+  /** An absolute path. */
   readonly data: string;
   readonly tls: TlsConfig;
   readonly shutdownGraceMs: number;
@@ -24,62 +24,45 @@ interface TlsConfig {
 }
 
 interface AuthConfig {
-  /** `off` is refused on an address that is not loopback. */
   readonly mode: "token" | "off";
-  /** Opens the two publish routes to callers without a token. */
   readonly anonymousPublish: boolean;
-  /** The first admin token, for a data folder that holds none; one is made when it is not given. */
   readonly bootstrapToken?: string;
 }
 
 /** Each key as text that `parseEncryptionKey` reads. */
 export interface EncryptionConfig {
-  /** Encrypts the secrets in the data file; without it they are stored as they are. */
   readonly key?: string;
-  /** The one before, for the start that changes the key. */
   readonly previousKey?: string;
 }
 
 export interface LimitsConfig {
-  /** Most bytes in one payload (`EVREG_ENVELOPE`, alias `SERVICE_ENVELOPE`). */
   readonly payloadBytes: number;
 }
 
 interface RetentionConfig {
-  /** How long events are kept, in milliseconds; for good when absent. */
+  /** In milliseconds. */
   readonly events?: number;
 }
 
 export interface DeliveryConfig {
-  /** One deadline over connect, headers and body of an attempt. */
   readonly timeoutMs: number;
-  /** Attempts under way at once, over all subscriptions. */
   readonly maxInFlight: number;
-  /** Attempts under way at once for one subscription. */
   readonly maxInFlightPerSubscription: number;
-  /** Lets handlers be `http:`. */
   readonly allowHttp: boolean;
-  /**
-   * A subscription whose attempts have all failed for so long is deactivated; in milliseconds, though the key takes a
-   * duration such as `5d`. 0: never.
-   */
+  /** In milliseconds; 0: never. */
   readonly disableAfter: number;
-  /** CIDR blocks that handlers may be in although they are not globally routable. */
   readonly allowNetworks: readonly string[];
 }
 
 interface LogConfig {
   readonly level: "debug" | "info" | "warn" | "error" | "silent";
-  /** `auto`: for people on a terminal, JSON elsewhere. */
   readonly format: "auto" | "pretty" | "json";
 }
 
 interface RemoteConfig {
   /** Without a slash at its end. */
   readonly url?: string;
-  /** Meant for `url`, or for the server on this data folder where there is no `url`. */
   readonly token?: string;
-  /** Lets the token go over `http:` to another machine. */
   readonly allowInsecureToken: boolean;
 }
 
@@ -88,16 +71,8 @@ export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
   /** `30m`, `12h` or `30d`, read into milliseconds; `off`, where it can be, into 0. */
   | { readonly kind: "duration"; readonly canBeOff?: true }
-  | { readonly kind: "boolean" }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
-  | { readonly kind: "host" }
-  | { readonly kind: "folder" }
-  /** A relative one starts where `folder` does. */
-  | { readonly kind: "file" }
-  | { readonly kind: "url" }
-  | { readonly kind: "text" }
-  | { readonly kind: "encryptionKey" }
-  | { readonly kind: "networks" };
+  | { readonly kind: "boolean" | "host" | "folder" | "file" | "url" | "text" | "encryptionKey" | "networks" };
 
 /** One key of the configuration, with every name it goes by. */
 export interface ConfigKey {
@@ -316,7 +291,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
   },
 ];
 
-/** What a `ConfigKey` names that is not a value of its own: the file to read (`--config`). */
+/** The file to read (`--config`). */
 export const CONFIG_FILE_ENV = "EVREG_CONFIG";
 
 /** The context to act on, see `contexts.ts` (`--context`). */

@@ -1,103 +1,95 @@
 import { distance } from "fastest-levenshtein";
 import { isIP } from "node:net";
+import { resolve } from "node:path";
 import { MINUTES_AND_UP, parseDurationMs, parseEncryptionKey, withoutUserInfo } from "../domain/formats.ts";
 import type { ConfigKey, EncryptionConfig, KeyKind } from "./schema.ts";
 
 export type ConfigValue = string | number | boolean | readonly string[];
 
 /** A value as the configuration holds it, or the end of the sentence "<key> …" that says what is wrong. */
-export type Checked = { readonly value: ConfigValue } | { readonly problem: string };
+type Checked = { readonly value: ConfigValue } | { readonly problem: string };
 
 /** Checks a value from a file, where numbers and booleans come as such. */
 export function checkValue(key: ConfigKey, value: unknown): Checked {
   const kind = kindOf(key.type);
-  const problem = kind.explain?.(value);
-  if (problem !== undefined) return { problem };
-  if (kind.accepts(key.type, value)) return { value: kind.normalize?.(value) ?? value };
+  const read = kind.read(value, key.type);
+  if (read !== undefined) return { value: read };
+  const bareAddress =
+    key.type.kind === "networks" && Array.isArray(value) && value.find((item) => isIP(item));
+  if (bareAddress) {
+    const network = `${bareAddress}/${isIP(bareAddress) === 4 ? 32 : 128}`;
+    return { problem: `needs networks in CIDR form: for the one address ${bareAddress}, write ${network}` };
+  }
   const printable = key.type.kind === "url" && typeof value === "string" ? withoutUserInfo(value) : value;
   const shown = key.secret === true ? "" : `, not ${quoteShort(printable)}`;
   return { problem: `must be ${kind.allowed(key.type)}${shown}` };
 }
 
-/** Checks a value that came as text, from a variable or a flag. */
-function checkText(key: ConfigKey, text: string): Checked {
-  const trimmed = text.trim();
-  return checkValue(key, kindOf(key.type).fromText?.(trimmed) ?? trimmed);
-}
-
 interface Kind<T extends KeyKind = KeyKind> {
   /** What it takes, as a phrase after "must be". */
   allowed(type: T): string;
-  accepts(type: T, value: unknown): value is ConfigValue;
-  /** The typed value of a text in the right form; any other text stays one and fails the check. */
+  /** The value that takes effect; `undefined` for what it does not take. */
+  read(value: unknown, type: T): ConfigValue | undefined;
+  /** What a text from a variable or a flag stands for; `undefined` for a text in another form. */
   fromText?(text: string): ConfigValue | undefined;
-  normalize?(value: ConfigValue): ConfigValue;
-  /** A problem that deserves words of its own. */
-  explain?(value: unknown): string | undefined;
 }
 
 const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K }>> } = {
   integer: {
     allowed: ({ min, max }) => `a whole number from ${min} to ${max}`,
-    accepts: ({ min, max }, value): value is number =>
-      typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max,
+    read: (value, { min, max }) =>
+      typeof value === "number" && Number.isSafeInteger(value) && value >= min && value <= max
+        ? value
+        : undefined,
     fromText: (text) => (/^-?\d{1,15}$/.test(text) ? Number(text) : undefined),
   },
   duration: {
     allowed: ({ canBeOff }) =>
       `a whole number of minutes, hours or days such as 30m, 12h or 30d, at most 36500d${canBeOff === true ? ", or off" : ""}`,
-    accepts: ({ canBeOff }, value): value is string =>
-      (canBeOff === true && value === "off") || durationMs(value) !== undefined,
-    normalize: (value) => (value === "off" ? 0 : (durationMs(value) ?? value)),
+    read: (value, { canBeOff }) => (canBeOff === true && value === "off" ? 0 : durationMs(value)),
   },
   boolean: {
     allowed: () => "true or false",
-    accepts: (_type, value): value is boolean => typeof value === "boolean",
+    read: (value) => (typeof value === "boolean" ? value : undefined),
     fromText: (text) => (/^(?:true|1)$/.test(text) ? true : /^(?:false|0)$/.test(text) ? false : undefined),
   },
   choice: {
     allowed: ({ choices }) => `one of ${choices.join(", ")}`,
-    accepts: ({ choices }, value): value is string => typeof value === "string" && choices.includes(value),
+    read: (value, { choices }) => choices.find((choice) => choice === value),
   },
-  host: {
-    allowed: () => "an IP address or a host name, without scheme, brackets or port",
-    accepts: (_type, value): value is string =>
-      typeof value === "string" &&
-      (isIP(value) !== 0 || /^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?$/.test(value)),
-  },
-  folder: {
-    allowed: () => "the path of a folder",
-    accepts: (_type, value): value is string =>
-      typeof value === "string" && value !== "" && !value.includes("\0"),
-  },
-  file: {
-    allowed: () => "the path of a file",
-    accepts: (_type, value): value is string =>
-      typeof value === "string" && value !== "" && !value.includes("\0"),
-  },
-  url: {
-    allowed: () => "an http: or https: address without user name, query or fragment",
-    accepts: (_type, value): value is string => typeof value === "string" && isServerUrl(value),
-    normalize: (value) => String(value).replace(/\/+$/, ""),
-  },
-  text: {
-    allowed: () => "a text of 1 to 4096 printable ASCII characters without spaces",
-    accepts: (_type, value): value is string =>
-      typeof value === "string" && /^[\x21-\x7e]{1,4096}$/.test(value),
-  },
-  encryptionKey: {
-    allowed: () => "a key of 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints",
-    accepts: (_type, value): value is string =>
-      typeof value === "string" && parseEncryptionKey(value) !== undefined,
-  },
+  host: textKind(
+    "an IP address or a host name, without scheme, brackets or port",
+    (text) => isIP(text) !== 0 || /^[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?$/.test(text),
+  ),
+  folder: textKind("the path of a folder", isPath),
+  file: textKind("the path of a file", isPath),
+  url: textKind("an http: or https: address without user name, query or fragment", isServerUrl, (text) =>
+    text.replace(/\/+$/, ""),
+  ),
+  text: textKind("a text of 1 to 4096 printable ASCII characters without spaces", (text) =>
+    /^[\x21-\x7e]{1,4096}$/.test(text),
+  ),
+  encryptionKey: textKind(
+    "a key of 32 bytes as base64 or hex, such as `openssl rand -base64 32` prints",
+    (text) => parseEncryptionKey(text) !== undefined,
+  ),
   networks: {
     allowed: () => "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",
-    accepts: (_type, value): value is readonly string[] =>
-      Array.isArray(value) && value.every((item) => typeof item === "string" && isNetwork(item)),
+    read: (value) => (Array.isArray(value) && value.every(isNetwork) ? (value as string[]) : undefined),
     fromText: (text) => text.split(/[\s,]+/).filter((part) => part !== ""),
-    explain: (value) => (Array.isArray(value) ? value.map(missingPrefix).find(Boolean) : undefined),
   },
 };
+
+function textKind(
+  allowed: string,
+  accepts: (text: string) => boolean,
+  normalize = (text: string): string => text,
+): Kind {
+  return {
+    allowed: () => allowed,
+    read: (value) => (typeof value === "string" && accepts(value) ? normalize(value) : undefined),
+  };
+}
 
 function kindOf(type: KeyKind): Kind {
   return KINDS[type.kind];
@@ -120,18 +112,16 @@ function isServerUrl(text: string): boolean {
   return plain && (protocol === "http:" || protocol === "https:");
 }
 
-function isNetwork(text: string): boolean {
+function isPath(text: string): boolean {
+  return text !== "" && !text.includes("\0");
+}
+
+function isNetwork(text: unknown): boolean {
+  if (typeof text !== "string") return false;
   const [address = "", prefix, more] = text.split("/");
   const family = address.includes("%") ? 0 : isIP(address);
   const wellFormed = prefix !== undefined && more === undefined && /^\d{1,3}$/.test(prefix);
   return wellFormed && family !== 0 && Number(prefix) <= (family === 4 ? 32 : 128);
-}
-
-/** The commonest slip in a list of networks: an address alone. */
-function missingPrefix(item: unknown): string | undefined {
-  const family = typeof item === "string" ? isIP(item) : 0;
-  if (family === 0) return undefined;
-  return `needs networks in CIDR form: for the one address ${String(item)}, write ${String(item)}/${family === 4 ? 32 : 128}`;
 }
 
 /** A value in a message: short, on one line, with control characters spelled out. */
@@ -145,12 +135,11 @@ export type Source = "flag" | "environment" | "file";
 /** A value with where it was found. */
 export interface Found {
   readonly key: ConfigKey;
+  /** A path is absolute. */
   readonly value: ConfigValue;
   readonly source: Source;
   /** For a person: `--port`, `EVREG_PORT`, `/etc/evreg.yaml:3:5`. */
   readonly place: string;
-  /** Folder that a relative path in the value starts at. */
-  readonly base: string;
 }
 
 /** A mistake: where, and a sentence that says what is wrong and what is allowed. */
@@ -171,20 +160,25 @@ export function noValues(): SourceValues {
   return { found: new Map(), problems: [] };
 }
 
-/** Checks one value and files it under its key, or notes what is wrong with it. */
+/**
+ * Checks one value and files it under its key, or notes what is wrong with it.
+ * @param base the folder that a relative path starts at
+ */
 export function addValue(
   into: SourceValues,
   key: ConfigKey,
   raw: unknown,
-  at: Omit<Found, "key" | "value">,
+  { source, place, base }: Pick<Found, "source" | "place"> & { readonly base: string },
 ): void {
-  const checked =
-    typeof raw === "string" && at.source !== "file" ? checkText(key, raw) : checkValue(key, raw);
+  const text = typeof raw === "string" && source !== "file" ? raw.trim() : undefined;
+  const checked = checkValue(key, text === undefined ? raw : (kindOf(key.type).fromText?.(text) ?? text));
   if ("problem" in checked) {
-    into.problems.push({ name: key.path, place: at.place, message: `${key.path} ${checked.problem}` });
-  } else {
-    into.found.set(key.path, { key, value: checked.value, ...at });
+    into.problems.push({ name: key.path, place, message: `${key.path} ${checked.problem}` });
+    return;
   }
+  const isPathKey = key.type.kind === "folder" || key.type.kind === "file";
+  const value = isPathKey ? resolve(base, String(checked.value)) : checked.value;
+  into.found.set(key.path, { key, value, source, place });
 }
 
 /**

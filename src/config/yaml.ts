@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, visit } from "yaml";
-import { CONFIG_KEYS, KEY_BY_PATH, SECTIONS } from "./schema.ts";
+import { KEY_BY_PATH, SECTIONS } from "./schema.ts";
 import { noValues, type SourceValues, nearest, addValue } from "./values.ts";
 
 /** Every key of the file, each with its line and column; unknown ones are problems. */
@@ -9,20 +9,20 @@ export function readFileKeys(file: ConfigFile): SourceValues {
   if (file.parsed === undefined) return result;
   const { document, lines } = file.parsed;
 
+  const refuse = (name: string, node: Node | null, message: string): void => {
+    result.problems.push({ name, place: place(node), message });
+  };
   const place = (node: Node | null): string => {
-    const start = node?.range?.[0] ?? 0;
-    const { line, col } = lines.linePos(start);
+    const { line, col } = lines.linePos(offsetOf(node));
     return `${file.path}:${line}:${col}`;
   };
 
   const readMapping = (node: Node | null, section: string): void => {
-    const mapping = resolved(node, document);
-    if (mapping === null || (isScalar(mapping) && mapping.value === null)) return;
+    const mapping = isAlias(node) ? node.resolve(document) : node;
+    if (mapping === null || mapping === undefined || (isScalar(mapping) && mapping.value === null)) return;
     if (!isMap(mapping)) {
       const name = section === "" ? "the file" : section;
-      const message = `${name} must be a mapping with the keys ${keysOf(section).join(", ")}`;
-      result.problems.push({ name, place: place(node), message });
-      return;
+      return refuse(name, node, `${name} must be a mapping with the keys ${keysOf(section).join(", ")}`);
     }
     for (const { key: keyNode, value } of mapping.items as { key: Node; value: Node | null }[]) {
       const word = isScalar(keyNode) ? String(keyNode.value) : "?";
@@ -35,18 +35,13 @@ export function readFileKeys(file: ConfigFile): SourceValues {
   const readKey = (path: string, section: string, keyNode: Node, value: Node | null): void => {
     const key = KEY_BY_PATH.get(path);
     if (key === undefined || (section === "" && path.includes("."))) {
-      const message = `${path} is not a key of evreg; ${advice(path, section)}`;
-      result.problems.push({ name: path, place: place(keyNode), message });
-      return;
+      return refuse(path, keyNode, `${path} is not a key of evreg; ${advice(path, section)}`);
     }
     const given = plain(value, document);
     // `null` is how the example file writes "not set".
     if (given === null && key.default === null) return;
-    addValue(result, key, given, {
-      source: "file",
-      place: place(value ?? keyNode),
-      base: dirname(file.path),
-    });
+    const base = dirname(file.path);
+    addValue(result, key, given, { source: "file", place: place(value ?? keyNode), base });
   };
 
   readMapping(document.contents, "");
@@ -62,10 +57,6 @@ function plain(node: Node | null, document: Document): unknown {
   }
 }
 
-function resolved(node: Node | null, document: Document): Node | null {
-  return isAlias(node) ? (node.resolve(document) ?? null) : node;
-}
-
 function advice(path: string, section: string): string {
   if (section === "" && KEY_BY_PATH.has(path)) {
     const [outer = "", inner = ""] = path.split(".");
@@ -76,12 +67,9 @@ function advice(path: string, section: string): string {
 }
 
 function keysOf(section: string): string[] {
-  if (section === "") {
-    return [...CONFIG_KEYS.map((key) => key.path).filter((path) => !path.includes(".")), ...SECTIONS];
-  }
-  return CONFIG_KEYS.map((key) => key.path)
-    .filter((path) => path.startsWith(`${section}.`))
-    .map((path) => path.slice(section.length + 1));
+  const paths = [...KEY_BY_PATH.keys()];
+  if (section === "") return [...paths.filter((path) => !path.includes(".")), ...SECTIONS];
+  return paths.filter((path) => path.startsWith(`${section}.`)).map((path) => path.slice(section.length + 1));
 }
 
 /** A configuration file as read: nothing in it is checked yet beyond being YAML. */
@@ -94,13 +82,10 @@ export interface ConfigFile {
   readonly generic: boolean;
 }
 
-/** An option of its reader, which then leaves the check below to this file. */
+/** For the YAML reader: `yamlFaults` finds duplicate keys instead. */
 export const UNCHECKED_KEYS = { uniqueKeys: false } as const;
 
-/**
- * Uses of anchors in a document, which take time with the number of anchors each; and where anchors hold others, their
- * product. Plenty for defaults that each record takes up, too few to fill a memory.
- */
+/** Uses of anchors in a document. Anchors inside anchors multiply, so that more could fill the memory. */
 export const MAX_ALIASES = 10_000;
 
 export interface YamlFault {
@@ -110,8 +95,8 @@ export interface YamlFault {
 }
 
 /**
- * What else is wrong with a document that was read with `UNCHECKED_KEYS`. The reader's own search for keys that stand twice
- * takes time with the square of their number: minutes for 100,000.
+ * What else is wrong with a document that was read with `UNCHECKED_KEYS`. The reader's own search for duplicate keys takes
+ * minutes for 100,000 of them, as its time grows with the square of their number.
  */
 export function yamlFaults(document: Document): readonly YamlFault[] {
   const faults: YamlFault[] = [];
@@ -136,6 +121,6 @@ export function yamlFaults(document: Document): readonly YamlFault[] {
   return faults;
 }
 
-function offsetOf({ range }: { range?: readonly number[] | null | undefined }): number {
-  return range?.[0] ?? 0;
+function offsetOf(node: Node | null): number {
+  return node?.range?.[0] ?? 0;
 }
