@@ -3,53 +3,55 @@ import { nearest } from "../config/values.ts";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
-import type { Evreg } from "../evreg.ts";
+import type { Answer, Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
+import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
 
-/** Operations that change nothing. Any other does, or may. */
-const READS = new Set(["list", "get", "revisions", "revision", "check", "deliveries", "count"]);
-
-type Method = (...args: unknown[]) => unknown;
+/** Operations of the port that change nothing. A test holds the list complete. */
+export const READS = new Set(["list", "get", "revisions", "revision", "check", "deliveries", "count"]);
 
 /** The same port, which calls `announce` before the first operation that may change something. */
 function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {
   let isAnnounced = false;
-  const announcing =
-    (method: Method): Method =>
-    (...args) => {
-      if (!isAnnounced) announce();
-      isAnnounced = true;
-      return method(...args);
-    };
-  const nouns = Object.entries(evreg).filter(([, part]) => typeof part === "object");
-  const parts = nouns.map(([noun, port]) => {
-    const methods = Object.entries(port as Record<string, Method>).map(([name, method]) => [
-      name,
-      READS.has(name) ? method : announcing(method),
-    ]);
-    return [noun, Object.fromEntries(methods)];
-  });
-  return { ...evreg, ...Object.fromEntries(parts) } as Evreg;
+  const handler: ProxyHandler<object> = {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member === "object" && member !== null) return new Proxy(member, handler);
+      if (target !== evreg && !isAnnounced && !READS.has(String(name))) {
+        isAnnounced = true;
+        announce();
+      }
+      return member;
+    },
+  };
+  return new Proxy(evreg, handler) as Evreg;
 }
 
 /** The flag whose file holds such a member. */
 const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: "filter" };
 /** Members of the API that a flag of another name sets. */
 const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
+/** Flags whose text may be a date, see `timeFlag`. */
+const TAKES_DATES = new Set(["from", "to"]);
+const OR_A_DATE = "or a date alone, such as 2026-01-31, for its 00:00 UTC";
 
 /**
- * A refusal of a typed value as the mistake on the command line that it is, a flag's under the flag's name; any other error
- * as it came, but for the name of the file that a schema came from. Local or remote makes no difference: the refusal is the same.
+ * Words the refusal of a value that was typed as the mistake on the command line that it is. What is wrong in a file gets
+ * the file's name; any other error stays as it is.
  * @param flags the command's, with only those that were typed defined
  * @param words of the command line, as they were typed
  */
-function asFlagError(error: unknown, flags: object, words: readonly string[]): unknown {
+function asFlagError(
+  error: unknown,
+  flags: Readonly<Record<string, unknown>>,
+  words: readonly string[],
+): unknown {
   if (!(error instanceof EvregError) || (error.code !== "malformed" && error.code !== "invalid"))
     return error;
   const { field, message, value } = error.details;
@@ -57,66 +59,49 @@ function asFlagError(error: unknown, flags: object, words: readonly string[]): u
   if (typeof field !== "string" || typeof message !== "string" || error.message !== `${field}: ${message}`) {
     return error;
   }
-  const file = fileOf(field, flags);
-  if (file !== undefined) return new EvregError(error.code, `${file}: ${error.message}`, error.details);
+  const file = flags[FILE_OF[field.split(/[.[]/)[0]!] ?? ""];
+  if (typeof file === "string") {
+    const name = file === "-" ? "stdin" : file;
+    return new EvregError(error.code, `${name}: ${error.message}`, error.details);
+  }
   const member = field.replace(/\[\d+\]$/, "");
   const flag = FLAG_OF[member] ?? member.replaceAll("_", "-");
-  const typed = Object.hasOwn(flags, flag) ? (flags as Record<string, unknown>)[flag] : undefined;
+  const typed = Object.hasOwn(flags, flag) ? flags[flag] : undefined;
   if (typed === undefined) {
-    return words.some((word) => isRefusedWord(word, value))
-      ? usageError(error.message, error.details)
-      : error;
+    const text = String(value);
+    // A long value is reported by its beginning.
+    const start = text.endsWith("…") ? text.slice(0, -1) : undefined;
+    const isTyped = words.some((word) => word === text || (start !== undefined && word.startsWith(start)));
+    return isTyped ? usageError(error.message, error.details) : error;
   }
-  // A number comes back from a server as the text it was sent as.
-  const isAnnounced =
-    message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag) ? `${message}; ${OR_A_DATE}` : message;
+  const takesDate = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag);
+  const rule = takesDate ? `${message}; ${OR_A_DATE}` : message;
+  // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
-  return usageError(`--${flag}: ${isAnnounced}`, { flag, message: isAnnounced, value: shown });
-}
-
-/** Whether a refusal's value is that word, which it holds the beginning of where that is long. */
-function isRefusedWord(word: string, value: unknown): boolean {
-  const shown = String(value);
-  return word === shown || (shown.endsWith("…") && word.startsWith(shown.slice(0, -1)));
-}
-
-/** Flags whose text may be a date, see `timeFlag`. */
-const TAKES_DATES = new Set(["from", "to"]);
-const OR_A_DATE = "or a date alone, such as 2026-01-31, for its 00:00 UTC";
-
-/** The file with the place at fault, for a person: what is wrong in it is no mistake on the command line. */
-function fileOf(field: string, flags: object): string | undefined {
-  const [root = ""] = field.split(/[.[]/);
-  const path = (flags as Record<string, unknown>)[FILE_OF[root] ?? ""];
-  if (typeof path !== "string") return undefined;
-  return path === "-" ? "stdin" : path;
+  return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });
 }
 
 // Local or remote, the sentence is the same.
 const NO_ACTION = /^There is no action (".+")\.$/;
 
 /** Adds the action that was probably meant to an error that says there is no such action; returns any other error as it is. */
-async function suggestAction(error: unknown, evreg: Evreg): Promise<unknown> {
+async function suggestAction(evreg: Evreg, error: unknown): Promise<unknown> {
   if (!(error instanceof EvregError) || error.code !== "not_found") return error;
   const quoted = NO_ACTION.exec(error.message)?.[1];
   if (quoted === undefined) return error;
-  try {
-    const { data } = await evreg.actions.list();
-    const names = data.map(({ action }) => action);
-    const meant = nearest(String(JSON.parse(quoted)), names);
-    if (meant === undefined) return error;
-    const message = `${error.message} Did you mean ${meant}?`;
-    return new EvregError(error.code, message, error.details, { cause: error });
-  } catch {
-    // A token may publish and not read. The first error is reported all the same.
-    return error;
-  }
+  // A token may publish and not read. The first error is reported all the same.
+  const actions = await evreg.actions.list().catch(() => undefined);
+  const names = actions?.data.map(({ action }) => action) ?? [];
+  const meant = nearest(String(JSON.parse(quoted)), names);
+  if (meant === undefined) return error;
+  const message = `${error.message} Did you mean ${meant}?`;
+  return new EvregError(error.code, message, error.details, { cause: error });
 }
 
 interface ListFilters {
-  readonly action?: string | undefined;
-  readonly event?: number | undefined;
-  readonly subscription?: number | undefined;
+  readonly action?: string;
+  readonly event?: number;
+  readonly subscription?: number;
 }
 
 /**
@@ -130,11 +115,10 @@ export async function emptyListHint(sentence: string, evreg: Evreg, query: ListF
     if (event !== undefined) await evreg.events.get(event);
     if (subscription !== undefined) await evreg.subscriptions.get(subscription);
   } catch (error) {
+    // Any other failure is of the hint alone; the listing itself went well.
     if (error instanceof EvregError && error.code === "not_found") {
-      const isAnnounced = await suggestAction(error, evreg);
-      return `${sentence} ${isAnnounced instanceof EvregError ? isAnnounced.message : error.message}`;
+      return `${sentence} ${((await suggestAction(evreg, error)) as EvregError).message}`;
     }
-    // Only a hint failed; the listing itself went well.
   }
   return sentence;
 }
@@ -179,7 +163,7 @@ export abstract class ConfigCommand extends BaseCommand {
 }
 
 interface CommandNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
-  /** Shows what it would change before it does, which is only of use to who knows where. */
+  /** Says where it acts before it shows what it would change. */
   readonly announceAtOnce?: boolean;
 }
 
@@ -187,49 +171,54 @@ interface CommandNeeds extends Pick<TargetNeeds, "serverFor" | "creates"> {
 export abstract class TargetCommand extends ConfigCommand {
   static override baseFlags = { ...commonFlags, ...targetFlags };
 
-  /** Opens the target, acts, and gives back what was held, also after a failure. */
+  /** Opens the target, acts, and closes it, also after a failure. */
   protected async withTarget<T>(
     flags: TargetFlags & OutputChoice,
     act: (evreg: Evreg, target: Target) => Promise<T>,
-    needs: CommandNeeds = {},
+    { announceAtOnce = false, ...needs }: CommandNeeds = {},
   ): Promise<T> {
     setTarget(flags);
     const { openTarget } = await import("./target/target.ts");
     const command = (this.id ?? "").replaceAll(":", " ");
     const { version, configDir: configFolder } = this.config;
-    const { announceAtOnce: plans = false, ...others } = needs;
-    const target = await openTarget(flags, { ...others, command, version, configFolder });
-    const { evreg } = target;
-    if (target.context !== undefined) setContext(target.context, target.location);
+    const target = await openTarget(flags, { ...needs, command, version, configFolder });
+    const { context, location } = target;
+    let { evreg } = target;
+    const isTable = this.outputFor(flags).format === "table";
     try {
-      return await act(this.announcingContext(target, flags, plans), target);
+      if (context !== undefined) {
+        setContext(context, location);
+        const announce = () => note(`On the context ${context} (${escapeControl(location)}).`);
+        // Where a program reads stderr, it is left to errors.
+        if (isTable || process.stderr.isTTY) {
+          if (announceAtOnce) announce();
+          else evreg = announceBeforeWrite(evreg, announce);
+        }
+      }
+      return await act(evreg, target);
     } catch (error) {
-      const isRead = this.outputFor(flags).format === "table";
-      throw asFlagError(isRead ? await suggestAction(error, evreg) : error, flags, this.argv);
+      const suggested = isTable ? await suggestAction(target.evreg, error) : error;
+      throw asFlagError(suggested, { ...flags }, this.argv);
     } finally {
-      await evreg.close();
+      await target.evreg.close();
     }
   }
 
-  /** Stderr is left to errors where a program reads it. */
-  private announcingContext(
-    { evreg, context, location: where }: Target,
-    flags: OutputChoice,
-    atOnce: boolean,
-  ): Evreg {
-    const unread = this.outputFor(flags).format !== "table" && !process.stderr.isTTY;
-    if (context === undefined || unread) return evreg;
-    const announce = () => note(`On the context ${context} (${escapeControl(where)}).`);
-    if (!atOnce) return announceBeforeWrite(evreg, announce);
-    announce();
-    return evreg;
-  }
-
-  /** Warnings stand in the document of `--json`; every other output gets them on stderr. */
-  protected printWarnings(meta: WarningMeta | undefined, output: Output): void {
-    if (output.format === "json") return;
-    for (const { pointer, message } of meta?.warnings ?? []) {
+  /** Makes one call and prints the record that it answers, with its warnings. */
+  protected async showRecord<T>(
+    flags: TargetFlags & OutputChoice,
+    columns: readonly Column<T>[],
+    call: (evreg: Evreg) => Promise<Answer<T, WarningMeta | undefined>>,
+    needs?: CommandNeeds,
+  ): Promise<Output> {
+    const answer = await this.withTarget(flags, call, needs);
+    const output = this.outputFor(flags);
+    await output.record(answer, columns);
+    // In the document of --json they stand themselves.
+    if (output.format === "json") return output;
+    for (const { pointer, message } of answer.meta?.warnings ?? []) {
       note(`Warning: ${escapeControl(pointer === "" ? "schema" : pointer)}: ${escapeControl(message)}`);
     }
+    return output;
   }
 }

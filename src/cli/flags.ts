@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { COMPATIBILITY_AGAINST, COMPATIBILITY_MODES } from "../domain/action.ts";
+import { COMPATIBILITY_MODES } from "../domain/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats.ts";
 import { toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
@@ -79,15 +79,32 @@ export function rowidArg(noun: string) {
   })({ description, required: true, ignoreStdin: true });
 }
 
-/** A flag that takes a whole number from 0. */
-export function numberFlag(
+interface FlagSettings {
+  readonly helpValue?: string;
+  readonly helpGroup?: string;
+  readonly exclusive?: string[];
+  readonly dependsOn?: string[];
+}
+
+/** A flag that takes a text. @param helpValue what help shows in its place */
+export function textFlag(summary: string, helpValue: string, more: FlagSettings = {}) {
+  return Flags.string({ summary, helpValue, ...more });
+}
+
+/** A flag that takes one of some words. */
+export function choiceFlag<const T extends string>(
   summary: string,
-  more: { helpValue?: string; exclusive?: string[]; dependsOn?: string[] } = {},
+  options: readonly T[],
+  more: FlagSettings = {},
 ) {
-  const { helpValue = "NUMBER", ...rest } = more;
+  return Flags.option({ summary, options, helpValue: options.join("|"), ...more })();
+}
+
+/** A flag that takes a whole number from 0. */
+export function numberFlag(summary: string, more: FlagSettings = {}) {
   return Flags.custom<number>({
     parse: (text) => Promise.resolve(wholeNumber("", text)),
-  })({ summary, helpValue, ...rest });
+  })({ summary, helpValue: "NUMBER", ...more });
 }
 
 /** For the commands that bring a data folder up to what this evreg needs. */
@@ -117,20 +134,7 @@ export const schemaFlag = Flags.custom({
 
 /** Whom changes of a schema must not break. */
 export function modeFlag(summary: string) {
-  return Flags.option({
-    summary,
-    options: COMPATIBILITY_MODES,
-    helpValue: COMPATIBILITY_MODES.join("|"),
-  })();
-}
-
-/** What the changes of an action's schema are compared with. */
-export function againstFlag() {
-  return Flags.option({
-    summary: "Compare changes with the last schema, or with all there were.",
-    options: COMPATIBILITY_AGAINST,
-    helpValue: COMPATIBILITY_AGAINST.join("|"),
-  })();
+  return choiceFlag(summary, COMPATIBILITY_MODES);
 }
 
 /** @param subject what a message begins with; for a flag its name is put there anyway */

@@ -1,9 +1,10 @@
-import type { Command, Interfaces } from "@oclif/core";
+import { type Command, Flags, type Interfaces } from "@oclif/core";
+import type { PageMeta } from "../domain/event.ts";
 import type { Answer, Evreg } from "../evreg.ts";
 import type { Resource } from "../resources/resource.ts";
 import { emptyListHint, TargetCommand } from "./base-command.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
-import { note, type Output, type OutputFormat } from "./io/output.ts";
+import { note, type Output } from "./io/output.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
 import type { Target } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
@@ -58,6 +59,8 @@ interface ListOptions<T> extends About {
   readonly pageSize?: number;
   /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
   readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
+  /** Prints what else there is to say of each page that was read. */
+  readonly afterPage?: (meta: Partial<PageMeta>) => void;
   /** Prints what else there is to say to a person. */
   readonly after?: (evreg: Evreg, records: readonly T[]) => Promise<void>;
 }
@@ -65,7 +68,7 @@ interface ListOptions<T> extends About {
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
   resource: Resource<T>,
-  { flags = {}, pageSize, none, after, ...about }: ListOptions<T>,
+  { flags = {}, pageSize, none, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
   class ListCommand extends TargetCommand {
@@ -74,30 +77,43 @@ export function listCommand<T extends { readonly rowid: number }>(
 
     async run(): Promise<void> {
       const { flags: typed } = await this.parse(ListCommand);
-      checkAllFlag(typed);
       const { all, ...query } = definedOnly(
         Object.fromEntries(Object.keys(flags).map((name) => [name, typed[name] as unknown])),
       );
+      if (all === true && typed.output !== undefined && typed.output !== "jsonl") {
+        throw usageError("--all prints one record a line; leave --output out or make it jsonl.");
+      }
       const output = this.outputFor(typed);
       await this.withTarget(typed, async (evreg, target) => {
-        const port = evreg[plural] as unknown as {
-          list: (query: object) => Promise<Answer<readonly T[]>>;
+        const { list } = evreg[plural] as unknown as {
+          list: (query: object) => Promise<Answer<readonly T[], Partial<PageMeta>>>;
         };
-        const read = (next: object) => port.list({ ...query, ...next });
+        const read = async (next: object) => {
+          const answer = await list({ ...query, ...next });
+          afterPage?.(answer.meta ?? {});
+          return answer;
+        };
         if (all === true) return printAllPages(read, output, query["after"] as number | undefined);
         const answer = await read({});
-        const records = answer.data;
+        const { data: records, meta = {} } = answer;
         await output.list(answer, resource.list, async () => {
-          if (hasFilters(query)) return emptyListHint(`No ${noun} matches.`, evreg, query);
+          if (hasFilters(query))
+            return pastTheLastPage(plural, meta) ?? emptyListHint(`No ${noun} matches.`, evreg, query);
           return none === undefined ? resource.none() : none(evreg, target);
         });
-        if (pageSize !== undefined) {
-          const hasMore = async (last: number) => (await read({ limit: 1, after: last })).data.length > 0;
-          const { limit = pageSize } = query as { limit?: number };
-          const page = { command: plural, flags: typed, nouns: [noun, plural] as const, records };
-          await notePagination({ ...page, limit, hasMore }, output);
+        if (output.format !== "table") return;
+        const last = records.at(-1)?.rowid;
+        if (pageSize !== undefined && last !== undefined) {
+          const { limit = pageSize, page: _, ...rest } = query as { limit?: number; page?: number };
+          const isFull = records.length >= limit;
+          const hasMore = isFull && (await list({ ...rest, limit: 1, after: last })).data.length > 0;
+          // In a pipe half a listing looks whole. That nothing follows only interests a person at a terminal.
+          if (hasMore || (process.stdout.isTTY && process.stderr.isTTY)) {
+            const page = { shown: records.length, total: meta.total, next: hasMore ? last : undefined };
+            note(escapeControl(pageLine(resource, typed, page)));
+          }
         }
-        if (output.format === "table") await after?.(evreg, records);
+        await after?.(evreg, records);
       });
     }
   }
@@ -112,72 +128,55 @@ export function pageFlags({ noun, plural }: Pick<Resource<never>, "noun" | "plur
   };
 }
 
-interface Page {
-  /** As it is typed, without `evreg`. */
-  readonly command: string;
-  /** The command's, with only those that were typed defined. */
-  readonly flags: object;
-  /** Singular and plural. */
-  readonly nouns: readonly [string, string];
-  readonly records: readonly { readonly rowid: number }[];
-  /** Records of a full page. */
-  readonly limit: number;
+export const allFlag = Flags.boolean({
+  summary: "All of them, however many, one JSON record a line.",
+  exclusive: ["json", "limit"],
+});
+
+/** What to say of a page that is empty, though there are records. */
+function pastTheLastPage(
+  plural: string,
+  { page = 1, per_page = 1, total = 0 }: Partial<PageMeta>,
+): string | undefined {
+  const last = Math.ceil(total / per_page);
+  if (last === 0 || page <= last) return undefined;
+  return `There is no page ${page}: of ${total.toLocaleString("en")} ${plural} the last is --page ${last}.`;
+}
+
+interface ShownPage {
+  readonly shown: number;
   /** Of the whole listing, where it is known. */
-  readonly total?: number;
-  /** Whether there is anything behind that record. */
-  readonly hasMore: (after: number) => Promise<boolean>;
+  readonly total?: number | undefined;
+  /** The record that the next page comes after; `undefined` when there is none. */
+  readonly next?: number | undefined;
 }
 
-/** Tells how to see what comes next, as half a listing in a pipe looks whole; a person at a terminal also that nothing does. */
-export async function notePagination(page: Page, output: Output): Promise<void> {
-  const last = page.records.at(-1);
-  if (output.format !== "table" || last === undefined) return;
-  const isMore = page.records.length >= page.limit && (await page.hasMore(last.rowid));
-  const isWatched = process.stdout.isTTY && process.stderr.isTTY;
-  if (!isMore && !isWatched) return;
-  note(escapeControl(pageLine(page, isMore ? last.rowid : undefined)));
-}
-
-/** @param after the record that the next page comes behind; `undefined` when there is none */
+/** @param flags the command's, with only those that were typed defined */
 export function pageLine(
-  { command, flags, nouns, records, total }: Omit<Page, "hasMore" | "limit">,
-  after: number | undefined,
+  { noun, plural }: Pick<Resource<never>, "noun" | "plural">,
+  flags: object,
+  { shown, total, next }: ShownPage,
 ): string {
-  const shown = records.length.toLocaleString("en");
-  const noun = nouns[(total ?? records.length) === 1 ? 0 : 1];
-  const counts =
-    total === undefined
-      ? `${shown} ${noun} shown`
-      : `${shown} of ${total.toLocaleString("en")} ${noun} shown`;
-  if (after === undefined) return `${counts}; no more behind.`;
-  return `${counts}. Next page: evreg ${command}${flagWords(flags)} --after ${after}`;
+  const records = (total ?? shown) === 1 ? noun : plural;
+  const of = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
+  const counts = `${shown.toLocaleString("en")}${of} ${records} shown`;
+  if (next === undefined) return `${counts}; no more behind.`;
+  return `${counts}. Next page: evreg ${plural}${flagWords(flags)} --after ${next}`;
 }
 
 const RECORDS_A_PAGE = 500;
 
-/**
- * Prints every record of a listing, one a line, page after page behind the last one seen. The cost of a page does not
- * grow with its depth, and one page at a time is held.
- */
-export async function printAllPages(
-  list: (next: { limit: number; after?: number }) => Promise<{ data: readonly { readonly rowid: number }[] }>,
+/** Prints every record of a listing, one a line. One page at a time is held, and reading does not slow down with depth. */
+async function printAllPages(
+  list: (next: object) => Promise<{ data: readonly { readonly rowid: number }[] }>,
   output: Output,
   from: number | undefined,
 ): Promise<void> {
   let after = from;
   for (;;) {
-    const { data } = await list(
-      after === undefined ? { limit: RECORDS_A_PAGE } : { limit: RECORDS_A_PAGE, after },
-    );
+    const { data } = await list({ limit: RECORDS_A_PAGE, ...definedOnly({ after }) });
     await output.lines(data);
     if (data.length < RECORDS_A_PAGE) return;
     after = data.at(-1)?.rowid;
-  }
-}
-
-/** Said before anything is opened: `--all` has only one form. */
-export function checkAllFlag(flags: { all?: boolean; output?: OutputFormat | undefined }): void {
-  if (flags.all === true && flags.output !== undefined && flags.output !== "jsonl") {
-    throw usageError("--all prints one record a line; leave --output out or make it jsonl.");
   }
 }

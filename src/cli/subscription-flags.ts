@@ -1,6 +1,6 @@
 import { Flags, type Interfaces } from "@oclif/core";
 import { SETTINGS_LIMITS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
-import { durationFlagMs } from "./flags.ts";
+import { choiceFlag, definedOnly, durationFlagMs, textFlag } from "./flags.ts";
 import { readInput } from "./io/input.ts";
 import { readSchema } from "./schema-file.ts";
 import { usageError } from "./usage-errors.ts";
@@ -8,80 +8,69 @@ import { usageError } from "./usage-errors.ts";
 /** What takes a setting away again. */
 const NONE = "none";
 
+const DELIVERY = { helpGroup: "DELIVERY" };
+
 /** What a subscription may ask for beyond what all have, see `SubscriptionSettings`. */
 export const settingsFlags = {
-  filter: Flags.string({
-    summary:
-      "Send only events whose payload conforms to the JSON Schema in this file (- for stdin), or none.",
-    helpValue: "FILE",
-    helpGroup: "DELIVERY",
-  }),
-  "rate-limit": Flags.string({
-    summary: "Most attempts begun in a second, or none.",
-    helpValue: "NUMBER",
-    helpGroup: "DELIVERY",
-  }),
-  "max-in-flight": Flags.string({
-    summary: "Most attempts under way at a time, or none.",
-    helpValue: "NUMBER",
-    helpGroup: "DELIVERY",
-  }),
-  timeout: Flags.string({
-    summary: "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
-    helpValue: "DURATION",
-    helpGroup: "DELIVERY",
-  }),
+  filter: textFlag(
+    "Send only events whose payload conforms to the JSON Schema in this file (- for stdin), or none.",
+    "FILE",
+    DELIVERY,
+  ),
+  "rate-limit": textFlag("Most attempts begun in a second, or none.", "NUMBER", DELIVERY),
+  "max-in-flight": textFlag("Most attempts under way at a time, or none.", "NUMBER", DELIVERY),
+  timeout: textFlag(
+    "How long one attempt may take, such as 500ms or 30s (100ms to 60s), or none.",
+    "DURATION",
+    DELIVERY,
+  ),
   header: Flags.string({
     summary: "Send this header with each delivery; may be repeated, and replaces those there are. Or none.",
     helpValue: "'NAME: VALUE'",
-    helpGroup: "DELIVERY",
+    ...DELIVERY,
     multiple: true,
     multipleNonGreedy: true,
   }),
-  "retry-schedule": Flags.string({
-    summary:
-      "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
-    helpValue: "DURATIONS",
-    helpGroup: "DELIVERY",
-  }),
+  "retry-schedule": textFlag(
+    "The waits before each retry, such as 0s,30s,10m,2h, each at most 7d; the last goes for all that follow. Or none.",
+    "DURATIONS",
+    DELIVERY,
+  ),
   ordered: Flags.boolean({
     summary: "One delivery at a time, in the order in which the events were published.",
-    helpGroup: "DELIVERY",
+    ...DELIVERY,
     allowNo: true,
   }),
-  "on-exhausted": Flags.option({
-    summary:
-      "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
-    options: ["block", "skip"] as const,
-    helpValue: "block|skip",
-    helpGroup: "DELIVERY",
-  })(),
+  "on-exhausted": choiceFlag(
+    "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
+    ["block", "skip"],
+    DELIVERY,
+  ),
 };
 
-type SettingsFlags = Partial<Interfaces.InferredFlags<typeof settingsFlags>>;
-
 /** The members of a request that these flags stand for. */
-export async function settingsOf(flags: SettingsFlags): Promise<Partial<SubscriptionSettings>> {
-  const { filter, timeout, header, ordered } = flags;
-  const settings: { -readonly [K in keyof SubscriptionSettings]?: SubscriptionSettings[K] } = {};
-  if (filter !== undefined) settings.filter = filter === NONE ? null : await readSchema(filter);
-  const rate = flags["rate-limit"];
-  if (rate !== undefined) settings.rate_limit = numberOrNone("--rate-limit", rate);
-  const inFlight = flags["max-in-flight"];
-  if (inFlight !== undefined) settings.max_in_flight = numberOrNone("--max-in-flight", inFlight);
-  if (timeout !== undefined)
-    settings.timeout_ms = timeout === NONE ? null : durationFlagMs("timeout", timeout, TIMEOUT);
-  if (header !== undefined) settings.headers = headersOf(header);
-  const schedule = flags["retry-schedule"];
-  if (schedule !== undefined) settings.retry_schedule = waitsOf(schedule);
-  if (ordered !== undefined) settings.ordered = ordered;
-  const exhausted = flags["on-exhausted"];
-  if (exhausted !== undefined) settings.on_exhausted = exhausted;
-  return settings;
+export async function settingsOf(
+  flags: Partial<Interfaces.InferredFlags<typeof settingsFlags>>,
+): Promise<Partial<SubscriptionSettings>> {
+  const { header } = flags;
+  return definedOnly({
+    filter: await orNone(flags.filter, readSchema),
+    rate_limit: orNone(flags["rate-limit"], (text) => numberOf("--rate-limit", text)),
+    max_in_flight: orNone(flags["max-in-flight"], (text) => numberOf("--max-in-flight", text)),
+    timeout_ms: orNone(flags.timeout, (text) => durationFlagMs("timeout", text, TIMEOUT)),
+    headers: header && headersOf(header),
+    retry_schedule: orNone(flags["retry-schedule"], waitsOf),
+    ordered: flags.ordered,
+    on_exhausted: flags["on-exhausted"],
+  });
 }
 
-function numberOrNone(flag: string, text: string): number | null {
-  if (text === NONE) return null;
+function orNone<T>(text: string | undefined, read: (text: string) => T): T | null | undefined {
+  if (text === undefined) return undefined;
+  return text === NONE ? null : read(text);
+}
+
+function numberOf(flag: string, text: string): number {
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text);
   throw usageError(`${flag} takes a number or none, not ${JSON.stringify(text)}.`);
 }
@@ -93,8 +82,7 @@ const TIMEOUT = {
 };
 const WAIT = { minMs: 0, maxMs: SETTINGS_LIMITS.waitMaxMs, such: "0s, 30s, 10m or 2h" };
 
-function waitsOf(text: string): readonly number[] | null {
-  if (text === NONE) return null;
+function waitsOf(text: string): readonly number[] {
   const waits = text.split(",");
   if (waits.length > SETTINGS_LIMITS.waits) {
     throw usageError(
@@ -125,16 +113,15 @@ function headersOf(lines: readonly string[]): Readonly<Record<string, string>> |
 
 /** What the deliveries of a subscription carry as `Authorization: Bearer`. The value itself never stands on a command line. */
 export const bearerFlags = {
-  bearer: Flags.option({
-    summary: "What Authorization: Bearer carries: the secret (default), or there is no such header.",
-    options: ["secret", "none"] as const,
-    helpValue: "secret|none",
-    exclusive: ["bearer-token-file"],
-  })(),
-  "bearer-token-file": Flags.string({
-    summary: "A file (- for stdin) that holds the value Authorization: Bearer carries instead of the secret.",
-    helpValue: "FILE",
-  }),
+  bearer: choiceFlag(
+    "What Authorization: Bearer carries: the secret (default), or there is no such header.",
+    ["secret", "none"],
+    { exclusive: ["bearer-token-file"] },
+  ),
+  "bearer-token-file": textFlag(
+    "A file (- for stdin) that holds the value Authorization: Bearer carries instead of the secret.",
+    "FILE",
+  ),
 };
 
 /** The members of a request that these flags stand for. */

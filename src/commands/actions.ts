@@ -1,12 +1,27 @@
 import { type Command, Flags } from "@oclif/core";
 import { isDeepStrictEqual } from "node:util";
 import { TargetCommand } from "../cli/base-command.ts";
-import { againstFlag, definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
+import {
+  definedOnly,
+  modeFlag,
+  numberFlag,
+  schemaFlag,
+  textArg,
+  textFlag,
+  choiceFlag,
+} from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
+import { type Action, COMPATIBILITY_AGAINST } from "../domain/action.ts";
 import { ACTION_CHANGED, ACTIONS } from "../resources/actions.ts";
+
+/** What the changes of an action's schema are compared with. */
+const againstFlag = choiceFlag(
+  "Compare changes with the last schema, or with all there were.",
+  COMPATIBILITY_AGAINST,
+);
 
 export const ActionsList = listCommand(ACTIONS, {
   usage: "<%= command.id %> [--application NAME]",
@@ -17,7 +32,7 @@ export const ActionsList = listCommand(ACTIONS, {
     { description: "Their names only", command: "evreg actions --json | jq -r '.data[].action'" },
   ],
   flags: {
-    application: Flags.string({ summary: "Only those this application owns.", helpValue: "NAME" }),
+    application: textFlag("Only those this application owns.", "NAME"),
   },
 });
 
@@ -54,7 +69,7 @@ export class ActionsCreate extends TargetCommand {
     }),
     schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom later changes of the schema must not break (default full)."),
-    against: againstFlag(),
+    against: againstFlag,
   };
 
   async run(): Promise<void> {
@@ -62,14 +77,10 @@ export class ActionsCreate extends TargetCommand {
     const schemata = await readSchema(flags.schema);
     const { application, mode: compatibility, against: compatibility_against } = flags;
     const rule = definedOnly({ compatibility, compatibility_against });
-    const answer = await this.withTarget(
-      flags,
-      (evreg) => evreg.actions.create({ action: args.name, application, schemata, ...rule }),
-      { creates: "folder" },
-    );
-    const output = this.outputFor(flags);
-    await output.record(answer, ACTION_CHANGED);
-    this.printWarnings(answer.meta, output);
+    const input = { action: args.name, application, schemata, ...rule };
+    await this.showRecord(flags, ACTION_CHANGED, ({ actions }) => actions.create(input), {
+      creates: "folder",
+    });
   }
 }
 
@@ -102,12 +113,8 @@ export class ActionsUpdate extends TargetCommand {
     schema: schemaFlag({ exclusive: ["from-revision"] }),
     "from-revision": numberFlag("Take the schema of this revision."),
     mode: modeFlag("Whom changes must not break from now on; protecting less needs the scope admin."),
-    against: againstFlag(),
-    compatibility: Flags.option({
-      summary: "none: apply this schema even if it breaks someone.",
-      options: ["none"] as const,
-      helpValue: "none",
-    })(),
+    against: againstFlag,
+    compatibility: choiceFlag("none: apply this schema even if it breaks someone.", ["none"]),
   };
 
   async run(): Promise<void> {
@@ -127,22 +134,18 @@ export class ActionsUpdate extends TargetCommand {
     }
     const read = schema === undefined ? undefined : await readSchema(schema);
     const options = definedOnly({ compatibility: flags.compatibility });
-    const { answer, before } = await this.withTarget(flags, async ({ actions }) => {
+    let unchanged: Action | undefined;
+    await this.showRecord(flags, ACTION_CHANGED, async ({ actions }) => {
       // Whoever may write need not be allowed to read.
-      const found = await actions.get(args.name).catch(() => undefined);
-      const previousRevision =
-        number === undefined ? undefined : (await actions.revision(args.name, number)).data;
-      const schemata = read ?? previousRevision?.schemata;
-      const updated = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
-      return { answer: updated, before: found?.data };
+      const before = await actions.get(args.name).catch(() => undefined);
+      const old = number === undefined ? undefined : (await actions.revision(args.name, number)).data;
+      const schemata = read ?? old?.schemata;
+      const answer = await actions.update(args.name, { ...settings, ...definedOnly({ schemata }) }, options);
+      if (isDeepStrictEqual(before?.data, answer.data)) unchanged = answer.data;
+      return answer;
     });
-    const output = this.outputFor(flags);
-    await output.record(answer, ACTION_CHANGED);
-    this.printWarnings(answer.meta, output);
-    if (isDeepStrictEqual(before, answer.data)) {
-      note(
-        `Nothing changed: ${answer.data.action} was like this already (revision ${answer.data.revision}).`,
-      );
+    if (unchanged !== undefined) {
+      note(`Nothing changed: ${unchanged.action} was like this already (revision ${unchanged.revision}).`);
     }
   }
 }
@@ -174,19 +177,14 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
   class EndCommand extends TargetCommand {
     static override args = { name: textArg("Name of the action.") };
     static override flags = {
-      successor: Flags.string({
-        summary: "The action to publish to instead.",
-        helpValue: "NAME",
-        exclusive: ["undo"],
-      }),
+      successor: textFlag("The action to publish to instead.", "NAME", { exclusive: ["undo"] }),
       undo: Flags.boolean({ summary: undone }),
     };
 
     async run(): Promise<void> {
       const { args, flags } = await this.parse(EndCommand);
       const change = { [setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
-      const answer = await this.withTarget(flags, (evreg) => evreg.actions.update(args.name, change));
-      await this.outputFor(flags).record(answer, ACTION_CHANGED);
+      await this.showRecord(flags, ACTION_CHANGED, ({ actions }) => actions.update(args.name, change));
     }
   }
   return Object.assign(EndCommand, about);

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { existsSync, readFileSync } from "node:fs";
 import { BaseCommand, ConfigCommand } from "../cli/base-command.ts";
-import { optionalArg } from "../cli/flags.ts";
+import { optionalArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
 import { note } from "../cli/io/output.ts";
@@ -19,7 +19,7 @@ const KEY_FLAGS = Object.fromEntries(
   CONFIG_KEYS.flatMap(({ flag, path, secret }) =>
     flag === undefined || flag === "data" || secret === true
       ? []
-      : [[flag, Flags.string({ summary: `Show it with this as ${path}.`, helpValue: "VALUE" })]],
+      : [[flag, textFlag(`Show it with this as ${path}.`, "VALUE")]],
   ),
 );
 

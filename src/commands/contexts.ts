@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand } from "../cli/base-command.ts";
-import { optionalArg, textArg } from "../cli/flags.ts";
+import { optionalArg, textArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { tokenIn } from "../cli/target/target.ts";
@@ -66,10 +66,10 @@ export class ContextAdd extends BaseCommand {
   static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
   static override flags = {
     url: Flags.string({ summary: "The server's address.", helpValue: "URL", required: true }),
-    "token-file": Flags.string({
-      summary: "A file (- for stdin) that holds the token; a server started with --dev needs none.",
-      helpValue: "FILE",
-    }),
+    "token-file": textFlag(
+      "A file (- for stdin) that holds the token; a server started with --dev needs none.",
+      "FILE",
+    ),
     use: Flags.boolean({ summary: "Use it from now on." }),
     replace: Flags.boolean({ summary: "Replace the context of that name, if there is one." }),
     check: Flags.boolean({

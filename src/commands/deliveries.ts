@@ -1,8 +1,7 @@
-import { Flags } from "@oclif/core";
-import { numberFlag, timeFlag } from "../cli/flags.ts";
+import { numberFlag, timeFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { note, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
-import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
+import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { ATTEMPT_LIST, DELIVERIES } from "../resources/deliveries.ts";
@@ -27,21 +26,16 @@ export const DeliveriesList = listCommand(DELIVERIES, {
   flags: {
     event: numberFlag("Only of this event.", { helpValue: "ID" }),
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
-    action: Flags.string({ summary: "Only of this action's events.", helpValue: "NAME" }),
-    status: Flags.option({
-      summary: `Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`,
-      options: DELIVERY_STATUSES,
+    action: textFlag("Only of this action's events.", "NAME"),
+    status: choiceFlag(`Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`, DELIVERY_STATUSES, {
       helpValue: "STATUS",
-    })(),
+    }),
     from: timeFlag({
       summary: "Created from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
     }),
     to: timeFlag({ summary: "Created before this time, exclusive: ISO 8601, or a date for its 00:00 UTC." }),
     ...pageFlags(DELIVERIES),
-    all: Flags.boolean({
-      summary: "All of them, however many, one JSON record a line.",
-      exclusive: ["json", "limit"],
-    }),
+    all: allFlag,
   },
   pageSize: DELIVERY_LIMITS.listDefault,
 });

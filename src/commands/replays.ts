@@ -1,5 +1,4 @@
-import { Flags } from "@oclif/core";
-import { numberFlag } from "../cli/flags.ts";
+import { numberFlag, choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { type Replay, REPLAY_STATUSES } from "../domain/replay.ts";
@@ -12,11 +11,9 @@ export const ReplaysList = listCommand(REPLAYS, {
   examples: ["evreg replays", { description: "Those under way", command: "evreg replays --status running" }],
   flags: {
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
-    status: Flags.option({
-      summary: `Only those in this state: ${REPLAY_STATUSES.join(", ")}.`,
-      options: REPLAY_STATUSES,
+    status: choiceFlag(`Only those in this state: ${REPLAY_STATUSES.join(", ")}.`, REPLAY_STATUSES, {
       helpValue: "STATUS",
-    })(),
+    }),
     ...pageFlags(REPLAYS),
   },
   after: notePausedReplays,

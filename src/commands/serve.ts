@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
 import { ConfigCommand } from "../cli/base-command.ts";
-import { acceptLossFlag, numberFlag } from "../cli/flags.ts";
+import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { escapeControl, shellWord } from "../cli/io/text.ts";
 import { setCrashLog } from "../cli/report-error.ts";
@@ -27,22 +27,20 @@ export class Serve extends ConfigCommand {
     },
   ];
   static override flags = {
-    host: Flags.string({ summary: "Address to listen on (default 127.0.0.1).", helpValue: "ADDRESS" }),
+    host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
     port: numberFlag("Port to listen on (default 7480); 0 takes any free one."),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",
     }),
-    "log-level": Flags.option({
-      summary:
-        "The least important log lines to write (default info; with --dev debug, a line for each request and delivery).",
-      options: ["debug", "info", "warn", "error", "silent"] as const,
-      helpValue: "debug|info|warn|error|silent",
-    })(),
-    "log-format": Flags.option({
-      summary: "pretty for people, json for machines; auto tells by the terminal.",
-      options: ["auto", "pretty", "json"] as const,
-      helpValue: "auto|pretty|json",
-    })(),
+    "log-level": choiceFlag(
+      "The least important log lines to write (default info; with --dev debug, a line for each request and delivery).",
+      ["debug", "info", "warn", "error", "silent"],
+    ),
+    "log-format": choiceFlag("pretty for people, json for machines; auto tells by the terminal.", [
+      "auto",
+      "pretty",
+      "json",
+    ]),
     "accept-loss": acceptLossFlag,
   };
 

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, durationFlagMs, numberFlag, rowidArg, timeFlag } from "../cli/flags.ts";
+import { definedOnly, durationFlagMs, numberFlag, rowidArg, timeFlag, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -25,8 +25,8 @@ export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
     },
   ],
   flags: {
-    application: Flags.string({ summary: "Only those of this application.", helpValue: "NAME" }),
-    action: Flags.string({ summary: "Only those to this action.", helpValue: "NAME" }),
+    application: textFlag("Only those of this application.", "NAME"),
+    action: textFlag("Only those to this action.", "NAME"),
     active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
   },
   none: async (evreg, { kind }) => SUBSCRIPTIONS.none(kind === "remote" && (await isLimited(evreg))),
@@ -94,18 +94,15 @@ export class SubscriptionsCreate extends TargetCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SubscriptionsCreate);
     const { application, subscription, action, handler } = flags;
-    const bearer = await bearerOf(flags);
     const optional = {
       ...definedOnly({ max_retries: flags["max-retries"], active: flags.active }),
-      ...bearer,
+      ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
-    const answer = await this.withTarget(flags, (evreg) =>
-      evreg.subscriptions.create({ application, subscription, action, handler, ...optional }),
+    const input = { application, subscription, action, handler, ...optional };
+    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
+      evreg.subscriptions.create(input),
     );
-    const output = this.outputFor(flags);
-    await output.record(answer, NEW_SUBSCRIPTION_RECORD);
-    this.printWarnings(answer.meta, output);
     output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
   }
 }
@@ -136,10 +133,10 @@ export class SubscriptionsUpdate extends TargetCommand {
   ];
   static override args = { id: rowidArg("subscription") };
   static override flags = {
-    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL" }),
+    handler: textFlag("Address that gets the deliveries.", "URL"),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
     active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
-    action: Flags.string({ summary: "The action whose events are delivered.", helpValue: "NAME" }),
+    action: textFlag("The action whose events are delivered.", "NAME"),
     ...bearerFlags,
     ...settingsFlags,
   };
@@ -147,10 +144,9 @@ export class SubscriptionsUpdate extends TargetCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsUpdate);
     const { handler, active, action } = flags;
-    const bearer = await bearerOf(flags);
     const change = {
       ...definedOnly({ handler, max_retries: flags["max-retries"], active, action }),
-      ...bearer,
+      ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
     if (Object.keys(change).length === 0) {
@@ -158,10 +154,9 @@ export class SubscriptionsUpdate extends TargetCommand {
         "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
-    const answer = await this.withTarget(flags, (evreg) => evreg.subscriptions.update(args.id, change));
-    const output = this.outputFor(flags);
-    await output.record(answer, SUBSCRIPTIONS.record);
-    this.printWarnings(answer.meta, output);
+    await this.showRecord(flags, SUBSCRIPTIONS.record, (evreg) =>
+      evreg.subscriptions.update(args.id, change),
+    );
   }
 }
 
@@ -237,22 +232,20 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   ];
   static override args = { id: rowidArg("subscription") };
   static override flags = {
-    overlap: Flags.string({
-      summary: "How long the previous secret stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
-      helpValue: "TIME",
-      exclusive: ["expire-now"],
-    }),
+    overlap: textFlag(
+      "How long the previous secret stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
+      "TIME",
+      { exclusive: ["expire-now"] },
+    ),
     "expire-now": Flags.boolean({ summary: "End the previous secret at once." }),
   };
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
     const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
-    const answer = await this.withTarget(flags, (evreg) =>
+    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
       evreg.subscriptions.rotateSecret(args.id, rotation),
     );
-    const output = this.outputFor(flags);
-    await output.record(answer, NEW_SUBSCRIPTION_RECORD);
     output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
   }
 }

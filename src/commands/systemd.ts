@@ -1,7 +1,6 @@
-import { Flags } from "@oclif/core";
 import { resolve } from "node:path";
 import { ConfigCommand } from "../cli/base-command.ts";
-import { definedOnly, numberFlag } from "../cli/flags.ts";
+import { definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl, flagWords } from "../cli/io/text.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -27,17 +26,11 @@ export class Systemd extends ConfigCommand {
     },
   ];
   static override flags = {
-    host: Flags.string({ summary: "Address to listen on (default 127.0.0.1).", helpValue: "ADDRESS" }),
+    host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
     port: numberFlag("Port to listen on (default 7480)."),
-    user: Flags.string({ summary: "The user to run it as, instead of one of its own.", helpValue: "NAME" }),
-    "encryption-key": Flags.string({
-      summary: "The file that holds EVREG_ENCRYPTION_KEY.",
-      helpValue: "FILE",
-    }),
-    program: Flags.string({
-      summary: "Where evreg is installed, if not where it runs from now.",
-      helpValue: "FILE",
-    }),
+    user: textFlag("The user to run it as, instead of one of its own.", "NAME"),
+    "encryption-key": textFlag("The file that holds EVREG_ENCRYPTION_KEY.", "FILE"),
+    program: textFlag("Where evreg is installed, if not where it runs from now.", "FILE"),
   };
 
   async run(): Promise<void> {

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand } from "../cli/base-command.ts";
-import { definedOnly, expiry, textArg } from "../cli/flags.ts";
+import { definedOnly, expiry, textArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
@@ -45,10 +45,10 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
       multipleNonGreedy: true,
       delimiter: ",",
     }),
-    expires: Flags.string({
-      summary: "When it ends: a time (ISO 8601), or from now on such as 12h or 90d; never when left out.",
-      helpValue: "TIME",
-    }),
+    expires: textFlag(
+      "When it ends: a time (ISO 8601), or from now on such as 12h or 90d; never when left out.",
+      "TIME",
+    ),
   };
 
   async run(): Promise<void> {

@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { READS } from "../../src/cli/base-command.ts";
+import { connect } from "../../src/client/client.ts";
 import { startHarness, type Harness } from "../http/harness.ts";
 import { runProgram, temporaryFolder, type Outcome } from "../support/program.ts";
 import { runMany, type CommandLine } from "../support/run-many.ts";
@@ -199,6 +201,16 @@ test("a change by hand prints its context on stderr; a read or a script's change
   expect(json).toMatchObject({ code: 0, stderr: "" });
   expect(byUrl).toMatchObject({ code: 0, stderr: "" });
   expect(JSON.parse(refused?.stderr ?? "")).toHaveProperty("error");
+});
+
+test("each operation of the port is known to change something or not", async () => {
+  const changes = "create update publish publishBatch rotateSecret delete retry skip start cancel revoke";
+  const evreg = connect({ url: "http://127.0.0.1:1" });
+  const { actions, events, subscriptions, deliveries, replays, tokens } = evreg;
+  const ports = [actions, events, subscriptions, deliveries, replays, tokens];
+  const operations = new Set(ports.flatMap((port) => Object.keys(port)));
+  await evreg.close();
+  expect([...operations].toSorted()).toEqual([...READS, ...changes.split(" ")].toSorted());
 });
 
 test("a context's token is sent to its own address only", async () => {
