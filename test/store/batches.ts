@@ -1,6 +1,6 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { BatchedCalls, WriteCall, WriteOutcomes } from "../../src/store/libsql/thread/protocol.ts";
+import type { GroupOutcome, WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
 import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
@@ -34,13 +34,17 @@ export function finished(
   return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, disableAfterMs }));
 }
 
+/** A single write that is done by itself. */
+export function call(name: string, ...args: readonly unknown[]): WriteGroup {
+  return { name, columns: [args], offset: 0 };
+}
+
 /** Commits one message of writes. */
 export function commit(
   connection: Connection,
-  calls: readonly WriteCall[],
-  batched: readonly BatchedCalls[] = [],
+  groups: readonly WriteGroup[],
   bytes = new Uint8Array(1),
-): WriteOutcomes {
-  const message = { id: 1, calls, batched, writes: calls.length + batched.length, rows: 1 };
+): readonly GroupOutcome[] {
+  const message = { id: 1, groups, writes: groups.length, rows: 1 };
   return commitBatch(connection, { messages: [message], bytes }).outcomes[0]!;
 }

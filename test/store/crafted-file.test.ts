@@ -58,8 +58,7 @@ function crafted(...statements: readonly string[]): string {
 }
 
 function examined(folder: string): Examined {
-  const file = join(folder, "evreg.db");
-  return examineFile({ check: file, name: file, opensSecrets: false, encryption: undefined });
+  return examineFile(join(folder, "evreg.db"));
 }
 
 function restored(folder: string): Promise<Restored> {

@@ -9,12 +9,12 @@ import { Retention } from "../../src/service/retention.ts";
 import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { BatchedCalls } from "../../src/store/libsql/thread/protocol.ts";
+import type { WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { commit } from "./batches.ts";
+import { call, commit } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -200,9 +200,13 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
   });
 });
 
-function record(payload: Uint8Array): BatchedCalls {
+function record(payload: Uint8Array): WriteGroup {
   const events = [{ actionId: 1, revision: 1, payload }];
   return { name: "recordEvents", columns: packEvents([{ nowMs: 1, atomic: false, events }]), offset: 0 };
+}
+
+function createAction(action: string): WriteGroup {
+  return call("createAction", { action, application: "x", schemata: {} }, 1);
 }
 
 describe("an engine that finds no room", () => {
@@ -211,26 +215,20 @@ describe("an engine that finds no room", () => {
   it("fails the whole commit and nothing else, and writes again once there is room", async () => {
     const connection = openFile(join(scratch.path, "full.db"));
     const bytes = new Uint8Array(100_000);
-    const createAction = {
-      name: "createAction" as const,
-      args: [{ action: "a.b", application: "x", schemata: {} }, 1],
-    };
-    commit(connection, [createAction]);
+    commit(connection, [createAction("a.b")]);
     const pages = connection.read.first<{ page_count: number }>("PRAGMA page_count");
     connection.read.run(`PRAGMA max_page_count = ${pages?.page_count ?? 0}`);
 
-    const two = { ...createAction, args: [{ action: "c.d", application: "x", schemata: {} }, 1] };
-    expect(() => commit(connection, [two], [record(bytes)], bytes)).toThrow(
-      expect.objectContaining({ kind: "full" }),
-    );
+    const two = [createAction("c.d"), record(bytes)];
+    expect(() => commit(connection, two, bytes)).toThrow(expect.objectContaining({ kind: "full" }));
     expect(connection.read.rows("SELECT action FROM action")).toMatchObject([{ action: "a.b" }]);
 
     connection.read.run("PRAGMA max_page_count = 1000000");
-    const outcomes = commit(connection, [two], [record(bytes)], bytes);
-    expect(outcomes).toMatchObject({
-      calls: [{ ok: { action: "c.d" } }],
-      batched: [{ packed: new Float64Array([0, 1, 1, 0]) }],
-    });
+    const outcomes = commit(connection, two, bytes);
+    expect(outcomes).toMatchObject([
+      { packed: [{ action: "c.d" }] },
+      { packed: new Float64Array([0, 1, 1, 0]) },
+    ]);
     connection.close();
   });
 });

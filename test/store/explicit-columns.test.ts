@@ -212,7 +212,7 @@ it("a count of trial writes does not become the time of a backup", async () => {
 it("a backup of version 11 still says when it was begun, for the numbers that are passed over", async () => {
   const file = join(scratch.path, "copy.db");
   writeOlderFile(file, 11, ...rowsOf(11), `UPDATE probe SET tried = ${NOW + DAY_MS + HOUR_MS}`);
-  const { event } = await moveNumbers({ moveOn: file, nowMs: NOW + DAY_MS + 2 * HOUR_MS, replaced: {} });
+  const { event } = await moveNumbers(file, NOW + DAY_MS + 2 * HOUR_MS);
   expect(event! - 5).toBe((3_600 + 600) * 1_000_000);
 });
 

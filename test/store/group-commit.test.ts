@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { commitBatch, type Message, takeBatch } from "../../src/store/libsql/group-commit.ts";
+import { call, commit } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -8,13 +9,13 @@ const scratch = useScratch();
 const KiB = 1024;
 
 function message(id: number, rows = 1, bytes?: Uint8Array<ArrayBuffer>): Message {
-  const empty = { id, calls: [], batched: [], writes: 1, rows };
+  const empty = { id, groups: [], writes: 1, rows };
   return bytes === undefined ? empty : { ...empty, bytes: bytes.buffer };
 }
 
 function finish(id: number, rows: readonly unknown[]): Message {
   const columns = { nowMs: 1, rows: JSON.stringify(rows) };
-  return { ...message(id), batched: [{ name: "finishAttempts", columns, offset: 0 }] };
+  return { ...message(id), groups: [{ name: "finishAttempts", columns, offset: 0 }] };
 }
 
 function idsOf(waiting: Message[]): number[] {
@@ -33,17 +34,13 @@ it("puts the bytes one behind the other, and finds each event's own among them",
     const columns = packEvents([{ nowMs: id, atomic: false, events }]);
     // Something of another kind comes before its own.
     const bytes = new Uint8Array(Buffer.from(`--${payloads.join("")}`)).buffer;
-    return { ...message(id), batched: [{ name: "recordEvents", columns, offset: 2 }], bytes };
+    return { ...message(id), groups: [{ name: "recordEvents", columns, offset: 2 }], bytes };
   };
   const connection = openFile(`${scratch.path}/evreg.db`);
-  const createAction = {
-    name: "createAction",
-    args: [{ action: "a.b", application: "x", schemata: {} }, 1],
-  };
-  commitBatch(connection, takeBatch([{ ...message(1), calls: [createAction] }]));
+  commit(connection, [call("createAction", { action: "a.b", application: "x", schemata: {} }, 1)]);
   const transaction = takeBatch([record(1, "[1]", "[22]"), message(2), record(3), record(4, "[333]")]);
   const { outcomes } = commitBatch(connection, transaction);
-  expect(outcomes.map(({ batched }) => batched.length)).toEqual([1, 0, 1, 1]);
+  expect(outcomes.map((groups) => groups.length)).toEqual([1, 0, 1, 1]);
   expect(connection.read.rows("SELECT CAST(payload AS TEXT) AS payload FROM event")).toMatchObject([
     { payload: "[1]" },
     { payload: "[22]" },
@@ -77,9 +74,27 @@ it("does the writes of a kind one by one where they fail together, and answers e
   const fenced = [9, 9, 1, 1, 200, null, null, { kind: "delivered" }];
   const broken = [9, 9, 1, 1, 200, null, null];
   const { outcomes } = commitBatch(connection, takeBatch([finish(1, [fenced, broken]), finish(2, [fenced])]));
-  expect(outcomes[0]?.batched).toMatchObject([
-    { outcomes: [{ ok: { answer: { state: -1 } } }, { error: {} }] },
+  expect(outcomes[0]).toMatchObject([{ outcomes: [{ ok: { answer: { state: -1 } } }, { error: {} }] }]);
+  expect(outcomes[1]).toEqual([{ packed: [-1] }]);
+  connection.close();
+});
+
+it("undoes and answers a write that fails by itself, and does the others of its name", () => {
+  const connection = openFile(`${scratch.path}/evreg.db`);
+  const columns = ["a", "b", "a", "c"].map((action) => [{ action, application: "x", schemata: {} }, 1]);
+  const [outcome] = commit(connection, [{ name: "createAction", columns, offset: 0 }]);
+  expect(outcome).toMatchObject({
+    outcomes: [
+      { ok: { action: "a" } },
+      { ok: { action: "b" } },
+      { error: { code: "conflict" } },
+      { ok: { action: "c" } },
+    ],
+  });
+  expect(connection.read.rows("SELECT action FROM action")).toMatchObject([
+    { action: "a" },
+    { action: "b" },
+    { action: "c" },
   ]);
-  expect(outcomes[1]?.batched).toEqual([{ packed: [-1] }]);
   connection.close();
 });

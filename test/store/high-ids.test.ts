@@ -16,7 +16,7 @@ const open = (folder: string): Promise<Store> =>
 
 async function openFar(folder: string): Promise<Store> {
   await (await open(folder)).close();
-  await moveNumbers({ moveOn: join(folder, "evreg.db"), nowMs: Date.now(), replaced: FAR });
+  await moveNumbers(join(folder, "evreg.db"), Date.now(), FAR);
   return open(folder);
 }
 

@@ -136,9 +136,9 @@ describe("how far numbers skip ahead", () => {
     ["not beyond those of data that has come less far", 0, 600 * MILLION, { event: 7 }],
     ["beyond those of data that has come further", 0, 2 ** 40, { event: 1 + 2 ** 40 }],
   ])("%s", async (_, laterMs, gap, replaced) => {
-    const moveOn = join(scratch.path, "copy.db");
-    writeFileSync(moveOn, bytes!);
-    const { event } = await moveNumbers({ moveOn, nowMs: NOW + DAY_MS + laterMs, replaced });
+    const copy = join(scratch.path, "copy.db");
+    writeFileSync(copy, bytes!);
+    const { event } = await moveNumbers(copy, NOW + DAY_MS + laterMs, replaced);
     expect(event! - 1).toBe(gap);
   });
 
@@ -147,7 +147,7 @@ describe("how far numbers skip ahead", () => {
     await oneOfEach(store, "a", NOW);
     await store.close();
     const nowMs = NOW + 10 * MINUTE_MS;
-    const { event } = await moveNumbers({ moveOn: join(folder, "evreg.db"), nowMs, replaced: {} });
+    const { event } = await moveNumbers(join(folder, "evreg.db"), nowMs);
     expect(event! - 1).toBe(1_200 * MILLION);
   });
 });

@@ -16,7 +16,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
-import { commit } from "./batches.ts";
+import { call, commit } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -91,8 +91,6 @@ it("a user's older action with such a name stays the user's, and that event is n
   await store.close();
 });
 
-const write = (name: "createAction" | "createSubscription", ...args: unknown[]) => ({ name, args });
-
 it("with no room for it nothing of the finish is done, and with room both", () => {
   const file = join(scratch.path, "full.db");
   const connection = Connection.open(file, (sql) => admitFile(sql, file));
@@ -101,19 +99,15 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const failures = 200;
   const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;
-  commit(
-    connection,
-    [
-      write("createAction", { action: "a", application: "x", schemata: {} }, 1),
-      write("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined),
-      write("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
-    ],
-    [],
-  );
+  commit(connection, [
+    call("createAction", { action: "a", application: "x", schemata: {} }, 1),
+    call("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined),
+    call("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
+  ]);
   const events = Array.from({ length: failures }, () => ({ actionId, revision: 1, payload }));
   const columns = packEvents([{ nowMs: 1, atomic: true, events }]);
   const bytes = Buffer.alloc(2 * failures, payload);
-  commit(connection, [], [{ name: "recordEvents", columns, offset: 0 }], bytes);
+  commit(connection, [{ name: "recordEvents", columns, offset: 0 }], bytes);
   connection.write((sql) =>
     sql.run(
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
@@ -145,11 +139,11 @@ it("with no room for it nothing of the finish is done, and with room both", () =
       throw new Error(`${stored.length} fit, told ${answers[0]?.serviceEvents?.events}`);
     });
   expect(unwatched).toThrow("200 fit, told undefined");
-  expect(() => commit(connection, [], [finish])).toThrow(expect.objectContaining({ kind: "full" }));
+  expect(() => commit(connection, [finish])).toThrow(expect.objectContaining({ kind: "full" }));
   expect(state()).toEqual(before);
 
   connection.read.run("PRAGMA max_page_count = 1000000");
-  const [outcomes] = commit(connection, [], [finish]).batched;
+  const [outcomes] = commit(connection, [finish]);
   const reported = { serviceEvents: { events: failures, deliveries: failures } };
   expect(outcomes).toMatchObject({ packed: [reported, ...Array.from({ length: failures - 1 }, () => 3)] });
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });

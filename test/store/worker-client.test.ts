@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { WorkerClient } from "../../src/store/libsql/thread/worker-client.ts";
-import { singleCall } from "../../src/store/libsql/thread/protocol.ts";
+import { singleWrite } from "../../src/store/libsql/thread/protocol.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -20,12 +20,12 @@ test("a thread that is ended while it works answers first, lets go of the file, 
       () => undefined,
       () => undefined,
     );
-    const write = worker.write(singleCall("probe", 4 * 1024 * 1024));
+    const write = worker.write(singleWrite("probe", 4 * 1024 * 1024));
     const reads = Array.from({ length: 40 }, () => worker.read("listTokens", []));
     const ended = worker.terminate();
     await expect(worker.read("listTokens", [])).rejects.toThrow("ended");
-    expect((await write).calls).toMatchObject([{ ok: 1 }]);
-    expect((await Promise.all(reads)).every(({ outcome }) => "ok" in outcome)).toBe(true);
+    expect((await write).value).toEqual([{ packed: [1] }]);
+    expect((await Promise.all(reads)).map(({ value }) => value)).toEqual(reads.map(() => []));
     await ended;
   }
 });

@@ -2,11 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Clock } from "../../src/runtime/clock.ts";
 import {
   type Codec,
-  type Committed,
   type PendingWrite,
   SEND_WRITES,
   WriteQueue,
 } from "../../src/store/libsql/thread/write-queue.ts";
+import type { Reply } from "../../src/store/libsql/thread/worker-client.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 interface Sent {
@@ -23,17 +23,11 @@ const LIST: Codec = { pack: (calls) => calls, unpack: (packed) => packed as unkn
 function queueByHand(time?: Clock): { queue: WriteQueue; sent: Sent[] } {
   const sent: Sent[] = [];
   const queue = new WriteQueue(
-    ({ calls, batched, rows, bytes }) =>
+    ({ groups, rows, bytes }) =>
       new Promise((resolve, reject) => {
-        const names = calls.map(({ args: [name] }) => name);
-        const kinds = batched.map(({ columns }) => columns as unknown[]);
-        const commit = (): void =>
-          resolve({
-            calls: names.map((ok) => ({ ok })),
-            batched: kinds.map((packed) => ({ packed })),
-            bytes: undefined,
-          });
-        sent.push({ names: [...names, ...kinds.flat()], rows, bytes, commit, fail: reject });
+        const names = groups.map(({ columns }) => (columns as unknown[]).flat());
+        const commit = (): void => resolve({ value: names.map((packed) => ({ packed })), bytes: undefined });
+        sent.push({ names: names.flat(), rows, bytes, commit, fail: reject });
       }),
     { list: LIST },
     time,
@@ -50,7 +44,7 @@ function result(n: number, rows = 1): PendingWrite {
   return { ...write(`${n}`, 0, rows), lingers: true };
 }
 
-const values = (all: readonly Committed[]): unknown[] => all.map(({ value }) => value);
+const values = (all: readonly Reply[]): unknown[] => all.map(({ value }) => value);
 
 function textOf(bytes: ArrayBuffer | undefined): string {
   return Buffer.from(bytes ?? new ArrayBuffer(0)).toString();

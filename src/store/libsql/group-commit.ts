@@ -1,3 +1,4 @@
+import type { Steps } from "../../runtime/yielding.ts";
 import {
   BATCHED_WRITES,
   type BatchedName,
@@ -7,18 +8,16 @@ import {
   type WriteName,
   WRITES,
 } from "./operations.ts";
-import { type Connection, type Durable, inSavepoint } from "./thread/connection.ts";
+import { type Connection, inSavepoint } from "./thread/connection.ts";
 import {
-  type BatchedOutcomes,
   ByteWriter,
+  type GroupOutcome,
   toWireError,
   type ToWorker,
   type WireOutcome,
   type WriteBatch,
-  type WriteCall,
-  type WriteOutcomes,
+  type WriteGroup,
 } from "./thread/protocol.ts";
-import type { Steps } from "../../runtime/yielding.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
 /** A write batch, as it came from the main thread. */
@@ -58,140 +57,111 @@ export function takeBatch(waiting: Message[]): Transaction {
   return { messages, bytes: parts.length === 0 ? new Uint8Array(1) : Buffer.concat(parts) };
 }
 
-/** Writes that are done together: all of one kind, or a single one. */
+/** The writes of one name from all messages of a transaction. */
 interface Group {
-  /** Where its outcomes are put, from `position` on, once it was done. */
-  readonly outcomes: WireOutcome[];
-  readonly position: number;
-  run(sql: Sql): readonly unknown[];
-  /** The same one by one, for when doing them together failed. */
-  split(): readonly Group[];
+  readonly kind: Kind;
+  readonly writes: unknown[];
+  /** Where the writes of each part start and end. */
+  readonly ranges: Map<WriteGroup, readonly [start: number, end: number]>;
+  /** By write, once they are done. */
+  outcomes: readonly WireOutcome[] | undefined;
 }
 
-/**
- * Does all writes of the messages in one transaction and answers once it is committed, and durable unless none has to be. A
- * write that fails is undone and answered by itself; the others go on.
- * @throws EngineFailure when the transaction as a whole failed
- */
-export function commitBatch(
-  connection: Connection,
-  { messages, bytes }: Transaction,
-): { outcomes: readonly WriteOutcomes[]; bytes: ArrayBuffer | undefined } {
-  const out = new ByteWriter();
-  const kinds = kindGroups(messages, bytes);
-  const calls = messages.map((message) => message.calls.map((call) => callGroup(call, out)));
-  const groups = [...kinds.values(), ...calls.flat()];
-  const withoutFsync =
-    kinds.size === 0 &&
-    messages.every((message) => message.calls.every(({ name }) => WITHOUT_FSYNC.has(name)));
-  const durable = withoutFsync ? "later" : "now";
-  const [only] = groups;
-  const rest = only !== undefined && groups.length === 1 ? commitAlone(connection, only, durable) : groups;
-  if (rest.length > 0) {
-    connection.write((sql) => {
-      for (const group of rest) runGroup(sql, group);
-    }, durable);
-  }
-  const outcomes = messages.map((message, index): WriteOutcomes => ({
-    calls: calls[index]!.map(({ outcomes: [outcome] }) => outcome!),
-    batched: message.batched.map(({ name }) => outcomesFor(message, kinds.get(name)!)),
-  }));
-  return { outcomes, bytes: out.pack() };
-}
-
-/**
- * A group that has the transaction to itself needs no savepoint, for which the engine would copy every page it changes.
- * Answers what is left to be done in another one.
- */
-function commitAlone(connection: Connection, group: Group, durable: Durable): readonly Group[] {
-  try {
-    succeeded(
-      group,
-      connection.write((sql) => group.run(sql), durable),
-    );
-    return [];
-  } catch (error) {
-    return failed(group, error);
-  }
-}
-
-function runGroup(sql: Sql, group: Group): void {
-  try {
-    succeeded(
-      group,
-      inSavepoint(sql, () => group.run(sql)),
-    );
-  } catch (error) {
-    for (const one of failed(group, error)) runGroup(sql, one);
-  }
-}
-
-function succeeded({ outcomes, position }: Group, results: readonly unknown[]): void {
-  for (const [index, ok] of results.entries()) outcomes[position + index] = { ok };
-}
-
-/** What came of a group that was undone. Answers what is to be tried instead: its writes one by one. */
-function failed(group: Group, error: unknown): readonly Group[] {
-  if (error instanceof EngineFailure) throw error;
-  const parts = group.split();
-  if (parts.length === 0) group.outcomes[group.position] = { error: toWireError(error) };
-  return parts;
-}
-
-function callGroup({ name, args }: WriteCall, out: ByteWriter): Group {
-  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
-  return { outcomes: [], position: 0, run: (sql) => [write(sql, ...args, out)], split: () => [] };
-}
-
-/** As `BATCHED_WRITES` has it, whatever the kind. */
+/** How the writes of one name are done; see `BATCHED_WRITES`. */
 interface Kind {
   unpack(columns: unknown, start: number): readonly unknown[];
   run(sql: Sql, writes: readonly unknown[], bytes: Uint8Array): readonly unknown[];
   pack(results: readonly unknown[]): unknown;
 }
 
-interface KindGroup extends Group {
-  readonly kind: Kind;
-  readonly writes: unknown[];
-  /** By message: where its writes start and end. */
-  readonly ranges: Map<Message, readonly [start: number, end: number]>;
+/**
+ * Does all writes of the messages in one transaction. Returns once it is committed, and durable unless none has to be. A
+ * write that fails is undone and answered by itself; the others go on.
+ * @throws EngineFailure when the transaction as a whole failed
+ */
+export function commitBatch(
+  connection: Connection,
+  { messages, bytes }: Transaction,
+): { outcomes: readonly (readonly GroupOutcome[])[]; bytes: ArrayBuffer | undefined } {
+  const out = new ByteWriter();
+  const byName = groupsOf(messages, out);
+  // Published events and results come first, so that a claim in the same transaction sees them.
+  const names = [...byName.keys()].toSorted(
+    (a, b) => Number(b in BATCHED_WRITES) - Number(a in BATCHED_WRITES),
+  );
+  const durable = names.every((name) => WITHOUT_FSYNC.has(name)) ? "later" : "now";
+  const groups = names.map((name) => byName.get(name)!);
+  const [only] = groups;
+  if (only !== undefined && groups.length === 1) {
+    // It needs no savepoint, for which the engine would copy every page that changes.
+    only.outcomes = tryAll(only.writes, (writes) =>
+      connection.write((sql) => only.kind.run(sql, writes, bytes), durable),
+    );
+  }
+  const rest = groups.filter(({ outcomes }) => outcomes === undefined);
+  if (rest.length > 0) {
+    connection.write((sql) => {
+      for (const group of rest) group.outcomes = runGroup(sql, group, bytes);
+    }, durable);
+  }
+  const outcomes = messages.map((message) => message.groups.map((part) => outcomeOf(part, byName)));
+  return { outcomes, bytes: out.pack() };
 }
 
-/**
- * The writes of each kind from all messages. Those of a transaction were under way together, so any order among them is a
- * true one.
- */
-function kindGroups(messages: readonly Message[], bytes: Uint8Array): ReadonlyMap<string, KindGroup> {
-  const groups = new Map<string, KindGroup>();
-  let offsetOfMessage = 0;
+/** Writes of one transaction were under way together, so any order among them is a true one. */
+function groupsOf(messages: readonly Message[], out: ByteWriter): ReadonlyMap<string, Group> {
+  const groups = new Map<string, Group>();
+  let messageOffset = 0;
   for (const message of messages) {
-    for (const { name, columns, offset } of message.batched) {
-      const group = groups.get(name) ?? kindGroup(name as BatchedName, bytes);
-      groups.set(name, group);
-      const first = group.writes.length;
-      group.writes.push(...group.kind.unpack(columns, offsetOfMessage + offset));
-      group.ranges.set(message, [first, group.writes.length]);
+    for (const part of message.groups) {
+      const group = groups.get(part.name) ?? newGroup(part.name, out);
+      groups.set(part.name, group);
+      const start = group.writes.length;
+      group.writes.push(...group.kind.unpack(part.columns, messageOffset + part.offset));
+      group.ranges.set(part, [start, group.writes.length]);
     }
-    offsetOfMessage += message.bytes?.byteLength ?? 0;
+    messageOffset += message.bytes?.byteLength ?? 0;
   }
   return groups;
 }
 
-function kindGroup(name: BatchedName, bytes: Uint8Array): KindGroup {
-  const kind = BATCHED_WRITES[name] as Kind;
-  const outcomes: WireOutcome[] = [];
-  const writes: unknown[] = [];
-  const groupOf = (part: readonly unknown[], position: number): Group => ({
-    outcomes,
-    position,
-    run: (sql) => kind.run(sql, part, bytes),
-    split: () => (part.length > 1 ? part.map((write, index) => groupOf([write], index)) : []),
-  });
-  return { ...groupOf(writes, 0), kind, writes, ranges: new Map() };
+function newGroup(name: string, out: ByteWriter): Group {
+  return { kind: kindOf(name, out), writes: [], ranges: new Map(), outcomes: undefined };
 }
 
-function outcomesFor(message: Message, { kind, ranges, outcomes: all }: KindGroup): BatchedOutcomes {
-  const outcomes = all.slice(...ranges.get(message)!);
+function kindOf(name: string, out: ByteWriter): Kind {
+  if (name in BATCHED_WRITES) return BATCHED_WRITES[name as BatchedName];
+  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
+  return {
+    unpack: (calls) => calls as readonly unknown[],
+    run: (sql, calls) => calls.map((args) => write(sql, ...(args as readonly unknown[]), out)),
+    pack: (results) => results,
+  };
+}
+
+/** Together, or one by one where that fails. */
+function runGroup(sql: Sql, { kind, writes }: Group, bytes: Uint8Array): readonly WireOutcome[] {
+  const run = (part: readonly unknown[]): readonly unknown[] =>
+    inSavepoint(sql, () => kind.run(sql, part, bytes));
+  return tryAll(writes, run) ?? writes.flatMap((write) => tryAll([write], run) ?? []);
+}
+
+/** @returns `undefined` when several writes failed together, so that nothing says which of them is at fault */
+function tryAll(
+  writes: readonly unknown[],
+  run: (writes: readonly unknown[]) => readonly unknown[],
+): readonly WireOutcome[] | undefined {
+  try {
+    return run(writes).map((ok) => ({ ok }));
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    return writes.length === 1 ? [{ error: toWireError(error) }] : undefined;
+  }
+}
+
+function outcomeOf(part: WriteGroup, groups: ReadonlyMap<string, Group>): GroupOutcome {
+  const { kind, ranges, outcomes: all = [] } = groups.get(part.name)!;
+  const outcomes = all.slice(...ranges.get(part)!);
   const results = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok] : []));
   return results.length < outcomes.length ? { outcomes } : { packed: kind.pack(results) };
 }
@@ -202,18 +172,16 @@ const TURN_MS = 1;
 /** A read that is under way. */
 export class ReadTask {
   readonly id: number;
-  readonly #begin: (sql: Sql) => Steps<unknown>;
+  readonly #steps: Steps<unknown>;
   readonly #out = new ByteWriter();
-  #steps: Steps<unknown> | undefined;
 
-  constructor({ id, name, args }: ToWorker & { readonly kind: "read" }) {
+  constructor(sql: Sql, { id, name, args }: ToWorker & { readonly kind: "read" }) {
     this.id = id;
-    this.#begin = (sql) => start(sql, name, args, this.#out);
+    this.#steps = stepsOf(sql, name, [...args, this.#out]);
   }
 
-  /** Goes on for a turn; answers what was asked for once it is found. */
-  runSlice(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
-    this.#steps ??= this.#begin(sql);
+  /** Goes on for a turn. Returns the answer once it is found. */
+  runSlice(): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
     const endMs = performance.now() + TURN_MS;
     do {
       const step = this.#steps.next();
@@ -223,11 +191,11 @@ export class ReadTask {
   }
 }
 
-function* start(sql: Sql, name: string, args: readonly unknown[], out: ByteWriter): Steps<unknown> {
+function* stepsOf(sql: Sql, name: string, args: readonly unknown[]): Steps<unknown> {
   if (name in SLICED_READS) {
     const read = SLICED_READS[name as keyof typeof SLICED_READS] as (...all: unknown[]) => Steps<unknown>;
-    return yield* read(sql, ...args, out);
+    return yield* read(sql, ...args);
   }
   const read = READS[name as keyof typeof READS] as (...all: unknown[]) => unknown;
-  return read(sql, ...args, out);
+  return read(sql, ...args);
 }

@@ -22,9 +22,10 @@ import {
 } from "./files/data-folder.ts";
 import { CODECS, createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
-import { fromWireError, type OpenReport } from "./thread/protocol.ts";
+import type { OpenReport } from "./thread/protocol.ts";
+import { EngineFailure } from "./thread/sql.ts";
 import { WorkerSupervisor } from "./thread/supervisor.ts";
-import { WorkerClient, OpenFailed } from "./thread/worker-client.ts";
+import { WorkerClient } from "./thread/worker-client.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -197,13 +198,11 @@ export async function startAlone(folder: string, start: () => Promise<WorkerClie
     try {
       return await start();
     } catch (error) {
-      if (!(error instanceof OpenFailed)) throw error;
-      const { failure } = error;
-      if (!("failure" in failure)) throw fromWireError(failure);
-      if (failure.failure !== "in_use") {
+      if (!(error instanceof EngineFailure)) throw error;
+      if (error.kind !== "in_use") {
         throw new EvregError(
           "unavailable",
-          `The data folder ${folder} cannot be opened: ${failure.reason}.`,
+          `The data folder ${folder} cannot be opened: ${error.message}.`,
           { folder },
           { cause: error },
         );

@@ -19,7 +19,8 @@ import {
 import { findEvent, listEvents } from "./events/list.ts";
 import { recordEvents } from "./events/record.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
-import { noteBackup } from "./files/id-reservation.ts";
+import { examineFile, settleFile } from "./files/closed-file.ts";
+import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
@@ -123,5 +124,15 @@ export type ReadResult<N extends ReadName> =
 export type WriteName = keyof typeof WRITES;
 export type WriteArgs<N extends WriteName> = ArgsOf<(typeof WRITES)[N]>;
 export type WriteResult<N extends WriteName> = ResultOf<(typeof WRITES)[N]>;
+
+/** What a thread of its own does with a file that nobody has open. */
+export const FILE_TASKS = { examineFile, settleFile, moveNumbers } as const;
+
+export type FileTask = {
+  readonly [N in keyof typeof FILE_TASKS]: {
+    readonly run: N;
+    readonly args: Readonly<Parameters<(typeof FILE_TASKS)[N]>>;
+  };
+}[keyof typeof FILE_TASKS];
 
 export type BatchedName = keyof typeof BATCHED_WRITES;

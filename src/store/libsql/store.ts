@@ -28,9 +28,10 @@ import {
   type PackedFinished,
   packResults,
 } from "./queue/wire.ts";
-import { bytesAt, fromWireError } from "./thread/protocol.ts";
+import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
+import type { Reply } from "./thread/worker-client.ts";
 import type { Codec, WriteQueue } from "./thread/write-queue.ts";
 
 /** How the writes that are done together cross to the store's thread. */
@@ -61,25 +62,16 @@ export function createLibsqlStore(
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
 
-  async function read<N extends ReadName>(
-    name: N,
-    ...args: ReadArgs<N>
-  ): Promise<{ value: ReadResult<N>; bytes: ArrayBuffer | undefined }> {
-    const { outcome, bytes } = await supervisor.read(name, args);
-    if ("error" in outcome) throw fromWireError(outcome.error);
-    return { value: outcome.ok as ReadResult<N>, bytes };
-  }
+  const read = <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<Reply<ReadResult<N>>> =>
+    supervisor.read(name, args) as Promise<Reply<ReadResult<N>>>;
 
   /** @param rows about how many it writes */
   const writeRows = <N extends WriteName>(
     rows: number,
     name: N,
     ...args: WriteArgs<N>
-  ): Promise<{ value: WriteResult<N>; bytes: ArrayBuffer | undefined }> =>
-    queue.append({ name, call: args, rows }) as Promise<{
-      value: WriteResult<N>;
-      bytes: ArrayBuffer | undefined;
-    }>;
+  ): Promise<Reply<WriteResult<N>>> =>
+    queue.append({ name, call: args, rows }) as Promise<Reply<WriteResult<N>>>;
 
   const write = async <N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> =>
     (await writeRows(1, name, ...args)).value;

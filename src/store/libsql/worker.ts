@@ -7,10 +7,10 @@ import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
 import { areAllClosed, closeBlocks } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
-import { examineFile, settleFile } from "./files/closed-file.ts";
-import { dataIdentity, moveNumbers, passNumbers } from "./files/id-reservation.ts";
+import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
 import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.ts";
+import { FILE_TASKS, type FileTask } from "./operations.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { Connection } from "./thread/connection.ts";
 import { DisplacedFile } from "./thread/file-guard.ts";
@@ -19,13 +19,10 @@ import {
   type OpenReport,
   toWireError,
   type ToWorker,
-  type WireError,
-  type WireFailure,
   type WireOutcome,
   type WorkerSetup,
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
-import type { ThreadTask } from "./thread/worker-client.ts";
 
 // The thread that owns the data file. It does one thing at a time: a transaction of all the writes that wait, then the
 // start of a read, then a slice of a long one that was started before, and so on. Its end, however it comes, closes the
@@ -34,13 +31,12 @@ import type { ThreadTask } from "./thread/worker-client.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
-const task = workerData as ThreadTask;
-const setup = task as WorkerSetup;
+const task = workerData as FileTask | WorkerSetup;
 
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
 /** Blocks of events that are counted in one transaction where a file lacks some. */
-const SEALED_AT_ONCE = 256;
+const BLOCKS_AT_ONCE = 256;
 
 const waitingWrites: Message[] = [];
 const reads: ReadMessage[] = [];
@@ -48,14 +44,12 @@ const reads: ReadMessage[] = [];
 const readTasks: ReadTask[] = [];
 let isClosing = false;
 /** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
-let connectionFailure: WireFailure | undefined;
+let connectionFailure: EngineFailure | undefined;
 
-if ("check" in task) port.postMessage(outcomeOf(() => examineFile(task)));
-else if ("settle" in task) port.postMessage(outcomeOf(() => settleFile(task)));
-else if ("moveOn" in task) port.postMessage(outcomeOf(() => moveNumbers(task)));
-else start();
+if ("run" in task) port.postMessage(outcomeOf(task));
+else start(task);
 
-function start(): void {
+function start(setup: WorkerSetup): void {
   let connection: Connection;
   try {
     const admit = (sql: Sql): void => {
@@ -63,9 +57,9 @@ function start(): void {
       admitKeys(sql, setup.path, setup.encryption);
     };
     connection = Connection.open(setup.path, admit, setup.expected);
-    post({ kind: "ready", report: prepare(connection) });
+    post({ kind: "ready", report: prepare(connection, setup) });
   } catch (error) {
-    post({ kind: "openFailed", failure: openFailureOf(error) });
+    post({ kind: "openFailed", error: toWireError(error) });
     port?.close();
     return;
   }
@@ -80,16 +74,20 @@ function start(): void {
   onIdle({ clock: systemClock, cpuMs: threadCpuMs, compact });
 }
 
-function prepare(connection: Connection): OpenReport {
-  const { applied, copy } = migrateFile(connection, setup.path);
+function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
+  const { path, encryption, nowMs } = setup;
+  const { applied, copy } = migrateFile(connection, path);
   const { commitsBehind, pagesBehind, pageBytes } = connection.log;
   // Before anything gets a number.
   if (commitsBehind > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
-  const encrypted = encryptFile(connection, setup.encryption);
-  const taken = ensureServiceActions(connection, setup.nowMs);
-  const released = setup.release ? connection.write(beginAnew) : 0;
+  const encrypted = encryptFile(connection, encryption);
+  const taken = ensureServiceActions(connection, nowMs);
+  const released = setup.release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastIds(connection.read);
-  sealAll(connection, lastEvent);
+  // Only in a file of an older form, or one that another program wrote events into, are blocks left open.
+  while (!areAllClosed(connection.read, lastEvent)) {
+    connection.write((sql) => closeBlocks(sql, lastEvent, BLOCKS_AT_ONCE));
+  }
   return {
     file: connection.file,
     dataId: dataIdentity(connection.read),
@@ -98,22 +96,15 @@ function prepare(connection: Connection): OpenReport {
     released,
     taken,
     dropped: commitsBehind,
-    ...(encrypted === undefined ? {} : { encrypted }),
-    ...(copy === undefined ? {} : { copy }),
+    encrypted,
+    copy,
   };
 }
 
-/** What a start does and a worker that only takes another's place does not. Answers how many leases were released. */
-function beginAnew(sql: Sql): number {
-  deleteExpiredSecrets(sql, setup.nowMs);
-  return releaseLeases(sql, "all", setup.nowMs);
-}
-
-/** Nothing is left to do but for a file of an older form, or one that another program wrote events into. */
-function sealAll(connection: Connection, lastEvent: number): void {
-  while (!areAllClosed(connection.read, lastEvent)) {
-    connection.write((sql) => closeBlocks(sql, lastEvent, SEALED_AT_ONCE));
-  }
+/** Not for a worker that replaces another one. Returns how many leases were released. */
+function cleanUp(sql: Sql, nowMs: number): number {
+  deleteExpiredSecrets(sql, nowMs);
+  return releaseLeases(sql, "all", nowMs);
 }
 
 function take(message: ToWorker): void {
@@ -134,7 +125,7 @@ function serve(connection: Connection): void {
   for (takeAll(); waitingWrites.length + reads.length + readTasks.length > 0; takeAll()) {
     if (waitingWrites.length > 0) write(connection);
     const read = reads.shift();
-    if (read !== undefined) runRead(connection, new ReadTask(read));
+    if (read !== undefined) runRead(connection, new ReadTask(connection.read, read));
     const started = readTasks.shift();
     if (started !== undefined) runRead(connection, started);
   }
@@ -145,7 +136,9 @@ function write(connection: Connection): void {
   const transaction = takeBatch(waitingWrites);
   const { messages } = transaction;
   const ids = messages.map(({ id }) => id);
-  if (connectionFailure !== undefined) return post({ kind: "rolledBack", ids, failure: connectionFailure });
+  if (connectionFailure !== undefined) {
+    return post({ kind: "rolledBack", ids, error: toWireError(connectionFailure) });
+  }
   try {
     connection.lastCommitMs = undefined;
     const startedMs = performance.now();
@@ -155,9 +148,12 @@ function write(connection: Connection): void {
     post({ kind: "committed", batches, ...commit, ...withBytes(bytes) }, bytes);
   } catch (error) {
     checkpointMovedFile(connection, error);
-    const failure = failureOf(error);
-    if (failure.failure !== "full") connectionFailure = failure;
-    post({ kind: "rolledBack", ids, failure });
+    const failure =
+      error instanceof EngineFailure
+        ? error
+        : new EngineFailure("replace", messageOf(error), { cause: error });
+    if (failure.kind !== "full") connectionFailure = failure;
+    post({ kind: "rolledBack", ids, error: toWireError(failure) });
   }
 }
 
@@ -166,13 +162,12 @@ function runRead(connection: Connection, read: ReadTask): void {
   const { id } = read;
   try {
     connection.mustBeInPlace();
-    const done = read.runSlice(connection.read);
+    const done = read.runSlice();
     if (done === undefined) return void readTasks.push(read);
     post({ kind: "readDone", id, outcome: { ok: done.value }, ...withBytes(done.bytes) }, done.bytes);
   } catch (error) {
     checkpointMovedFile(connection, error);
-    if (error instanceof EngineFailure) post({ kind: "readFailed", id, failure: failureOf(error) });
-    else post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
+    post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }
 }
 
@@ -216,20 +211,10 @@ function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {
   return bytes === undefined ? {} : { bytes };
 }
 
-function failureOf(error: unknown): WireFailure {
-  if (error instanceof EngineFailure) return { failure: error.kind, reason: error.message };
-  return { failure: "replace", reason: messageOf(error) };
-}
-
-/** Of a thread's only task. */
-function outcomeOf(work: () => unknown): WireOutcome {
+function outcomeOf({ run, args }: FileTask): WireOutcome {
   try {
-    return { ok: work() };
+    return { ok: (FILE_TASKS[run] as (...all: readonly unknown[]) => unknown)(...args) };
   } catch (error) {
     return { error: toWireError(error) };
   }
-}
-
-function openFailureOf(error: unknown): WireFailure | WireError {
-  return error instanceof EngineFailure ? failureOf(error) : toWireError(error);
 }

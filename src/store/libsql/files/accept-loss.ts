@@ -42,7 +42,7 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
     copyWhole(file, copy, log);
     await settleFile(copy);
     await checkFile(copy, { name: `What ${file} holds without the end of its log` });
-    await moveNumbers({ moveOn: copy, nowMs, replaced: {} });
+    await moveNumbers(copy, nowMs);
     const kept = `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
     takePlaceOf(file, copy, kept);
     return { log, kept };
@@ -62,7 +62,7 @@ export async function numbersOfDamaged(file: string, nowMs: number): Promise<Seq
   const copy = `${file}.restore-${randomUUID()}`;
   try {
     copyWhole(file, copy, checkLog(file));
-    return await moveNumbers({ moveOn: copy, nowMs, replaced: {} });
+    return await moveNumbers(copy, nowMs);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOSPC") throw refusal(file, error);
     return {};

@@ -7,7 +7,7 @@ import type { Backup } from "../../../domain/operations.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
-import { fromWireError, singleCall } from "../thread/protocol.ts";
+import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { freeBytesOf, liveCopy, type LogAsk, namelessFile, openBeside } from "./live-copy.ts";
 
@@ -93,7 +93,7 @@ export class Backups {
 
   /** So that a restore knows how old it is; see `id-reservation.ts`. Without, it takes it for older. */
   async #noteTime(): Promise<void> {
-    await this.#supervisor.write(singleCall("noteBackup", this.#clock.now())).catch(() => undefined);
+    await this.#supervisor.write(singleWrite("noteBackup", this.#clock.now())).catch(() => undefined);
   }
 
   async #fill(target: FileHandle, signal: AbortSignal | undefined): Promise<number> {
@@ -111,17 +111,14 @@ export class Backups {
   #log(): LogAsk {
     const log = `${realpathSync(this.#path)}-wal`;
     return {
-      hold: () => this.#ask<number>("holdLog"),
-      move: (since) => this.#ask<MovedLog>("moveLog", log, since),
-      release: () => this.#ask<void>("releaseLog"),
+      hold: () => this.#ask("holdLog") as Promise<number>,
+      move: (since) => this.#ask("moveLog", log, since) as Promise<MovedLog>,
+      release: () => this.#ask("releaseLog") as Promise<void>,
     };
   }
 
-  // oxlint-disable-next-line no-unnecessary-type-parameters -- what each answers is named where it is asked
-  async #ask<T>(name: string, ...args: readonly unknown[]): Promise<T> {
-    const { outcome } = await this.#supervisor.read(name, args);
-    if ("error" in outcome) throw fromWireError(outcome.error);
-    return outcome.ok as T;
+  async #ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
+    return (await this.#supervisor.read(name, args)).value;
   }
 }
 

@@ -5,13 +5,8 @@ import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, slices } from "../even
 import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { Connection, openDatabase } from "../thread/connection.ts";
-import {
-  bytesAt,
-  ByteWriter,
-  type FileCheck,
-  type FileSettling,
-  type Sequences,
-} from "../thread/protocol.ts";
+import type { EncryptionKeys } from "../../secret-cipher.ts";
+import { bytesAt, ByteWriter, type Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, KEPT_NESTING, type Sql, Statements } from "../thread/sql.ts";
 import { unusable } from "./data-folder.ts";
 import { loadSequences } from "./id-reservation.ts";
@@ -49,6 +44,15 @@ export interface Examined extends FileFacts {
   readonly hasToken?: boolean;
 }
 
+export interface ExamineOptions {
+  /** What messages call the file, if not by its path. */
+  readonly name?: string;
+  /** What its secrets must open with; they are not checked when this is left out. */
+  readonly encryption?: { readonly keys: EncryptionKeys | undefined };
+  /** The hash of a token that is searched for in it. */
+  readonly tokenHash?: string | undefined;
+}
+
 const MOST_PROBLEMS = 5;
 const MOST_DAMAGED = 1_000;
 /** Events whose payloads are asked for together. */
@@ -65,7 +69,10 @@ const CACHE = -65_536;
  * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
  */
-export function examineFile({ check: path, name, opensSecrets, encryption, tokenHash }: FileCheck): Examined {
+export function examineFile(
+  path: string,
+  { name = path, encryption, tokenHash }: ExamineOptions = {},
+): Examined {
   mustBeWritable(path);
   const { pool } = openDatabase(path);
   try {
@@ -76,7 +83,7 @@ export function examineFile({ check: path, name, opensSecrets, encryption, token
     const form = formOf(sql, name);
     mustBeAsMade(sql, name, form);
     mustBeWhole(sql, name);
-    if (opensSecrets) admitKeys(sql, name, encryption);
+    if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
     const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
     if (tokenHash === undefined) return facts;
     return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
@@ -265,10 +272,10 @@ function understood(error: unknown, name: string, path: string): unknown {
 }
 
 /**
- * Answers what its numbers have come to.
+ * Moves a data file's log into it. Returns the largest numbers that it has given.
  * @throws EvregError `conflict` when another process has it, `unavailable` when it cannot be done
  */
-export function settleFile({ settle: path }: FileSettling): Sequences {
+export function settleFile(path: string): Sequences {
   try {
     const connection = Connection.open(path, () => undefined);
     try {

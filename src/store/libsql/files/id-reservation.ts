@@ -1,6 +1,6 @@
 import { loadLastIds } from "../events/record.ts";
 import { openDatabase } from "../thread/connection.ts";
-import type { Numbered, NumberMove, Sequences } from "../thread/protocol.ts";
+import type { Numbered, Sequences } from "../thread/protocol.ts";
 import { type Sql, Statements } from "../thread/sql.ts";
 import { impossible, impossibleNumbers } from "./row-limits.ts";
 
@@ -27,8 +27,14 @@ const CLOCK_DOUBT_MS = 10 * 60_000;
 /** Nothing gives out a million a second for longer; an age beyond this is rather a wrong clock. */
 const LONGEST_AGE_MS = 366 * 86_400_000;
 
-/** Answers what the numbers go on behind. If it is cut off, the file is not to be used. */
-export function moveNumbers({ moveOn: path, name = path, nowMs, replaced }: NumberMove): Sequences {
+/**
+ * Moves the numbers of a restored file on, which is not in its place yet, and gives it an identity of its own. If this is
+ * cut off, the file is not to be used.
+ * @param replaced of the data that it takes the place of, so that none of these numbers is given again
+ * @param name what messages call the file
+ * @returns the numbers that the next ones follow
+ */
+export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {}, name = path): Sequences {
   const { pool } = openDatabase(path);
   try {
     const sql = new Statements(pool.acquireSync());

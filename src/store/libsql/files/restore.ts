@@ -74,7 +74,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const { hasToken = false, impossible: found, ...facts } = examined;
     if (found.length > 0) throw impossible(name, found);
     const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
-    const { event = 0 } = await moveNumbers({ moveOn: copy, name, nowMs, replaced });
+    const { event = 0 } = await moveNumbers(copy, nowMs, replaced, name);
     const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
     const kept = hasData ? `${file}.${before}` : null;
     try {

@@ -2,33 +2,27 @@ import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from
 import type { CommitReport } from "../../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { FileId } from "./file-guard.ts";
-import type { FailureKind } from "./sql.ts";
+import { EngineFailure, type FailureKind } from "./sql.ts";
 
 /** What the worker is started with. */
 export interface WorkerSetup {
   /** The data file. */
   readonly path: string;
   /**
-   * Leases left in the file are released when it is opened (its lock proves that whoever held them is gone); not when
-   * the worker only takes the place of another one, whose leases are being worked on.
+   * Whether to release the leases in the file: its lock proves that whoever held them is gone. Not when the worker
+   * replaces another one, whose leases are being worked on.
    */
   readonly release: boolean;
-  /** The file that must be there; any, when absent. */
+  /** The file that must be at the path; any, when absent. */
   readonly expected?: FileId;
   readonly encryption: EncryptionKeys | undefined;
   readonly nowMs: number;
 }
 
-/** One write that is done by itself, in a savepoint of its own. */
-export interface WriteCall {
+/** All writes of one name in a batch. They are done together. */
+export interface WriteGroup {
   readonly name: string;
-  readonly args: readonly unknown[];
-}
-
-/** All writes of one kind in a batch: they are done together. */
-export interface BatchedCalls {
-  readonly name: string;
-  /** As the codec of the kind packs them. */
+  /** As the codec of the name packs them; without one, a list of argument lists. */
   readonly columns: unknown;
   /** Where their bytes start in the batch's. */
   readonly offset: number;
@@ -36,9 +30,7 @@ export interface BatchedCalls {
 
 /** Writes that go to the store's thread in one message. */
 export interface WriteBatch {
-  readonly calls: readonly WriteCall[];
-  /** At most one for each kind. */
-  readonly batched: readonly BatchedCalls[];
+  readonly groups: readonly WriteGroup[];
   /** How many writes they are. */
   readonly writes: number;
   /** About how many rows they write. */
@@ -46,18 +38,12 @@ export interface WriteBatch {
   readonly bytes?: ArrayBuffer;
 }
 
-/** What came of the writes of one kind: packed by its codec, or one by one where they had to be done so. */
-export type BatchedOutcomes = { readonly packed: unknown } | { readonly outcomes: readonly WireOutcome[] };
-
-/** The outcomes of a write batch, in its order. */
-export interface WriteOutcomes {
-  readonly calls: readonly WireOutcome[];
-  readonly batched: readonly BatchedOutcomes[];
-}
+/** The results of a group: packed by its codec, or one by one where any of them failed. */
+export type GroupOutcome = { readonly packed: unknown } | { readonly outcomes: readonly WireOutcome[] };
 
 /** A batch of a single write. */
-export function singleCall(name: string, ...args: readonly unknown[]): WriteBatch {
-  return { calls: [{ name, args }], batched: [], writes: 1, rows: 1 };
+export function singleWrite(name: string, ...args: readonly unknown[]): WriteBatch {
+  return { groups: [{ name, columns: [args], offset: 0 }], writes: 1, rows: 1 };
 }
 
 export type ToWorker =
@@ -65,18 +51,15 @@ export type ToWorker =
   | { readonly kind: "read"; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
   | { readonly kind: "close" };
 
-export interface WireError {
-  readonly code: EvregErrorCode;
-  readonly message: string;
-  readonly details: ErrorDetails;
-  /** For the log only. */
-  readonly cause?: string;
-}
-
-export interface WireFailure {
-  readonly failure: FailureKind;
-  readonly reason: string;
-}
+/** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */
+export type WireError =
+  | { readonly failure: FailureKind; readonly message: string }
+  | {
+      readonly code: EvregErrorCode;
+      readonly message: string;
+      readonly details: ErrorDetails;
+      readonly cause?: string;
+    };
 
 export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
 
@@ -87,78 +70,50 @@ export interface OpenReport {
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
   readonly migrated: readonly number[];
-  readonly copy?: string;
+  /** The copy kept of a file of an older form. */
+  readonly copy: string | undefined;
   readonly released: number;
-  /** Commits that the log's end lacked a part of; see `wal-check.ts`. */
+  /** Commits at the log's end of which a part was missing; see `wal-check.ts`. */
   readonly dropped: number;
-  /** Names that people's actions have, so that the service's own events of these names are not told. */
+  /** Names of evreg's own events that people's actions already have. Those events are not published. */
   readonly taken: readonly string[];
-  /** The subscriptions whose secrets were encrypted now; absent when there was nothing to do. */
-  readonly encrypted?: number;
+  /** How many subscriptions' secrets were encrypted now; `undefined` when there was nothing to do. */
+  readonly encrypted: number | undefined;
 }
 
 export type FromWorker =
   | { readonly kind: "ready"; readonly report: OpenReport }
   /** It could not be opened; the worker ends. */
-  | { readonly kind: "openFailed"; readonly failure: WireFailure | WireError }
-  /** Committed: for each write batch the outcomes of its writes. */
+  | { readonly kind: "openFailed"; readonly error: WireError }
+  /** Committed: for each write batch the outcomes of its groups, in their order. */
   | {
       readonly kind: "committed";
-      readonly batches: readonly { readonly id: number; readonly outcomes: WriteOutcomes }[];
+      readonly batches: readonly { readonly id: number; readonly outcomes: readonly GroupOutcome[] }[];
       /** Absent when every write of it was refused, so that nothing was committed. */
       readonly commit?: CommitReport;
       readonly bytes?: ArrayBuffer;
     }
   /** These write batches as a whole did nothing, or (`fatal`) nobody knows. */
-  | { readonly kind: "rolledBack"; readonly ids: readonly number[]; readonly failure: WireFailure }
+  | { readonly kind: "rolledBack"; readonly ids: readonly number[]; readonly error: WireError }
   | {
       readonly kind: "readDone";
       readonly id: number;
       readonly outcome: WireOutcome;
       readonly bytes?: ArrayBuffer;
-    }
-  | { readonly kind: "readFailed"; readonly id: number; readonly failure: WireFailure };
+    };
 
 export function toWireError(error: unknown): WireError {
+  if (error instanceof EngineFailure) return { failure: error.kind, message: error.message };
   const { code, message, details } = asEvregError(error);
   if (error instanceof EvregError) return { code, message, details };
-  return {
-    code,
-    message,
-    details,
-    cause: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  };
+  const cause = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { code, message, details, cause };
 }
 
-export function fromWireError({ code, message, details, cause }: WireError): EvregError {
+export function fromWireError(error: WireError): EngineFailure | EvregError {
+  if ("failure" in error) return new EngineFailure(error.failure, error.message);
+  const { code, message, details, cause } = error;
   return new EvregError(code, message, details, cause === undefined ? {} : { cause: new Error(cause) });
-}
-
-/** What is to be looked through. */
-export interface FileCheck {
-  readonly check: string;
-  /** What messages call it. */
-  readonly name: string;
-  /** Whether the secrets in it must open with `encryption`. */
-  readonly opensSecrets: boolean;
-  readonly encryption: EncryptionKeys | undefined;
-  /** Of a token, as it would be in there. */
-  readonly tokenHash?: string;
-}
-
-/** A file that is to be moved, so that no log beside it holds a part of it. */
-export interface FileSettling {
-  readonly settle: string;
-}
-
-/** A restored file, not in its place yet, whose numbers are to be moved on. It gets an identity of its own with that. */
-export interface NumberMove {
-  readonly moveOn: string;
-  /** What messages call it, if not by its path. */
-  readonly name?: string;
-  readonly nowMs: number;
-  /** Of the data that it takes the place of; it gives out none of these numbers either. */
-  readonly replaced: Sequences;
 }
 
 /** The largest rowids ever given, by table; 0, or no member, where there was none. */
@@ -169,12 +124,12 @@ export type Numbered = "event" | "delivery" | "action" | "subscription" | "repla
 /** Where bytes lie in the one buffer that goes with a message. */
 export type ByteRange = readonly [offset: number, length: number];
 
-/** Gathers the byte strings of an answer, to be handed over in one transferred buffer. */
+/** Gathers the byte strings of an answer into one buffer, which is transferred. */
 export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
   #length = 0;
 
-  /** @param bytes which are nobody else's from now on */
+  /** @param bytes which nobody else uses from now on */
   add(bytes: ArrayBuffer): ByteRange {
     const part = new Uint8Array(bytes);
     const range: ByteRange = [this.#length, part.byteLength];
@@ -183,12 +138,11 @@ export class ByteWriter {
     return range;
   }
 
-  /** How many there are by now. */
   get length(): number {
     return this.#length;
   }
 
-  /** All of them one behind the other, to be asked for once; `undefined` when there is not a byte. */
+  /** To be called once. `undefined` when there is not a byte. */
   pack(): ArrayBuffer | undefined {
     if (this.#length === 0) return undefined;
     const packed = new Uint8Array(this.#length);
@@ -196,7 +150,7 @@ export class ByteWriter {
     for (const part of this.#parts) {
       packed.set(part, offset);
       offset += part.byteLength;
-      // Not left to V8, which seldom collects a heap of few and small objects, whatever they hold outside it.
+      // Freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
       if (part.buffer instanceof ArrayBuffer) part.buffer.transfer(0);
     }
     return packed.buffer;

@@ -2,14 +2,9 @@ import { EvregError, messageOf } from "../../../domain/error.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
-import { singleCall, type WireFailure, type WriteBatch } from "./protocol.ts";
-import {
-  OpenFailed,
-  type ReadReply,
-  type WorkerClient,
-  WorkerError,
-  type WriteReply,
-} from "./worker-client.ts";
+import { type GroupOutcome, singleWrite, type WriteBatch } from "./protocol.ts";
+import { EngineFailure } from "./sql.ts";
+import type { Reply, WorkerClient } from "./worker-client.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
@@ -25,18 +20,18 @@ const CHECK_EXTRA_BYTES = 64 * 1024;
 const CHECK_MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Keeps a trustworthy worker behind the store. After an engine's failure nothing more is written through that worker:
- * writes are refused until it has been replaced and a real write was committed, tried about every second. A failure that leaves in doubt what is in the file ends the store for good.
+ * Replaces the worker after a failure of the engine. Writes are refused until a new one has committed a real write,
+ * which is tried about every second. A failure that leaves in doubt what is in the file ends the store for good.
  */
 export class WorkerSupervisor {
   readonly #dependencies: SupervisorDependencies;
   #worker: WorkerClient | undefined;
   #status: "ok" | "recovering" | "failed" | "closed" = "ok";
   /** Why it is not ok. */
-  #failure: WireFailure = { failure: "replace", reason: "" };
+  #failure = new EngineFailure("replace", "");
   /** The largest event that was answered as recorded; a worker that does not find it is on the wrong file. */
-  #lastRecorded = 0;
-  /** How much to write as a trial: less than what failed could slip into a gap that it left. */
+  #lastRecorded: number;
+  /** How much to write as a trial: more than the write that failed, so that it does not fit into a gap which that left. */
   #checkBytes = 0;
   #cancelTimer: (() => void) | undefined;
   #recovering: Promise<void> | undefined;
@@ -60,22 +55,22 @@ export class WorkerSupervisor {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed */
-  async write(batch: WriteBatch): Promise<WriteReply> {
+  async write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
     if (this.#status !== "ok" || this.#worker === undefined) throw this.#unavailable();
-    // Handed over with the message, after which it reads as 0.
+    // Read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
     try {
       return await this.#worker.write(batch);
     } catch (error) {
-      if (!(error instanceof WorkerError)) throw error;
+      if (!(error instanceof EngineFailure)) throw error;
       this.#checkBytes = Math.min(size + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
-      this.#fail(error.failure);
+      this.#fail(error);
       throw this.#unavailable();
     }
   }
 
   /** Reads go on while the disk is full, and wait while a worker is replaced. */
-  async read(name: string, args: readonly unknown[]): Promise<ReadReply> {
+  async read(name: string, args: readonly unknown[]): Promise<Reply> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#status === "closed" || this.#status === "failed") break;
       const worker = this.#worker;
@@ -87,9 +82,9 @@ export class WorkerSupervisor {
       try {
         return await worker.read(name, args);
       } catch (error) {
-        if (!(error instanceof WorkerError)) throw error;
-        // One that was ended to be replaced took the question with it; the next can be asked.
-        if (worker === this.#worker) this.#fail(error.failure);
+        if (!(error instanceof EngineFailure)) throw error;
+        // Otherwise it was ended to be replaced; the next one gets the request.
+        if (worker === this.#worker) this.#fail(error);
         await this.#recovering;
       }
     }
@@ -106,13 +101,13 @@ export class WorkerSupervisor {
     await this.#ending;
   }
 
-  #fail(failure: WireFailure): void {
-    if (failure.failure === "fatal") return this.stop(failure.reason);
+  #fail(failure: EngineFailure): void {
+    if (failure.kind === "fatal") return this.stop(failure.message);
     if (this.#status !== "ok") return;
     this.#status = "recovering";
     this.#failure = failure;
-    this.#dependencies.logger.error({ reason: failure.reason }, "The store takes no writes for now.");
-    if (failure.failure === "full") this.#tryLater();
+    this.#dependencies.logger.error({ reason: failure.message }, "The store takes no writes for now.");
+    if (failure.kind === "full") this.#tryLater();
     else this.#recover();
   }
 
@@ -129,17 +124,16 @@ export class WorkerSupervisor {
   async #tryToRecover(): Promise<void> {
     try {
       // With the disk still full, the worker there is goes on answering reads.
-      const isFull = this.#failure.failure === "full";
+      const isFull = this.#failure.kind === "full";
       if (this.#worker !== undefined && isFull) await writeCheck(this.#worker, this.#checkBytes);
       await this.#replace();
       if (this.#status !== "recovering") return;
       this.#status = "ok";
       this.#dependencies.logger.info({}, "The store takes writes again.");
     } catch (error) {
-      const failure = failureOf(error);
-      if (failure.failure === "fatal") return this.stop(failure.reason);
+      if (!(error instanceof EngineFailure) || error.kind === "fatal") return this.stop(messageOf(error));
       if (this.#status !== "recovering") return;
-      this.#failure = failure;
+      this.#failure = error;
       this.#tryLater();
     }
   }
@@ -155,7 +149,7 @@ export class WorkerSupervisor {
     if (fresh.report.lastEvent < this.#lastRecorded) {
       await fresh.terminate();
       const reason = `event ${this.#lastRecorded} was recorded, and the file now ends at ${fresh.report.lastEvent}`;
-      throw new WorkerError({ failure: "fatal", reason });
+      throw new EngineFailure("fatal", reason);
     }
     this.#worker = fresh;
     await writeCheck(fresh, 0);
@@ -165,7 +159,7 @@ export class WorkerSupervisor {
   stop(reason: string): void {
     if (this.#status === "failed" || this.#status === "closed") return;
     this.#status = "failed";
-    this.#failure = { failure: "fatal", reason };
+    this.#failure = new EngineFailure("fatal", reason);
     this.#cancelTimer?.();
     const worker = this.#worker;
     this.#worker = undefined;
@@ -177,7 +171,7 @@ export class WorkerSupervisor {
 
   #sentence(): string {
     const next = this.#status === "failed" ? " Start evreg again." : "";
-    return `Nothing can be stored: ${this.#failure.reason}.${next}`;
+    return `Nothing can be stored: ${this.#failure.message}.${next}`;
   }
 
   #unavailable(): EvregError {
@@ -186,18 +180,9 @@ export class WorkerSupervisor {
   }
 }
 
-/** @throws WorkerError when these bytes cannot be committed */
+/** @throws EngineFailure when these bytes cannot be committed */
 async function writeCheck(worker: WorkerClient, bytes: number): Promise<void> {
-  const [outcome] = (await worker.write(singleCall("probe", bytes))).calls;
-  if (outcome !== undefined && "ok" in outcome) return;
-  throw new WorkerError({ failure: "replace", reason: "a test write failed" });
-}
-
-function failureOf(error: unknown): WireFailure {
-  if (error instanceof WorkerError) return error.failure;
-  if (error instanceof OpenFailed) {
-    if ("failure" in error.failure) return error.failure;
-    return { failure: "fatal", reason: error.failure.message };
-  }
-  return { failure: "fatal", reason: messageOf(error) };
+  const { value } = await worker.write(singleWrite("probe", bytes));
+  if (value.some((outcome) => "outcomes" in outcome))
+    throw new EngineFailure("replace", "a test write failed");
 }

@@ -1,59 +1,63 @@
 import { EvregError } from "../../../domain/error.ts";
 import { type Clock, systemClock } from "../../../runtime/clock.ts";
-import {
-  type BatchedCalls,
-  type BatchedOutcomes,
-  fromWireError,
-  type WireOutcome,
-  type WriteBatch,
-} from "./protocol.ts";
-import type { WriteReply } from "./worker-client.ts";
+import { fromWireError, type GroupOutcome, type WriteBatch, type WriteGroup } from "./protocol.ts";
+import type { Reply } from "./worker-client.ts";
 
-/** A write that waits to be sent: a call by itself or, of a kind that has a codec, one for that. */
+/** A write to be sent. */
 export interface PendingWrite {
   readonly name: string;
-  /** A list of arguments, or what the codec takes. */
+  /** What the codec of the name takes; without one, a list of arguments. */
   readonly call: unknown;
   /** About how many rows it writes. */
   readonly rows: number;
-  /** Bytes that go with it, which are copied once, into the message. */
+  /** Bytes that go with it. They are copied once, into the message. */
   readonly payloads?: readonly Uint8Array[];
   /** Whether it may wait for others under load. */
   readonly lingers?: boolean;
 }
 
-/** How all writes of one kind in a batch cross to the store's thread as one. */
+/** How all writes of one name in a batch cross to the store's thread as one. */
 export interface Codec {
   pack(calls: readonly unknown[]): unknown;
-  /** What came of each call. */
+  /** The result of each call. */
   unpack(packed: unknown, calls: readonly unknown[]): readonly unknown[];
 }
 
-export interface Committed {
-  readonly value: unknown;
-  /** Of all that was committed together. */
-  readonly bytes: ArrayBuffer | undefined;
-}
+const ONE_BY_ONE: Codec = { pack: (calls) => calls, unpack: (packed) => packed as readonly unknown[] };
 
-type Send = (batch: WriteBatch) => Promise<WriteReply>;
+type Send = (batch: WriteBatch) => Promise<Reply<readonly GroupOutcome[]>>;
 
 interface Waiting {
   readonly write: PendingWrite;
   readonly bytes: number;
-  readonly resolve: (committed: Committed) => void;
+  readonly resolve: (reply: Reply) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * So many go off at once: while requests come in by the dozen, the store's thread then works on the first of them as this
- * one goes on with the others.
- */
+/** The writes that go with the next batch. */
+interface NextBatch {
+  readonly writes: Waiting[];
+  /** Those at the front that were deferred. */
+  retries: number;
+  rows: number;
+  bytes: number;
+  /** Those that never linger. */
+  urgent: number;
+  /** Whether any is to go with the next reply. */
+  isDue: boolean;
+}
+
+function emptyBatch(): NextBatch {
+  return { writes: [], retries: 0, rows: 0, bytes: 0, urgent: 0, isDue: false };
+}
+
+/** So many are sent at once: the store's thread then works on them while this one goes on with further requests. */
 export const SEND_WRITES = 24;
 const SEND_ROWS = 1_000;
 const SEND_BYTES = 1024 * 1024;
-/** Under load, writes that may linger go off this often, unless they can go with others before. */
+/** Under load, writes that may linger are sent this often, unless they can go with others before. */
 const LINGER_MS = 5;
-/** So many rows of them a millisecond are load; counted over so long. */
+/** So many of their rows a millisecond are load, counted over this time. */
 const LOAD_ROWS_PER_MS = 2;
 const LOAD_WINDOW_MS = 10;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
@@ -62,27 +66,18 @@ const OPEN_WRITES = 100_000;
 
 /**
  * Puts writes into batches for the store's thread, which joins the batches that wait into one transaction and one fsync
- * (see `group-commit.ts`). What a turn of the event loop brings goes off at its end when nothing is in flight; else it
- * waits for a reply, or until there is enough for a batch. Any number of batches may be in flight, so that the thread
- * never waits for this one to come round.
+ * (see `group-commit.ts`). When nothing is in flight, the writes of a turn of the event loop are sent at its end; else
+ * they wait for a reply, or until there are enough for a batch. Any number of batches may be in flight.
  *
- * A commit costs much however little is in it, and a claim or a result is in no hurry. So under load these linger: they go
- * with the next batch of others, or by themselves every few milliseconds. The time is the machine's, as it is about work
- * and not about when anything is due.
+ * A commit costs much however little is in it, and a claim or a result is in no hurry. So under load these linger: they
+ * go with the next batch of others, or by themselves every few milliseconds. This is by the machine's clock, as it is
+ * about work and not about when anything is due.
  */
 export class WriteQueue {
   readonly #send: Send;
   readonly #codecs: Readonly<Record<string, Codec>>;
   readonly #time: Clock;
-  #waiting: Waiting[] = [];
-  /** Those at the front that were deferred. */
-  #again = 0;
-  #waitingRows = 0;
-  #waitingBytes = 0;
-  /** Those that never linger. */
-  #urgent = 0;
-  /** Whether any is to go with the next reply. */
-  #isDue = false;
+  #next = emptyBatch();
   #isFlushDue = false;
   #cancelLinger: (() => void) | undefined;
   /** When writes that may linger were last sent. */
@@ -108,9 +103,9 @@ export class WriteQueue {
 
   /**
    * Resolves once it is committed; rejects with why it was not.
-   * @param isAgain whether it was deferred, and so goes before the others
+   * @param isRetry whether it was deferred, and so goes before the others
    */
-  append(write: PendingWrite, isAgain = false): Promise<Committed> {
+  append(write: PendingWrite, isRetry = false): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new EvregError("unavailable", "The store is closed."));
       const bytes = write.payloads?.reduce((sum, payload) => sum + payload.byteLength, 0) ?? 0;
@@ -119,20 +114,16 @@ export class WriteQueue {
           new EvregError("unavailable", "More is being written than the data folder takes; try again later."),
         );
       }
-      this.#waiting.splice(isAgain ? this.#again : this.#waiting.length, 0, {
-        write,
-        bytes,
-        resolve,
-        reject,
-      });
-      this.#again += isAgain ? 1 : 0;
-      this.#waitingRows += write.rows;
-      this.#waitingBytes += bytes;
+      const next = this.#next;
+      next.writes.splice(isRetry ? next.retries : next.writes.length, 0, { write, bytes, resolve, reject });
+      next.retries += isRetry ? 1 : 0;
+      next.rows += write.rows;
+      next.bytes += bytes;
       this.#open.writes += 1;
       this.#open.bytes += bytes;
       const lingerMs = write.lingers === true ? this.#lingerMs(write.rows) : 0;
-      if (write.lingers !== true) this.#urgent += 1;
-      if (lingerMs <= 0) this.#isDue = true;
+      if (write.lingers !== true) next.urgent += 1;
+      if (lingerMs <= 0) next.isDue = true;
       if (this.#isEnough) this.#flush();
       else if (lingerMs > 0) this.#cancelLinger ??= this.#time.setTimer(() => this.#flush(), lingerMs);
       else if (this.#inFlight === 0) this.#flushAtTurnEnd();
@@ -149,10 +140,11 @@ export class WriteQueue {
   }
 
   get #isEnough(): boolean {
-    return this.#urgent >= SEND_WRITES || this.#waitingRows >= SEND_ROWS || this.#waitingBytes >= SEND_BYTES;
+    const { urgent, rows, bytes } = this.#next;
+    return urgent >= SEND_WRITES || rows >= SEND_ROWS || bytes >= SEND_BYTES;
   }
 
-  /** How long a write that may linger does. */
+  /** How long a write that may linger waits. */
   #lingerMs(rows: number): number {
     const nowMs = this.#time.now();
     const load = this.#load;
@@ -176,32 +168,23 @@ export class WriteQueue {
   }
 
   #flush(): void {
-    if (this.#waiting.length === 0) return;
-    const writes = this.#waiting;
-    this.#waiting = [];
-    this.#again = 0;
-    this.#urgent = 0;
-    this.#isDue = false;
+    if (this.#next.writes.length === 0) return;
+    const { writes } = this.#next;
+    this.#next = emptyBatch();
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
     if (writes.some(({ write }) => write.lingers === true)) this.#lastLingerMs = this.#time.now();
-    this.#waitingRows = 0;
-    this.#waitingBytes = 0;
     void this.#commit(writes);
   }
 
   async #commit(writes: readonly Waiting[]): Promise<void> {
-    const calls = writes.filter(({ write }) => !(write.name in this.#codecs));
-    const kinds = Object.entries(this.#codecs).flatMap(([name, codec]): Kind[] => {
-      const ofKind = writes.filter(({ write }) => write.name === name);
-      return ofKind.length === 0 ? [] : [{ name, codec, writes: ofKind }];
+    const byName = Map.groupBy(writes, ({ write }) => write.name);
+    const groups = [...byName].map(([name, ofName]): Group => {
+      return { name, codec: this.#codecs[name] ?? ONE_BY_ONE, writes: ofName };
     });
     try {
-      const reply = await this.#deliver(batchOf(calls, kinds));
-      settle(calls, reply.calls, reply.bytes);
-      for (const [index, kind] of kinds.entries()) {
-        settleKind(kind, reply.batched[index]!, reply.bytes);
-      }
+      const { value, bytes } = await this.#deliver(batchOf(groups));
+      for (const [index, group] of groups.entries()) settle(group, value[index]!, bytes);
     } catch (error) {
       for (const { reject } of writes) reject(error);
     }
@@ -210,75 +193,58 @@ export class WriteQueue {
     if (this.#open.writes === 0) this.#idle?.resolve();
   }
 
-  async #deliver(batch: WriteBatch): Promise<WriteReply> {
+  async #deliver(batch: WriteBatch): ReturnType<Send> {
     this.#inFlight += 1;
     try {
       return await this.#send(batch);
     } finally {
       this.#inFlight -= 1;
-      // Before anyone hears of the reply, as the store's thread has nothing to do until then.
-      if (this.#inFlight === 0 && this.#isDue) this.#flush();
+      // Before the callers get the reply, as the store's thread has nothing to do until then.
+      if (this.#inFlight === 0 && this.#next.isDue) this.#flush();
     }
   }
 }
 
-/** The writes of one kind in a batch. */
-interface Kind {
+/** The writes of one name in a batch. */
+interface Group {
   readonly name: string;
   readonly codec: Codec;
   readonly writes: readonly Waiting[];
 }
 
-/** The payloads one behind the other in one buffer, which is handed over and not copied again. */
-function batchOf(calls: readonly Waiting[], kinds: readonly Kind[]): WriteBatch {
-  const payloads: Uint8Array[] = [];
+function batchOf(groups: readonly Group[]): WriteBatch {
+  const writes = groups.flatMap((group) => group.writes);
   let length = 0;
-  const batched = kinds.map(({ name, codec, writes }): BatchedCalls => {
+  const packed = groups.map((group): WriteGroup => {
     const offset = length;
-    for (const { write, bytes } of writes) {
-      for (const payload of write.payloads ?? []) payloads.push(payload);
-      length += bytes;
-    }
-    return { name, columns: codec.pack(writes.map(({ write }) => write.call)), offset };
+    for (const { bytes } of group.writes) length += bytes;
+    return { name: group.name, columns: group.codec.pack(callsOf(group)), offset };
   });
-  const all = [...calls, ...kinds.flatMap(({ writes }) => writes)];
-  const batch: WriteBatch = {
-    calls: calls.map(({ write: { name, call } }) => ({ name, args: call as readonly unknown[] })),
-    batched,
-    writes: all.length,
-    rows: all.reduce((sum, { write }) => sum + write.rows, 0),
-  };
+  const rows = writes.reduce((sum, { write }) => sum + write.rows, 0);
+  const batch: WriteBatch = { groups: packed, writes: writes.length, rows };
   if (length === 0) return batch;
   const bytes = new Uint8Array(length);
   let offset = 0;
-  for (const payload of payloads) {
+  for (const payload of writes.flatMap(({ write }) => write.payloads ?? [])) {
     bytes.set(payload, offset);
     offset += payload.byteLength;
   }
   return { ...batch, bytes: bytes.buffer };
 }
 
-function settleKind(
-  { codec, writes }: Kind,
-  outcomes: BatchedOutcomes,
-  bytes: ArrayBuffer | undefined,
-): void {
-  if ("outcomes" in outcomes) return settle(writes, outcomes.outcomes, bytes);
-  const values = codec.unpack(
-    outcomes.packed,
-    writes.map(({ write }) => write.call),
-  );
-  for (const [index, { resolve }] of writes.entries()) resolve({ value: values[index], bytes });
+function callsOf({ writes }: Group): readonly unknown[] {
+  return writes.map(({ write }) => write.call);
 }
 
-function settle(
-  writes: readonly Waiting[],
-  outcomes: readonly WireOutcome[],
-  bytes: ArrayBuffer | undefined,
-): void {
-  for (const [index, { resolve, reject }] of writes.entries()) {
-    const outcome = outcomes[index]!;
-    if ("error" in outcome) reject(fromWireError(outcome.error));
-    else resolve({ value: outcome.ok, bytes });
+function settle(group: Group, outcome: GroupOutcome, bytes: ArrayBuffer | undefined): void {
+  if ("packed" in outcome) {
+    const values = group.codec.unpack(outcome.packed, callsOf(group));
+    for (const [index, { resolve }] of group.writes.entries()) resolve({ value: values[index], bytes });
+    return;
+  }
+  for (const [index, { resolve, reject }] of group.writes.entries()) {
+    const one = outcome.outcomes[index]!;
+    if ("error" in one) reject(fromWireError(one.error));
+    else resolve({ value: one.ok, bytes });
   }
 }
