@@ -50,6 +50,16 @@ export function containsValue(one: Conjunction, value: unknown): boolean {
   );
 }
 
+/** Whether a number is within the bounds. */
+export function containsNumber({ types, lower, upper, factors }: Bounds, value: number): boolean {
+  return (
+    (typeOf(value) & types) !== 0 &&
+    (lower.exclusive ? value > lower.value : value >= lower.value) &&
+    (upper.exclusive ? value < upper.value : value <= upper.value) &&
+    factors.every((factor) => isMultipleOf(value, factor))
+  );
+}
+
 function gatherBounds(one: Conjunction): Bounds {
   const bounds = {
     lower: { value: -Infinity, exclusive: false },

@@ -1,9 +1,10 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { budget, spend } from "../limits.ts";
 import type { TextWitness } from "../patterns/search.ts";
+import { FORMAT_EXAMPLES } from "../generate/scalars.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
-import { isMultipleOf, TYPE } from "../validate/values.ts";
-import { type Bounds, boundsOf, containsValue } from "./bounds.ts";
+import { TYPE } from "../validate/values.ts";
+import { type Bounds, boundsOf, containsNumber, containsValue } from "./bounds.ts";
 import type { Conjunction } from "./conjunction.ts";
 import { matches, matchesFormat, lengthOf } from "./evaluate.ts";
 
@@ -211,34 +212,8 @@ function holdsFixed(value: unknown, { members = {}, items = new Map() }: Fixed):
   );
 }
 
-/** Texts of each checked format. */
-const OF_FORMAT: Readonly<Record<string, readonly string[]>> = {
-  email: ["ada@example.com", "a@b.co"],
-  "idn-email": ["ä@example.com"],
-  uuid: ["0b0f3c3e-6f0b-4c69-9d6f-1a2b3c4d5e6f"],
-  "date-time": ["2026-01-31T12:00:00Z"],
-  "iso-date-time": ["2026-01-31T12:00:00Z", "2026-01-31 12:00:00"],
-  date: ["2026-01-31"],
-  time: ["12:00:00Z"],
-  "iso-time": ["12:00:00Z", "12:00:00"],
-  duration: ["P1D"],
-  ipv4: ["192.0.2.1"],
-  ipv6: ["2001:db8::1"],
-  hostname: ["example.com"],
-  "idn-hostname": ["bücher.example"],
-  uri: ["https://example.com/", "urn:x"],
-  url: ["https://example.com/"],
-  "uri-reference": ["/path", "https://example.com/"],
-  iri: ["https://example.com/ä"],
-  "iri-reference": ["/ä"],
-  "uri-template": ["/{id}"],
-  "json-pointer": ["/a"],
-  "json-pointer-uri-fragment": ["#/a"],
-  "relative-json-pointer": ["0"],
-  regex: ["[a-z]"],
-  byte: ["AAAA"],
-};
-const PLAIN = [
+/** Plain texts, and those that only one of two similar formats takes. */
+const TEXTS = [
   "text",
   "",
   "a",
@@ -248,6 +223,13 @@ const PLAIN = [
   "ä",
   "Not-a-Format!",
   "a text of some length, made to be longer than most",
+  "ä@example.com",
+  "2026-01-31 12:00:00",
+  "12:00:00",
+  "bücher.example",
+  "urn:x",
+  "https://example.com/ä",
+  "/ä",
 ];
 const MAX_LENGTH = 5_000;
 /** The first integers that each integer format refuses. */
@@ -259,8 +241,8 @@ const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([min, max])
 /** Some texts within the bounds. */
 function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
   const { patterns, formats, minLength, maxLength } = bounds;
-  const texts = [...formats.flatMap((format) => OF_FORMAT[format] ?? []), ...PLAIN];
-  if (formats.length === 0) texts.push(...Object.values(OF_FORMAT).flat());
+  const texts = [...formats.flatMap((format) => FORMAT_EXAMPLES.get(format) ?? []), ...TEXTS];
+  if (formats.length === 0) texts.push(...FORMAT_EXAMPLES.values());
   if (patterns.length > 0) {
     const found = yield* search.find({ matching: patterns, notMatching: [], minLength, maxLength });
     if (typeof found === "object") texts.unshift(found.text);
@@ -275,7 +257,8 @@ function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
 }
 
 /** Some numbers of the type between the bounds: the bounds themselves, small ones, and multiples. */
-function numbersFor({ lower, upper, factors }: Bounds, type: number): number[] {
+function numbersFor(bounds: Bounds, type: number): number[] {
+  const { lower, upper, factors } = bounds;
   const step = type === TYPE.integer ? 1 : 0.5;
   const near = [lower.value, upper.value].filter(Number.isFinite);
   const whole = near.flatMap((bound) => [Math.ceil(bound), Math.floor(bound)]);
@@ -290,12 +273,8 @@ function numbersFor({ lower, upper, factors }: Bounds, type: number): number[] {
       .map((count) => count * factor),
   );
   const pastFormats = type === TYPE.integer ? INTEGERS_PAST_FORMATS : [];
-  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter(
-    (value) =>
-      Number.isInteger(value) === (type === TYPE.integer) &&
-      (lower.exclusive ? value > lower.value : value >= lower.value) &&
-      (upper.exclusive ? value < upper.value : value <= upper.value) &&
-      factors.every((factor) => isMultipleOf(value, factor)),
+  return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter((value) =>
+    containsNumber({ ...bounds, types: type }, value),
   );
 }
 
