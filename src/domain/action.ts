@@ -11,7 +11,7 @@ import {
   rowid,
 } from "./request.ts";
 
-/** A JSON Schema document of draft-07. Only objects are taken: `true` as a schema describes nothing. */
+/** A JSON Schema document of Draft 7. Only objects are taken: `true` as a schema describes nothing. */
 export type Schemata = Readonly<Record<string, unknown>>;
 
 /** An event type: a name, the application that owns it, and the schema its payloads conform to. */
@@ -20,13 +20,13 @@ export interface Action extends ActionSettings {
   readonly action: string;
   readonly application: string;
   readonly schemata: Schemata;
-  /** Number of the schema now in force, from 1. Each applied schema is kept under its number. */
+  /** Number of the schema in force, from 1. */
   readonly revision: number;
-  /** ISO 8601 UTC, when the action was created. */
+  /** ISO 8601 UTC: when it was created. */
   readonly timestamped: string;
 }
 
-/** What may change about an action while its schema stays; none of it makes a revision. */
+/** What may change without a new revision. */
 export interface ActionSettings extends CompatibilityRule {
   /** Publishers get a notice to move on; publishing continues. */
   readonly deprecated: boolean;
@@ -36,40 +36,30 @@ export interface ActionSettings extends CompatibilityRule {
   readonly successor: string | null;
 }
 
-export interface NewAction extends Partial<CompatibilityRule> {
-  readonly action: string;
-  readonly application: string;
-  readonly schemata: Schemata;
-}
+export type NewAction = Pick<Action, "action" | "application" | "schemata"> & Partial<CompatibilityRule>;
 
 /**
  * Any of what may change; what is left out stays as it is. A whole Action may be sent; the members that cannot change
  * must then agree with the one stored.
  */
-export interface ActionUpdate extends Partial<ActionSettings> {
-  readonly schemata?: Schemata;
-  readonly application?: string;
-  readonly action?: string;
-  readonly rowid?: number;
-  readonly revision?: number;
-  readonly timestamped?: string;
-}
+export type ActionUpdate = Partial<Action>;
 
-/** A schema that was applied, under its number. */
+/** A schema that was applied. */
 export interface ActionRevision {
   readonly action: string;
   readonly revision: number;
   readonly schemata: Schemata;
+  /** `null` for the first, and for those applied before this was recorded. */
   readonly admission: Admission | null;
   /** ISO 8601 UTC, when it was applied. */
   readonly timestamped: string;
 }
 
-/** How a schema came to replace the one before it. `null` for the first, and for those applied before this was recorded. */
+/** How a schema came to replace the one before it. */
 export interface Admission {
   /** Whom it was not to break: `none` where it was forced. */
   readonly compatibility: CompatibilityMode;
-  /** What it breaks of the revision before it, for whomever. */
+  /** How many breaks of the previous revision it has, for anybody. */
   readonly breaks: number;
 }
 
@@ -83,10 +73,7 @@ export interface RevisionQuery {
 /** A schema may have 256 KiB, so a page is kept small. */
 export const REVISION_LIMITS = { listDefault: 20, listMax: 50 } as const;
 
-/**
- * Something legal in Draft 7 that is probably a slip: an unknown keyword or format, which checks nothing, or a type that
- * no payload has.
- */
+/** Something legal that is probably a mistake: an unknown keyword, which checks nothing, or a type that no payload has. */
 export interface SchemaWarning {
   /** JSON pointer into the schema, `""` for its root. */
   readonly pointer: string;
@@ -97,12 +84,12 @@ export interface WarningMeta {
   readonly warnings: readonly SchemaWarning[];
 }
 
-/** A schema that is only to be judged. */
+/** A schema to check without applying it. */
 export interface SchemaCandidate {
   readonly schemata: Schemata;
   /** Instead of the action's own `compatibility`. */
   readonly mode?: CompatibilityMode;
-  /** Validates so many of the last events against it: 0 to 10,000, default 0. */
+  /** How many of the last events are validated against it: 0 to 10,000, default 0. */
   readonly replay?: number;
 }
 
@@ -132,13 +119,12 @@ export interface EventFailure {
 }
 
 export const CHECK_LIMITS = {
-  /** Events validated by one check. */
+  /** Events validated by one check, and for how long. */
   replay: 10_000,
-  failures: 100,
-  /** With so many breaks, no older revision is compared; one more break names those. */
-  breaks: 1_000,
-  /** How long events are validated for. */
   replayMs: 20_000,
+  failures: 100,
+  /** After so many breaks no older revision is compared. One more break names those that were not. */
+  breaks: 1_000,
 } as const;
 
 /** The notice to whoever publishes to a deprecated action. */
@@ -155,13 +141,13 @@ export function actionState({ deprecated, retired }: ActionSettings): "active" |
 }
 
 /**
- * Whom a change of a schema must not break: `producer`, so that all the old schema accepts is still accepted; `consumer`,
- * so that whoever was written for the old schema understands all the new one accepts; `full`, both; `none`, nobody.
+ * Whom a change of a schema must not break. `producer`: all that the old schema accepts is still accepted. `consumer`: who
+ * was written for the old schema understands all that the new one accepts.
  */
 export const COMPATIBILITY_MODES = ["full", "producer", "consumer", "none"] as const;
 export type CompatibilityMode = (typeof COMPATIBILITY_MODES)[number];
 
-/** Which schemas a change is compared with: the one in force, or every revision there was ("transitive" elsewhere). */
+/** Which schemas a change is compared with: the one in force, or all revisions ("transitive" elsewhere). */
 export const COMPATIBILITY_AGAINST = ["last", "all"] as const;
 type CompatibilityAgainst = (typeof COMPATIBILITY_AGAINST)[number];
 
@@ -175,21 +161,18 @@ export const DEFAULT_RULE: CompatibilityRule = { compatibility: "full", compatib
 /** One thing a change would break. */
 export interface SchemaBreak {
   readonly side: "producer" | "consumer";
-  /** JSON pointer to the place: in the new schema, or in the old one for what is gone. */
+  /** JSON pointer into the new schema, or into the old one for what is gone. */
   readonly pointer: string;
-  /** What the old schema says there, and what the new one says; left out where one says nothing. Cut at 1 KiB. */
+  /** What the old and the new schema say there; left out where one says nothing. Cut at 1 KiB. */
   readonly was?: unknown;
   readonly is?: unknown;
-  /** Sentences for a person: what changed, who breaks and how. */
+  /** What changed, who breaks and how. */
   readonly message: string;
   /** What to do instead. */
   readonly remedy: string;
-  /** `proven` when a payload was found that shows it; otherwise it may be harmless, but that cannot be shown. */
+  /** `proven` when a payload was found that shows it. */
   readonly certainty: "proven" | "cannot_prove";
-  /**
-   * Such a payload: the old schema accepts it and the new one refuses it, or for a consumer the other way round. Left out
-   * when it is too long to be read.
-   */
+  /** That payload, unless it is too long: only the old schema accepts it, or for a consumer only the new one. */
   readonly example?: unknown;
 }
 
@@ -198,7 +181,7 @@ export interface RevisionBreak extends SchemaBreak {
   readonly revision: number;
 }
 
-/** Whether going from one rule to another gives up protection that somebody may rely on. */
+/** Whether another rule protects somebody less. */
 export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolean {
   const [before, after] = [sidesOf(from.compatibility), sidesOf(to.compatibility)];
   if (before.some((side) => !after.includes(side))) return true;
@@ -211,12 +194,12 @@ export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][]
   return mode === "full" ? ["producer", "consumer"] : [mode];
 }
 
-/** What becomes of payloads that do not conform, by the member that holds the schema. */
+/** What happens when no payload conforms, by the member that holds the schema. */
 const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
 
 export type SchemaHolder = keyof typeof NONE_CONFORMS;
 
-/** A schema of what no payload is: legal, and surely a slip. */
+/** Of a schema to which no payload conforms: legal, and surely a mistake. */
 export function payloadTypeWarnings(schemata: Schemata, member: SchemaHolder): readonly SchemaWarning[] {
   const { $ref: reference, type } = schemata;
   // Beside a $ref the type is ignored, which is a warning of its own.

@@ -1,26 +1,21 @@
 import ipaddr from "ipaddr.js";
 import { isIP } from "node:net";
 
-/** Why an address may not be connected to, as words that complete "… is not allowed: it is ". */
-type Refusal = string;
-
 export interface AddressRules {
   /**
-   * The reason an address is refused, or `undefined` when it may be connected to.
+   * Why an address may not be connected to, as words that complete "… is not allowed: it is "; `undefined` when it may.
    * @param address an IP address in its usual text form, without brackets; anything else is refused
    */
-  refusal(address: string): Refusal | undefined;
+  refusal(address: string): string | undefined;
 }
 
 /** What `serve --dev` opens. */
 export const LOOPBACK_NETWORKS: readonly string[] = ["127.0.0.0/8", "::1/128"];
 
 /**
- * The rules for where deliveries may go: globally routable unicast, plus the networks an operator opened.
- *
- * `allowNetworks` are CIDR blocks or single addresses. They open private networks, loopback and the like. The metadata
- * services of clouds stay closed however wide a block is, unless one names that very address (`/32`, `/128`). What is
- * not a network is ignored; the configuration refuses it with words.
+ * The rules for where deliveries may go: globally routable unicast, plus the networks an operator opened. The metadata
+ * services of clouds stay closed unless a block names that very address (`/32`, `/128`).
+ * @param allowNetworks CIDR blocks or single addresses; anything else is ignored, as the configuration refuses it
  */
 export function createAddressRules(allowNetworks: readonly string[]): AddressRules {
   const opened = allowNetworks.map(parseNetwork).filter((network) => network !== undefined);
@@ -33,14 +28,13 @@ export function createAddressRules(allowNetworks: readonly string[]): AddressRul
   };
 }
 
-function refusalOf(address: Address, opened: readonly Network[]): Refusal | undefined {
+function refusalOf(address: Address, opened: readonly Network[]): string | undefined {
   const around = opened.filter((network) => within(address, network));
   if (around.some(([base, length]) => length === longestPrefix(base))) return undefined;
   if (isMetadata(address)) return "a cloud's metadata service";
   const special = around.length > 0 ? undefined : specialPurpose(address);
   if (special !== undefined || !isV6(address)) return special;
-  // A block of IPv4 opens what this machine reaches there; where a translator elsewhere leads is another matter, unless
-  // its prefix was opened as well.
+  // A block of IPv4 opens what this machine reaches there, and what a translator reaches only if its prefix is open too.
   const openedBehind = around.length > 0 ? opened : [];
   for (const behind of embeddedV4(address)) {
     const refused = refusalOf(behind, openedBehind);
@@ -49,12 +43,12 @@ function refusalOf(address: Address, opened: readonly Network[]): Refusal | unde
   return undefined;
 }
 
-/** An address in the one form it is compared by; an IPv4-mapped one as the IPv4 address the system would connect to. */
+/** An address in a form that can be compared; an IPv4-mapped one as the IPv4 address the system would connect to. */
 export function canonicalAddress(text: string): string | undefined {
   return parseAddress(text)?.toNormalizedString();
 }
 
-/** An address and the IPv4 addresses a translator would make of it, each as `canonicalAddress` answers it. */
+/** An address and the IPv4 addresses a translator would make of it, in canonical form. */
 export function reachedAddresses(text: string): readonly string[] {
   const address = parseAddress(text);
   if (address === undefined) return [];
@@ -70,8 +64,8 @@ export function parseNetwork(text: string): Network | undefined {
   const address = parseLiteral(base);
   const longest = longestPrefix(address);
   const digits = slash === -1 ? String(longest) : text.slice(slash + 1);
-  if (!/^\d{1,3}$/.test(digits) || Number(digits) > longest) return undefined;
   const length = Number(digits);
+  if (!/^\d{1,3}$/.test(digits) || length > longest) return undefined;
   // ::ffff:10.0.0.0/104 is the IPv4 block 10.0.0.0/8, as mapped addresses are judged as IPv4.
   if (isV6(address) && address.isIPv4MappedAddress() && length >= 96) {
     return [address.toIPv4Address(), length - 96];
@@ -110,8 +104,7 @@ function isV6(address: Address): address is ipaddr.IPv6 {
 }
 
 function within(address: Address, [base, length]: Network): boolean {
-  if (isV6(address)) return isV6(base) && address.match(base, length);
-  return !isV6(base) && address.match(base, length);
+  return address.kind() === base.kind() && address.match(base, length);
 }
 
 /** Why an address is not one of globally routable unicast, or `undefined` when it is. */
@@ -166,7 +159,7 @@ const SPECIAL_V6 = [
   block("3fff::/20", "reserved for documentation (RFC 9637)"),
 ];
 
-/** Only for the words: everything outside 2000::/3 is refused, named here or not. */
+/** Only for the reason: everything outside 2000::/3 is refused, named here or not. */
 const NAMED_V6 = [
   block("::/128", "this host (RFC 4291)"),
   block("::1/128", "loopback (RFC 4291)"),
@@ -182,11 +175,9 @@ const NAMED_V6 = [
 ];
 
 /**
- * Whether a cloud's metadata service, or a host agent like it, answers there: nothing there takes webhooks, and one
- * request can give away an operator's credentials.
- *
- * An IPv6 address that ends in such an IPv4 address is taken for a translator's form of it, whatever its prefix:
- * networks have translators with prefixes of their own.
+ * Whether a cloud's metadata service or host agent answers there: one request can give away an operator's credentials.
+ * An IPv6 address that ends in such an IPv4 address counts, whatever its prefix, as networks have translators with prefixes
+ * of their own.
  */
 function isMetadata(address: Address): boolean {
   if (METADATA.has(address.toNormalizedString())) return true;
@@ -195,7 +186,7 @@ function isMetadata(address: Address): boolean {
   return [last, ...embeddedV4(address)].some((behind) => METADATA.has(behind.toString()));
 }
 
-/** In normalised form. Azure's lies in public space; the others also fall to the special blocks unless one is opened. */
+/** Normalized. Azure's is in public space; the special blocks hold the others too, unless one is opened. */
 const METADATA: ReadonlySet<string> = new Set(
   [
     "169.254.169.254", // AWS, Azure, Google, Oracle, DigitalOcean, Hetzner, OpenStack, and most others
@@ -219,54 +210,49 @@ const METADATA: ReadonlySet<string> = new Set(
   ].map((text) => ipaddr.parse(text).toNormalizedString()),
 );
 
-/**
- * The IPv4 addresses that an IPv6 address stands for where a translator or tunnel is reached: IPv4-compatible and
- * IPv4-translated, NAT64 (RFC 6052, RFC 8215), 6to4, Teredo (its server and its client) and ISATAP. An IPv4-mapped
- * address is no such thing: it is that IPv4 address.
- */
+/** The IPv4 addresses that a translator or tunnel makes of an IPv6 address. An IPv4-mapped address is that IPv4 address. */
 function embeddedV4(address: ipaddr.IPv6): readonly ipaddr.IPv4[] {
   const bytes = address.toByteArray();
   // `::` and `::1` lie among the IPv4-compatible ones and are none.
   if (bytes.every((byte, index) => byte === 0 || (index === 15 && byte === 1))) return [];
-  const found = FORMS.filter(({ prefix, at = 0 }) =>
-    prefix.every((byte, index) => bytes[at + index] === byte),
+  const found = FORMS.filter(({ network }) =>
+    network === "isatap" ? isIsatap(bytes) : within(address, network),
   );
-  return found.flatMap(({ places, inverted = false, skipsZero = false }) =>
-    places
-      .map((place) => place.map((index) => (bytes[index] ?? 0) ^ (inverted ? 0xff : 0)))
+  return found.flatMap(({ quads, isInverted = false, skipsZero = false }) =>
+    quads
+      .map((quad) => quad.map((index) => (bytes[index] ?? 0) ^ (isInverted ? 0xff : 0)))
       .filter(([first]) => !skipsZero || first !== 0)
       .map((quad) => new ipaddr.IPv4(quad)),
   );
 }
 
+/** ISATAP has any prefix, then `0:5efe` or `200:5efe`. */
+function isIsatap(bytes: readonly number[]): boolean {
+  return (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0 && bytes[10] === 0x5e && bytes[11] === 0xfe;
+}
+
 interface Form {
-  /** The bytes it is known by, and where they begin. */
-  readonly prefix: readonly number[];
-  readonly at?: number;
+  readonly network: Network | "isatap";
   /** Which bytes are those of IPv4 addresses. */
-  readonly places: readonly (readonly number[])[];
-  readonly inverted?: boolean;
-  /** Only one of its places is in use, and nothing shows which; the others hold zeros. */
+  readonly quads: readonly (readonly number[])[];
+  readonly isInverted?: boolean;
+  /** Only one of the quads is in use, and nothing shows which; the others hold zeros. */
   readonly skipsZero?: boolean;
 }
 
 const LAST = [12, 13, 14, 15];
 
 const FORMS: readonly Form[] = [
-  // IPv4-compatible, ::/96.
-  { prefix: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], places: [LAST] },
-  // IPv4-translated, ::ffff:0:0:0/96.
-  { prefix: [0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0], places: [LAST] },
-  // NAT64, 64:ff9b::/96.
-  { prefix: [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0], places: [LAST] },
-  // Local NAT64, 64:ff9b:1::/48: split around byte 8 where the whole /48 is the prefix, else last.
-  { prefix: [0, 0x64, 0xff, 0x9b, 0, 1], places: [[6, 7, 9, 10], LAST], skipsZero: true },
-  // 6to4, 2002::/16.
-  { prefix: [0x20, 0x02], places: [[2, 3, 4, 5]] },
-  // Teredo, 2001::/32.
-  { prefix: [0x20, 0x01, 0, 0], places: [[4, 5, 6, 7]] },
-  { prefix: [0x20, 0x01, 0, 0], places: [LAST], inverted: true },
-  // ISATAP, in any prefix.
-  { prefix: [0, 0, 0x5e, 0xfe], at: 8, places: [LAST] },
-  { prefix: [2, 0, 0x5e, 0xfe], at: 8, places: [LAST] },
+  // IPv4-compatible, IPv4-translated and NAT64 (RFC 6052).
+  { network: ipaddr.parseCIDR("::/96"), quads: [LAST] },
+  { network: ipaddr.parseCIDR("::ffff:0:0:0/96"), quads: [LAST] },
+  { network: NAT64, quads: [LAST] },
+  // Local NAT64 (RFC 8215): split around byte 8 where the whole /48 is the prefix, else last.
+  { network: ipaddr.parseCIDR("64:ff9b:1::/48"), quads: [[6, 7, 9, 10], LAST], skipsZero: true },
+  // 6to4.
+  { network: ipaddr.parseCIDR("2002::/16"), quads: [[2, 3, 4, 5]] },
+  // Teredo: its server and its client.
+  { network: ipaddr.parseCIDR("2001::/32"), quads: [[4, 5, 6, 7]] },
+  { network: ipaddr.parseCIDR("2001::/32"), quads: [LAST], isInverted: true },
+  { network: "isatap", quads: [LAST] },
 ];

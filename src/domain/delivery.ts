@@ -1,4 +1,4 @@
-import { byAction, from, pageLimit, type QuerySchema, querySchema, rowid, to } from "./request.ts";
+import { byAction, type CursorQuery, from, pageLimit, querySchema, rowid, to } from "./request.ts";
 
 /**
  * pending → delivering → delivered
@@ -21,9 +21,9 @@ export const DELIVERY_STATUSES = [
 ] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** States in which nothing more happens by itself. */
+/** Whether nothing more happens by itself. */
 export function isFinal(status: DeliveryStatus): boolean {
-  return status === "delivered" || status === "failed" || status === "filtered" || status === "cancelled";
+  return ["delivered", "failed", "filtered", "cancelled"].includes(status);
 }
 
 /** One event on its way to one subscription. */
@@ -37,9 +37,9 @@ export interface Delivery {
   readonly status: DeliveryStatus;
   /** Attempts started so far. */
   readonly attempt: number;
-  /** ISO 8601 UTC; `null` when nothing is planned. In an ordered subscription not before those that come before it. */
+  /** ISO 8601 UTC; `null` when nothing is planned. An ordered subscription may attempt it later. */
   readonly next_attempt_at: string | null;
-  /** Status or error code of the last finished attempt (`HTTP 500`, `timeout`), `null` before the first and after a success. */
+  /** Of the last finished attempt: `HTTP 500`, `timeout`. `null` before the first and after a success. */
   readonly last_error: string | null;
   readonly timestamped: string;
   readonly finished_at: string | null;
@@ -50,8 +50,8 @@ export interface Attempt {
   readonly started_at: string;
   readonly duration_ms: number;
   /**
-   * Parts of it, where a connection was made for the attempt: looking up the host's name, TCP with TLS, and from the
-   * request to the beginning of the answer. `null` where it had a connection already, or that part did not come about.
+   * Parts of it: looking up the host's name, TCP with TLS, and from the request to the beginning of the answer. `null` where
+   * a connection was reused, or that part was not reached.
    */
   readonly dns_ms: number | null;
   readonly connect_ms: number | null;
@@ -62,8 +62,8 @@ export interface Attempt {
   /** First 1 KiB of the answer as text; `null` when there was none. */
   readonly response: string | null;
   /**
-   * Of `address_refused`: a sentence with the address and the rule. `null` for whoever does not hold `admin` for all
-   * applications, as it shows what names stand for inside the operator's network.
+   * Of `address_refused`: a sentence with the address and the rule. `null` for callers without `admin` for all applications,
+   * as it shows what names stand for inside the operator's network.
    */
   readonly refusal: string | null;
 }
@@ -89,7 +89,7 @@ export interface DeliveryWithAttempts extends Delivery {
   readonly attempts: readonly Attempt[];
 }
 
-export interface DeliveryQuery {
+export interface DeliveryQuery extends CursorQuery {
   readonly event?: number;
   readonly subscription?: number;
   readonly action?: string;
@@ -98,15 +98,11 @@ export interface DeliveryQuery {
   readonly from?: string;
   /** ISO 8601, exclusive. */
   readonly to?: string;
-  /** 1 to 500, default 50. */
-  readonly limit?: number;
-  /** Walks on to deliveries older than this rowid. */
-  readonly after?: number;
 }
 
 export const DELIVERY_LIMITS = { listDefault: 50, listMax: 500, responseBytes: 1_024 } as const;
 
-export const DELIVERY_QUERY: QuerySchema = querySchema("DeliveryQuery", {
+export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
   event: { ...rowid, description: "Only of the event with this rowid." },
   subscription: { ...rowid, description: "Only of the subscription with this rowid." },
   action: byAction,

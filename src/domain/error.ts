@@ -1,6 +1,6 @@
 import { JsonError } from "../json/json-error.ts";
 
-/** Everything that can go wrong, as the product names it: its HTTP status and the exit code of a command. */
+/** Everything that can go wrong, with its HTTP status and the exit code of a command. */
 const CODES = {
   malformed: { status: 400, exit: 1 },
   unauthorized: { status: 401, exit: 4 },
@@ -15,7 +15,7 @@ const CODES = {
   rate_limited: { status: 429, exit: 1 },
   unavailable: { status: 503, exit: 1 },
   internal: { status: 500, exit: 1 },
-  // The next two arise in a client, which never answers HTTP; the table stays complete all the same.
+  // These two come from a client, which never answers HTTP.
   unreachable: { status: 502, exit: 6 },
   usage: { status: 400, exit: 2 },
 } as const;
@@ -56,20 +56,25 @@ export class EvregError extends Error {
     this.details = details;
   }
 
-  /** The HTTP error body of this failure. */
   body(): ErrorBody {
     return { error: this.message, details: this.details, code: HTTP_STATUS[this.code] };
   }
 }
 
-/** A refused input with the field at fault: `field` in dotted/bracket form (`address.zip`, `items[2].sku`). */
+export function tooLarge(what: string, size: number, limit: number): EvregError {
+  const [has, max] = [size, limit].map((bytes) => bytes.toLocaleString("en"));
+  const message = `The ${what} has ${has} bytes; at most ${max} are accepted.`;
+  return new EvregError("too_large", message, { limit, size });
+}
+
+/** @param field the field at fault, in dotted/bracket form (`address.zip`, `items[2].sku`) */
 export function invalidField(field: string, message: string, value?: unknown): EvregError {
   return new EvregError("invalid", `${field}: ${message}`, { field, message, value: value ?? null });
 }
 
 /**
- * The error itself; `malformed` with `{ line, column, byte, reason }` for a refused JSON document; `internal` around
- * anything else, whose own message must not reach a client.
+ * The error itself; `malformed` with the position for a refused JSON document; `internal` around anything else, whose own
+ * message must not reach a client.
  */
 export function asEvregError(error: unknown): EvregError {
   if (error instanceof EvregError) return error;
@@ -77,15 +82,11 @@ export function asEvregError(error: unknown): EvregError {
     const { message, line, column, byte, reason } = error;
     return new EvregError("malformed", message, { line, column, byte, reason });
   }
-  return new EvregError(
-    "internal",
-    "Something failed inside evreg; its log has the cause.",
-    {},
-    { cause: error },
-  );
+  const message = "Something failed inside evreg; its log has the cause.";
+  return new EvregError("internal", message, {}, { cause: error });
 }
 
-/** The product's code for an HTTP status another evreg answered. */
+/** The code for the HTTP status of another evreg's answer. */
 export function codeOfStatus(status: number): EvregErrorCode {
   const codes = Object.keys(CODES) as EvregErrorCode[];
   return codes.find((code) => CODES[code].status === status && code !== "unreachable") ?? "internal";

@@ -8,7 +8,6 @@ import {
   from,
   NO_NUL,
   pageLimit,
-  type QuerySchema,
   querySchema,
   rowid,
   to,
@@ -45,7 +44,7 @@ export interface EventQuery {
   readonly limit?: number;
   /** From 1. Not together with `after`. */
   readonly page?: number;
-  /** Walks on behind this rowid in the listing's order, at a cost that does not grow. */
+  /** Continues after this rowid in the list's order, at a cost that does not grow. */
   readonly after?: number;
 }
 
@@ -53,10 +52,7 @@ export interface PageMeta {
   readonly total: number;
   readonly page: number;
   readonly per_page: number;
-  /**
-   * Events of this page that are damaged in the data file: their payloads are `null` here, are not sent, and are refused
-   * where one event is read. Absent when there is none.
-   */
+  /** Damaged events of this page: their payloads are `null` here. Absent when there is none. */
   readonly damaged?: readonly number[];
 }
 
@@ -68,7 +64,7 @@ export interface BatchItemError extends ErrorBody {
 interface BatchMeta {
   readonly accepted: number;
   readonly rejected: number;
-  /** Of the accepted: items that stored nothing new, as their idempotency key stands for an event accepted before. */
+  /** Of the accepted: items whose idempotency key stands for an event accepted before. */
   readonly replayed: number;
   /** The deprecated actions among those of the accepted items; absent when there is none. */
   readonly deprecated?: readonly Deprecation[];
@@ -77,9 +73,9 @@ interface BatchMeta {
 export interface BatchOptions {
   /** All or nothing; when nothing, `data` holds only `null`s. */
   readonly atomic?: boolean;
-  /** Leaves the events out, which are half of what a large batch costs: what is not among `errors` was accepted. */
+  /** Leaves the events out of the result, which halves the cost of a large batch. */
   readonly minimal?: boolean;
-  /** The data this is for (`Identity.data_id`): other data takes none of it. */
+  /** Publishes only to the data with this identity (`Identity.data_id`). */
   readonly data_id?: string | undefined;
 }
 
@@ -128,7 +124,7 @@ export const BATCH = bodySchema(
   ["events"],
 );
 
-export const BATCH_QUERY: QuerySchema = querySchema("BatchQuery", {
+export const BATCH_QUERY = querySchema("BatchQuery", {
   atomic: { type: "boolean", default: false, description: "All or nothing." },
   data_id: {
     type: "string",
@@ -140,12 +136,12 @@ export const BATCH_QUERY: QuerySchema = querySchema("BatchQuery", {
 });
 
 /** The options of the port; `minimal` is a header of the request. */
-export const BATCH_OPTIONS: QuerySchema = querySchema("BatchOptions", {
+export const BATCH_OPTIONS = querySchema("BatchOptions", {
   ...BATCH_QUERY.properties,
   minimal: { type: "boolean", default: false },
 });
 
-export const EVENT_QUERY: QuerySchema = querySchema("EventQuery", {
+export const EVENT_QUERY = querySchema("EventQuery", {
   action: byAction,
   from,
   to,

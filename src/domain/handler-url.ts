@@ -13,10 +13,9 @@ export interface HandlerPolicy {
 
 /**
  * Checks a subscription's handler: an absolute `https:` URL of at most 2,048 characters without user info or fragment,
- * whose host is not an address deliveries may not go to. Answers the text as given, so that what is listed is what was
- * sent. A host name is only looked up, and its addresses checked, at each connect.
- *
- * Throws `invalid` with `details.field` set to `field`. The error never holds user info: it may be a password.
+ * whose host is no forbidden address. A host name is only looked up, and its addresses checked, at each connect.
+ * @returns the text as given
+ * @throws `invalid` with the field, and never with user info, which may be a password
  */
 export function checkHandlerUrl(field: string, handler: unknown, policy: HandlerPolicy): string {
   const { text, url } = checkHandlerForm(field, handler);
@@ -31,7 +30,7 @@ export function checkHandlerUrl(field: string, handler: unknown, policy: Handler
   return text;
 }
 
-/** Why a handler as it is registered would be refused by this policy; `undefined` when it would not. */
+/** Why this policy would refuse a handler that is registered already; `undefined` when it would not. */
 export function handlerRefusal(handler: string, policy: HandlerPolicy): string | undefined {
   try {
     checkHandlerUrl("handler", handler, policy);
@@ -42,24 +41,19 @@ export function handlerRefusal(handler: string, policy: HandlerPolicy): string |
   }
 }
 
-/**
- * As much of that as holds under every policy.
- * @returns the text as given, and what it says
- */
+/** The part of `checkHandlerUrl` that holds under every policy. */
 export function checkHandlerForm(field: string, handler: unknown): { text: string; url: URL } {
   if (typeof handler !== "string") throw invalidField(field, "must be a string, the handler's URL", handler);
-  if (handler.length > SUBSCRIPTION_LIMITS.handlerLength) {
-    throw invalidField(
-      field,
-      `is ${handler.length} characters long; at most ${SUBSCRIPTION_LIMITS.handlerLength} are allowed`,
-    );
+  const { handlerLength: max } = SUBSCRIPTION_LIMITS;
+  if (handler.length > max) {
+    throw invalidField(field, `is ${handler.length} characters long; at most ${max} are allowed`);
   }
   const url = URL.canParse(handler) ? new URL(handler) : undefined;
   if (holdsUserInfo(handler, url)) {
     throw invalidField(field, "must not hold a user name or password; the delivery carries its own secret");
   }
   const refuse = (message: string): EvregError => invalidField(field, message, withoutUserInfo(handler));
-  // The parser below would quietly mend all of these, and the stored text would no longer be where deliveries go.
+  // The URL parser repairs all of these, and deliveries would go elsewhere than the stored text says.
   // oxlint-disable-next-line no-control-regex
   if (/[\u0000-\u0020\u007f-\u00a0\\]/.test(handler)) {
     throw refuse("must not hold spaces, control characters or backslashes; percent-encode them");
@@ -81,7 +75,7 @@ export function literalAddress(url: URL): string | undefined {
   return isIP(host) === 0 ? undefined : host;
 }
 
-/** Also where it is empty (`https://@host`) or the rest is no URL: the text could hold a password all the same. */
+/** Also where it is empty (`https://@host`) or the rest is no URL, as the text may still hold a password. */
 function holdsUserInfo(handler: string, url: URL | undefined): boolean {
   if (url !== undefined && url.username + url.password !== "") return true;
   return /^[^/?#]*[/\\]{2,}[^/?#\\]*@/.test(handler);
@@ -93,19 +87,16 @@ function hostRefusal(url: URL, allowNetworks: readonly string[]): string | undef
   const addresses = knownAddresses(url);
   const refused = addresses.map((address) => ({ address, reason: rules.refusal(address) }));
   const [first] = refused;
-  // Of a name, one address that is allowed is enough for now: which of them it has is seen at each connect.
+  // For a name, one allowed address is enough here: each connect checks the address that it uses.
   if (first?.reason === undefined || refused.some(({ reason }) => reason === undefined)) return undefined;
   const { address, reason } = first;
   const length = address.includes(":") ? 128 : 32;
-  const loopback = createAddressRules(LOOPBACK_NETWORKS);
-  const onOwnMachine =
-    loopback.refusal(address) === undefined
-      ? "; on one's own machine `evreg serve --dev` allows loopback"
-      : "";
+  const isLoopback = createAddressRules(LOOPBACK_NETWORKS).refusal(address) === undefined;
+  const onOwnMachine = isLoopback ? "; on one's own machine `evreg serve --dev` allows loopback" : "";
   return `its host is not allowed: ${address} is ${reason}. Deliveries go to addresses on the public internet only; an operator can open others with delivery.allowNetworks, this one with ${address}/${length}${onOwnMachine}`;
 }
 
-/** Where the host leads as far as that needs no looking up. RFC 6761: these names are loopback everywhere. */
+/** The addresses of a host that are known without a lookup. */
 function knownAddresses(url: URL): readonly string[] {
   const literal = literalAddress(url);
   if (literal !== undefined) return [literal];

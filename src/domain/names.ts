@@ -1,52 +1,37 @@
-import { invalidField } from "./error.ts";
-import type { EvregError } from "./error.ts";
+import { type EvregError, invalidField } from "./error.ts";
+
 /** Characters in an action's name and in a label. */
 export const NAME_LENGTH = 128;
 
 const ACTION = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
 /**
- * Controls, what is not seen or turns the direction of what is around it, line and paragraph separators, and what can be no
- * character. As text inside a class of a regular expression that every language reads alike, as the document of the
- * interface tells it too.
+ * Control and invisible characters, changes of direction, line separators and non-characters: the inside of a class that
+ * every language's regular expressions read alike, as OpenAPI publishes it too.
  */
 const UNPRINTABLE =
   "\\x00-\\x1f\\x7f-\\x9f\\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff\u{e0000}-\u{e007f}";
 const HAS_UNPRINTABLE = new RegExp(`[${UNPRINTABLE}\\ud800-\\udfff]`, "u");
 
-/** A label as it may be sent, with white space around it, as an expression to be put into another one. */
+/** A label as it may be sent, with white space around it: a part of a regular expression. */
 export const LABEL_PATTERN = `\\s*[^\\s${UNPRINTABLE}](?:[^${UNPRINTABLE}]{0,${NAME_LENGTH - 2}}[^\\s${UNPRINTABLE}])?\\s*`;
 const VERSION_SUFFIX = /\.v([1-9]\d{0,8})$/;
 
-/**
- * An action's name: 1 to 128 characters of `[A-Za-z0-9_-]` in segments joined by single dots.
- * @throws `invalid` with the field at fault
- */
+/** @throws `invalid` unless it is 1 to 128 characters of `[A-Za-z0-9_-]` in segments joined by single dots */
 export function checkActionName(field: string, value: unknown): string {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
   if (value === "") throw invalidField(field, "must not be empty", value);
   if (value.length > NAME_LENGTH) throw tooLong(field, value);
-  if (!ACTION.test(value)) {
-    throw invalidField(
-      field,
-      "must be letters, digits, _ and - in segments joined by single dots, such as user.created",
-      value,
-    );
-  }
-  return value;
+  if (ACTION.test(value)) return value;
+  const rule = "must be letters, digits, _ and - in segments joined by single dots, such as user.created";
+  throw invalidField(field, rule, value);
 }
 
-/**
- * The name of an action that is to be created.
- * @throws `invalid` as `checkActionName`, and for a reserved name
- */
+/** @throws `invalid` as `checkActionName`, and for a reserved name */
 export function checkNewActionName(field: string, value: unknown): string {
   const name = checkActionName(field, value);
   if (!isReservedName(name)) return name;
-  throw invalidField(
-    field,
-    "must not begin with evreg., as evreg keeps these names for events about itself",
-    name,
-  );
+  const rule = "must not begin with evreg., as evreg keeps these names for events about itself";
+  throw invalidField(field, rule, name);
 }
 
 /**
@@ -66,14 +51,11 @@ export function checkLabel(field: string, value: unknown): string {
   return label;
 }
 
-/**
- * The name for a breaking change's new action: `user.created` → `user.created.v2` → `user.created.v3`. A name too long to
- * take the suffix is cut.
- */
+/** A name for a breaking change: `user.created` → `user.created.v2` → `user.created.v3`. A name too long for it is cut. */
 export function nextVersionName(action: string): string {
   const version = VERSION_SUFFIX.exec(action);
-  const stem = version === null ? action : action.slice(0, version.index);
-  const suffix = `.v${version === null ? 2 : Number(version[1]) + 1}`;
+  const stem = action.slice(0, version?.index);
+  const suffix = `.v${Number(version?.[1] ?? 1) + 1}`;
   return stem.slice(0, NAME_LENGTH - suffix.length).replace(/\.$/, "") + suffix;
 }
 

@@ -6,15 +6,15 @@ export interface Health {
   readonly store: "ok" | "unavailable";
   /** `failing`: it runs, and has not been able to read what is due for some time. */
   readonly engine: "running" | "failing" | "stopped";
-  /** Made anew at each start. By it a command knows that the server it found wrote the data folder's owner file. */
+  /** New at each start. By it a command knows that the server it found wrote the data folder's owner file. */
   readonly instance: string;
 }
 
-/** What was found when one thing was looked at. */
+/** The result of one check. */
 export interface Finding {
-  /** What was looked at, in a word or two. */
+  /** What was checked, in a word or two. */
   readonly check: string;
-  /** A `warning` will become a problem, or is one that may be meant. */
+  /** A `warning` will become a problem, or may be intended. */
   readonly status: "ok" | "warning" | "problem";
   /** A sentence, without secrets. */
   readonly found: string;
@@ -23,7 +23,7 @@ export interface Finding {
 }
 
 export interface FindingsMeta {
-  /** When it was looked, by the clock of whoever looked; ISO 8601 UTC. */
+  /** ISO 8601 UTC, by the clock of whoever checked. */
   readonly time: string;
 }
 
@@ -40,15 +40,15 @@ export function problem(check: string, found: string, remedy: string): Finding {
 }
 
 /**
- * A copy of all that is stored, as it was at one moment after the request: what was acknowledged before is in it. It
- * is a data file by itself, with its secrets as they are stored, encrypted or not.
+ * A copy of all that is stored, as it was at one moment after the request. It is a data file, with its secrets as they are
+ * stored, encrypted or not.
  */
 export interface Backup {
   readonly bytes: number;
-  /** Of all its bytes, in hex. */
+  /** In hex. */
   readonly sha256: string;
-  /** Its bytes, to be read once. Fails when they are not those that were copied. */
+  /** To be read once. Fails when the bytes are not those that were copied. */
   content(): AsyncIterable<Uint8Array>;
-  /** Gives back what it holds; needed also after its content was read. Safe to call twice. */
+  /** Needed also after its content was read. Safe to call twice. */
   close(): Promise<void>;
 }

@@ -4,18 +4,16 @@ import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import { holdsText } from "../json/tokens.ts";
 import type { Steps } from "../runtime/yielding.ts";
-import { asEvregError, EvregError, invalidField } from "./error.ts";
+import { asEvregError, EvregError, invalidField, tooLarge } from "./error.ts";
 import { EVENT_LIMITS, type NewEvent } from "./event.ts";
 import { NAME_LENGTH, tooLong } from "./names.ts";
 
 interface PublishLimits {
-  /** Bytes in one payload. */
   readonly payloadBytes: number;
 }
 
-/** Members an item can have. */
 const ITEM_NAMES = ["action", "payload", "idempotency_key"] as const;
-/** More of them than that, so that one too many is always among those recorded. */
+/** More than an item can have, so that one too many is always among those recorded. */
 const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
 const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
@@ -34,8 +32,12 @@ export function parsePublishBody(bytes: Uint8Array, limits: PublishLimits): NewE
 
 /** The same in steps, for a large one. */
 export function* publishBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps<NewEvent> {
+  return itemOf(bytes, yield* scannedSteps(bytes, ITEM), limits);
+}
+
+function* scannedSteps(bytes: Uint8Array, options: ScanOptions): Steps<JsonNode> {
   try {
-    return itemOf(bytes, yield* scanSteps(bytes, ITEM), limits);
+    return yield* scanSteps(bytes, options);
   } catch (error) {
     throw asInputError(error);
   }
@@ -69,14 +71,12 @@ export function parsePayload(bytes: Uint8Array, limits: PublishLimits): RawJson 
  */
 export function checkIdempotencyKey(field: string, value: unknown): string {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
-  if (!PRINTABLE_ASCII.test(value)) {
-    throw invalidField(
-      field,
-      "must be 1 to 255 printable ASCII characters",
-      value.slice(0, 255).toWellFormed(),
-    );
-  }
-  return value;
+  if (PRINTABLE_ASCII.test(value)) return value;
+  throw invalidField(
+    field,
+    "must be 1 to 255 printable ASCII characters",
+    value.slice(0, 255).toWellFormed(),
+  );
 }
 
 /** An item of which only the outermost syntax is known to be right. */
@@ -87,15 +87,14 @@ function* checkedItemSteps(
   lines: LineCount,
 ): Steps<NewEvent> {
   const event = itemOf(bytes, item, limits);
-  // With more members than names, one is there twice: nothing inside need be read to know it, and what comes second
-  // may be of any size.
+  // With more members than names, one is there twice: that is found without reading their values, of any size.
   const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
   const strictly = item.count > named.length ? { strictLevels: 1 } : {};
   yield* scanSteps(bytes, { ...ITEM, ...strictly, span: item, lines });
   return event;
 }
 
-/** An item that a scan has found to be right, as JSON. @throws as `parsePublishBody`, but for `malformed` */
+/** An item whose syntax was checked. @throws as `parsePublishBody`, but for `malformed` */
 function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
   if (item.kind !== "object") throw invalidField("body", "must be an object with action and payload", null);
   let action: JsonNode | undefined;
@@ -117,11 +116,11 @@ function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEv
   return { ...event, idempotency_key: checkIdempotencyKey("idempotency_key", value) };
 }
 
-/** The name in an action's string. Mostly it is the last one, which is recognized without decoding. */
+/** The name in an action's string. Mostly it is the last one again, which is recognized without decoding. */
 function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
   if (holdsText(bytes, start + 1, end - 1, lastAction)) return lastAction;
   const name = valueOf(bytes, { start, end }) as string;
-  // Whether such an action exists, the registry decides; only what no name can be is refused here.
+  // Whether there is such an action, the registry decides.
   if (name.length > NAME_LENGTH) throw tooLong("action", name);
   if (PLAIN.test(name)) lastAction = name;
   return name;
@@ -130,22 +129,16 @@ function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
 let lastAction = "";
 
 function unknownItemMember(name: string): EvregError {
-  const hint =
-    name === "rowid" || name === "revision" || name === "timestamped"
-      ? "the service assigns it"
-      : "an event has action, payload and idempotency_key";
-  return unknownMember(name, hint);
+  const isAssigned = ["rowid", "revision", "timestamped"].includes(name);
+  return unknownMember(
+    name,
+    isAssigned ? "the service assigns it" : "an event has action, payload and idempotency_key",
+  );
 }
 
 function payloadOf(bytes: Uint8Array, payload: JsonNode, limits: PublishLimits): RawJson {
   const size = payload.end - payload.start;
-  if (size > limits.payloadBytes) {
-    throw new EvregError(
-      "too_large",
-      `The payload has ${size.toLocaleString("en")} bytes; at most ${limits.payloadBytes.toLocaleString("en")} are accepted.`,
-      { limit: limits.payloadBytes, size },
-    );
-  }
+  if (size > limits.payloadBytes) throw tooLarge("payload", size, limits.payloadBytes);
   if (payload.kind !== "object") {
     throw invalidField("payload", "must be an object", shortValue(bytes, payload));
   }
@@ -157,21 +150,20 @@ function unknownMember(name: string, hint: string): EvregError {
   return invalidField(shown, `is not a known member; ${hint}`);
 }
 
-/** The offending value for an answer; `null` stands for one too long to send back. */
+/** The offending value for an answer; `null` for one too long to send back. */
 function shortValue(bytes: Uint8Array, node: JsonNode): unknown {
   return node.end - node.start <= 1_024 ? valueOf(bytes, node) : null;
 }
 
 const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
-/** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. What is wider may be too large anyway. */
+/** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. */
 const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS, maxKeys: 2_000 };
-/** Only the envelope: each item is to be held to its own limits. */
+/** Only the envelope. */
 const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
 
 /**
- * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items. An item that cannot be taken is its
- * error in its place: a bad member, a payload too large, and also duplicate keys, nesting or lone surrogates inside it.
- * In steps, as a full batch takes long.
+ * The body of `POST /v1/events/batch`: `{ events: [item, …] }`, 1 to 1,000 items, in steps. An item that cannot be taken is
+ * its error in its place, also for duplicate keys, nesting or lone surrogates inside it.
  * @throws `malformed` when the body is not JSON at all, `invalid` when it is no batch
  */
 export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps<(NewEvent | EvregError)[]> {
@@ -182,9 +174,9 @@ export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps
     root = yield* scanSteps(bytes, { ...BATCH, lines });
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    // Something is wrong with all of it or with some of the items: each is then held to the rules by itself.
+    // Something is wrong with all of it or with some items, so that each is checked by itself.
     isWhole = false;
-    root = yield* envelopeSteps(bytes);
+    root = yield* scannedSteps(bytes, ENVELOPE);
   }
   const items: (NewEvent | EvregError)[] = [];
   for (const item of itemsOf(bytes, root)) {
@@ -198,14 +190,6 @@ export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps
   return items;
 }
 
-function* envelopeSteps(bytes: Uint8Array): Steps<JsonNode> {
-  try {
-    return yield* scanSteps(bytes, ENVELOPE);
-  } catch (error) {
-    throw asInputError(error);
-  }
-}
-
 function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
   if (root.kind !== "object") throw invalidField("body", "must be an object with a list of events", null);
   for (const member of root.children) {
@@ -215,21 +199,23 @@ function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
   const [events] = root.children;
   if (events === undefined) throw invalidField("events", "is required");
   if (events.kind !== "array") throw invalidField("events", "must be a list");
-  if (events.count < 1 || events.count > EVENT_LIMITS.batchItems) {
-    const max = EVENT_LIMITS.batchItems.toLocaleString("en");
-    throw invalidField("events", `must have 1 to ${max} items, not ${events.count.toLocaleString("en")}`);
-  }
+  checkItemCount(events.count);
   return events.children;
+}
+
+/** @throws `invalid` unless a batch may have so many items */
+export function checkItemCount(count: number): void {
+  const max = EVENT_LIMITS.batchItems;
+  if (count >= 1 && count <= max) return;
+  const rule = `must have 1 to ${max.toLocaleString("en")} items, not ${count.toLocaleString("en")}`;
+  throw invalidField("events", rule);
 }
 
 const KEY_NAME = "idempotency_key";
 
-/**
- * An item of a batch as the line that it was written on, not read yet: whoever passes it on need not, and whoever takes it
- * in reads it anyway.
- */
+/** An item of a batch as the line that it was written on. A client passes it on unread; the service reads it. */
 export class EventLine {
-  /** `{ … }` with at least one member, none of them a key; its bytes can be put between others as they are. */
+  /** `{ … }` with at least one member, none of them an idempotency key: others can be put in front. */
   readonly bytes: Uint8Array;
   readonly idempotency_key: string | undefined;
 
@@ -239,8 +225,7 @@ export class EventLine {
   }
 
   /**
-   * The item on a line, or why there is none. A line that cannot be passed on unread is read at once. How large a
-   * payload may be, the target decides.
+   * The item on a line, or why there is none. A line that cannot be passed on unread is read at once.
    * @param keyOf the idempotency key of a line that names none
    */
   static from(bytes: Uint8Array, keyOf: (() => string) | undefined): BatchItem {
@@ -271,7 +256,7 @@ function readEvent(bytes: Uint8Array, keyOf: (() => string) | undefined): NewEve
   }
 }
 
-/** A fault's place within its line: that it is "line 1" of it would only contradict the line's number. */
+/** Without "line 1", which would contradict the line's number in the file. */
 function placedInLine(error: EvregError): EvregError {
   if (error.code !== "malformed") return error;
   const { column, byte, reason } = error.details;

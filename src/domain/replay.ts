@@ -1,12 +1,8 @@
-import { bodySchema, pageLimit, type QuerySchema, querySchema, rowid } from "./request.ts";
+import { bodySchema, type CursorQuery, pageLimit, querySchema, rowid } from "./request.ts";
 
 /**
- * Which of a subscription's events a replay sends:
- * failed: those whose delivery failed for good, with all their retries again.
- * missed: those that have no delivery, published while it was paused, before it existed or while it was bound to
- * another action.
- * all: both, those that a filter excluded, which decides anew, and those delivered already once more. Deliveries that are
- * not finished stay as they are.
+ * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
+ * they are.
  */
 export const REPLAY_SELECTIONS = ["failed", "missed", "all"] as const;
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
@@ -37,7 +33,7 @@ export interface Replay {
   readonly total: number | null;
   /** Queued for delivery so far. */
   readonly queued: number;
-  /** Of the total: gone, or sent again by somebody else, when their turn came; known once it is done. */
+  /** Of the total: gone, or sent again by somebody else meanwhile. Known once it is done. */
   readonly skipped: number;
   readonly timestamped: string;
   readonly finished_at: string | null;
@@ -57,13 +53,9 @@ export interface NewReplay {
   readonly status: ReplaySelection;
 }
 
-export interface ReplayQuery {
+export interface ReplayQuery extends CursorQuery {
   readonly subscription?: number;
   readonly status?: ReplayStatus;
-  /** 1 to 500, default 50. */
-  readonly limit?: number;
-  /** Walks on to replays older than this rowid. */
-  readonly after?: number;
 }
 
 export const REPLAY_LIMITS = { listDefault: 50, listMax: 500 } as const;
@@ -99,7 +91,7 @@ export const NEW_REPLAY = bodySchema(
   ["from", "status"],
 );
 
-export const REPLAY_QUERY: QuerySchema = querySchema("ReplayQuery", {
+export const REPLAY_QUERY = querySchema("ReplayQuery", {
   subscription: { ...rowid, description: "Only to the subscription with this rowid." },
   status: { type: "string", enum: REPLAY_STATUSES, description: "Only in this state." },
   limit: pageLimit(REPLAY_LIMITS, "Replays in one answer."),

@@ -1,7 +1,7 @@
 import { EvregError } from "./error.ts";
 import { LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 
-/** Of any text: the store cannot hold what comes behind a NUL. */
+/** The store cannot hold what comes after a NUL. */
 export const NO_NUL = "^[^\\u0000]*$";
 
 /** One query parameter, as a JSON Schema that OpenAPI 3.1 takes as it is. */
@@ -19,6 +19,14 @@ export interface QueryProperty {
   readonly examples?: readonly unknown[];
 }
 
+/** Of a list that is walked by rowid, newest first. */
+export interface CursorQuery {
+  /** 1 to 500, default 50. */
+  readonly limit?: number;
+  /** Continues with records older than this rowid. */
+  readonly after?: number;
+}
+
 /** The parameters of one route: a flat object schema. */
 export interface QuerySchema {
   readonly type: "object";
@@ -27,10 +35,9 @@ export interface QuerySchema {
   readonly additionalProperties: false;
 }
 
-/** As much of a refused value as is sent back. */
+/** How much of a refused value is sent back. */
 const SHOWN_CHARACTERS = 100;
 
-/** A refused query parameter. */
 export function malformedField(field: string, message: string, value: unknown): EvregError {
   return new EvregError("malformed", `${field}: ${message}`, { field, message, value: shown(value) });
 }
@@ -42,10 +49,7 @@ export function shown(value: unknown): unknown {
   return typeof value === "object" ? null : (value ?? null);
 }
 
-/**
- * What every request may hold: the schemas that check bodies and queries, and that the OpenAPI document publishes.
- * Unknown members are refused everywhere, as a typo would otherwise pass without a word.
- */
+/** A schema that checks a body, and that OpenAPI publishes. Unknown members are refused, so that no typo goes unnoticed. */
 export type BodySchema = Readonly<Record<string, unknown>>;
 
 export const actionName = {
@@ -70,6 +74,7 @@ export const application = {
   examples: ["billing"],
 } as const;
 
+/** Any name: a list of what does not exist is empty. */
 const byName = { type: "string", minLength: 1, maxLength: NAME_LENGTH, pattern: NO_NUL } as const;
 export const byAction: QueryProperty = { ...byName, description: "Only of this action." };
 export const byApplication: QueryProperty = { ...byName, description: "Only of this application." };
@@ -94,7 +99,6 @@ export function querySchema(title: string, properties: Readonly<Record<string, Q
   return { title, type: "object", properties, additionalProperties: false };
 }
 
-/** How many records a page has. */
 export function pageLimit(
   { listMax, listDefault }: { readonly listMax: number; readonly listDefault: number },
   description: string,
@@ -102,7 +106,6 @@ export function pageLimit(
   return { type: "integer", minimum: 1, maximum: listMax, default: listDefault, description };
 }
 
-/** A body whose members are known. */
 export function bodySchema(
   title: string,
   properties: Readonly<Record<string, object>>,

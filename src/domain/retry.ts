@@ -1,19 +1,15 @@
 import type { AttemptErrorCode } from "./delivery.ts";
 
-/**
- * No wait between two attempts is longer, whatever doubling, jitter or a handler's `Retry-After` would make it; only a
- * subscription's own schedule may have longer ones.
- */
+/** The longest wait by doubling, jitter or `Retry-After`. Only a subscription's own schedule may have longer ones. */
 export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
 
-/** The waits named in the specification end here; up to it jitter stays far below their tolerance of 250 ms. */
+/** The last wait named in the specification; up to it, jitter stays far below their tolerance of 250 ms. */
 const SCHEDULED_WAIT_MS = 16_000;
 const SCHEDULED_JITTER_MS = 50;
 const JITTER_SHARE = 0.1;
 
 /**
- * How long to wait before retry `retry`: 0, 2, 4, 8, 16 seconds for the first five, then doubling up to six hours.
- *
+ * How long to wait before a retry: 0, 2, 4, 8, 16 seconds for the first five, then doubling up to six hours.
  * @param retry from 1
  * @param fraction chance in [0, 1): lengthens the wait by at most 10 % (50 ms up to 16 s), never shortens it
  * @param ownWaitsMs a schedule of the subscription's own, whose last wait goes for all that follow
@@ -26,10 +22,8 @@ export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readon
 }
 
 function withJitter(waitMs: number, fraction: number): number {
-  const maxJitterMs = waitMs * JITTER_SHARE;
-  const jitterMs =
-    fraction * (waitMs <= SCHEDULED_WAIT_MS ? Math.min(maxJitterMs, SCHEDULED_JITTER_MS) : maxJitterMs);
-  return Math.round(waitMs + jitterMs);
+  const maxMs = waitMs <= SCHEDULED_WAIT_MS ? SCHEDULED_JITTER_MS : Infinity;
+  return Math.round(waitMs + fraction * Math.min(maxMs, waitMs * JITTER_SHARE));
 }
 
 /** The three forms of an HTTP date: IMF-fixdate, RFC 850, asctime. `Date.parse` alone would take many more. */
@@ -41,7 +35,7 @@ const HTTP_DATES = [
 
 /**
  * The wait a `Retry-After` header asks for, in milliseconds from `nowMs`, at most six hours; 0 for a time gone by.
- * `undefined` for a value that is neither whole seconds nor an HTTP date: it is then as if the header were not there.
+ * `undefined` for a value that is neither whole seconds nor an HTTP date.
  */
 export function retryAfterMs(value: string, nowMs: number): number | undefined {
   const text = value.trim();
@@ -54,18 +48,15 @@ export function retryAfterMs(value: string, nowMs: number): number | undefined {
 }
 
 /** Statuses by which a handler, or a proxy before it, says: too much, or not now. */
-const THROTTLE_STATUSES: ReadonlySet<number> = new Set([429, 502, 503, 504]);
-
 export function isThrottle(statusCode: number): boolean {
-  return THROTTLE_STATUSES.has(statusCode);
+  return [429, 502, 503, 504].includes(statusCode);
 }
 
 const LONGEST_GAP_MS = 30_000;
 
 /**
- * How long nothing more is sent to a handler that gets one attempt at a time, has refused the last `refusals` in a row and
- * has not said how long to wait: 0, 1, 2, 4, 8, 16 s, then 30. That is never more than the wait for the retry of a delivery
- * that was refused each time, so one that is alone keeps its schedule.
+ * The pause for a handler with one attempt at a time that has refused the last `refusals` in a row and has not said how long
+ * to wait: 0, 1, 2, 4, 8, 16 s, then 30. It is never longer than the retry schedule, so a single delivery keeps to that.
  */
 export function throttleBackoffMs(refusals: number): number {
   return refusals <= 1 ? 0 : Math.min(LONGEST_GAP_MS, 1_000 * 2 ** (refusals - 2));
@@ -102,31 +93,28 @@ type Verdict =
  */
 export function judge(attempted: Attempted): Verdict {
   const { outcome, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction } = attempted;
+  let requestedMs = 0;
   if (outcome.kind === "error") {
     if (outcome.errorCode === "interrupted") return { kind: "returned" };
   } else {
     if (outcome.statusCode >= 200 && outcome.statusCode <= 299) return { kind: "delivered" };
     if (outcome.statusCode === 410) return { kind: "gone", reason: "The handler answered 410 Gone." };
+    requestedMs = retryAfterMs(outcome.retryAfter ?? "", finishedAtMs) ?? 0;
   }
   if (failures >= maxRetries) return { kind: "failed" };
-  const retryAfterWaitMs =
-    outcome.kind === "answered" && outcome.retryAfter !== undefined
-      ? retryAfterMs(outcome.retryAfter, finishedAtMs)
-      : undefined;
   const waitMs = retryWaitMs(failures + 1, fraction, ownWaitsMs);
-  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, retryAfterWaitMs ?? 0) };
+  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, requestedMs) };
 }
 
-/** So many gaps at least, each with attempts at both ends, make up the time after which a subscription is deactivated. */
-const LEAST_GAPS = 5;
+/** The time after which a subscription is deactivated spans at least so many gaps between attempts. */
+const MIN_GAPS = 5;
 
 /**
- * What counts at most of the time between two failed attempts, as nobody tried in it: a service that was stopped for a
- * week, or whose clock was set forward, must not find that all handlers have failed for a week. A handler that gets a
- * delivery a day is still found out.
+ * How much of the time between two failed attempts counts at most: after a week in which the service was stopped, not all
+ * handlers have failed for a week. A handler with a delivery a day is still deactivated.
  */
 export function longestGapMs(disableAfterMs: number): number {
-  return Math.ceil(disableAfterMs / LEAST_GAPS);
+  return Math.ceil(disableAfterMs / MIN_GAPS);
 }
 
 /** @param since ISO 8601 */

@@ -1,18 +1,23 @@
 import type { Schemata } from "./action.ts";
-import { REPLAY_SELECTIONS, type ReplaySelection, type ReplayStatus } from "./replay.ts";
+import { type Replay, REPLAY_SELECTIONS, type ReplayStatus } from "./replay.ts";
+
 // What evreg publishes about itself: actions like any other to those who read and subscribe, that nobody else can create,
-// change or publish. Payloads hold no address beyond its host, as the rest of one may be a secret.
+// change or publish. Payloads hold no more of an address than its host, as the rest may be a secret.
+
 /** The application that owns them. */
 export const SERVICE_APPLICATION = "evreg";
 
-/** What is reported of a delivery, whatever became of it. */
-export interface ReportedDelivery {
-  readonly delivery_id: number;
-  readonly event_id: number;
+interface ReportedSubscription {
   readonly subscription_id: number;
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
+}
+
+/** What is reported of a delivery, whatever its state. */
+export interface ReportedDelivery extends ReportedSubscription {
+  readonly delivery_id: number;
+  readonly event_id: number;
   readonly handler_host: string;
   readonly attempts: number;
   readonly last_error: string;
@@ -23,32 +28,18 @@ export interface ReportedDelivery {
 export interface ServiceEventPayloads {
   "evreg.delivery.failed": ReportedDelivery & { readonly failed_at: string };
   "evreg.subscription.blocked": ReportedDelivery & { readonly blocked_at: string };
-  "evreg.subscription.deactivated": {
-    readonly subscription_id: number;
-    readonly application: string;
-    readonly subscription: string;
-    readonly action: string;
+  "evreg.subscription.deactivated": ReportedSubscription & {
     readonly handler_host: string;
     readonly reason: string;
     readonly deactivated_at: string;
   };
-  "evreg.replay.finished": {
-    readonly replay_id: number;
-    readonly subscription_id: number;
-    readonly application: string;
-    readonly subscription: string;
-    readonly action: string;
-    readonly selection: ReplaySelection;
-    readonly from: string;
-    readonly to: string;
-    readonly status: Exclude<ReplayStatus, "running">;
-    readonly reason: string | null;
-    readonly total: number | null;
-    readonly queued: number;
-    readonly skipped: number;
-    readonly started_at: string;
-    readonly finished_at: string;
-  };
+  "evreg.replay.finished": ReportedSubscription &
+    Pick<Replay, "selection" | "from" | "to" | "reason" | "total" | "queued" | "skipped"> & {
+      readonly replay_id: number;
+      readonly status: Exclude<ReplayStatus, "running">;
+      readonly started_at: string;
+      readonly finished_at: string;
+    };
 }
 export type ServiceEventName = keyof ServiceEventPayloads;
 
@@ -74,8 +65,8 @@ const DELIVERY = {
 };
 
 /**
- * The schema of each. A file that holds an older one gets this as the next revision when it is opened, so a change
- * must be backward compatible for whoever receives the events.
+ * The schema of each. A data file with an older one gets this as the next revision when it is opened, so a change must be
+ * backward compatible for consumers.
  */
 export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata } = {
   "evreg.delivery.failed": closed<"evreg.delivery.failed">("A delivery failed for good.", {
@@ -108,8 +99,8 @@ export const SERVICE_EVENT_SCHEMAS: { readonly [N in ServiceEventName]: Schemata
     status: { enum: ["done", "cancelled", "failed"] },
     reason: { type: ["string", "null"], description: "Why it ended before it was done." },
     total: {
+      ...COUNT,
       type: ["integer", "null"],
-      minimum: 0,
       description: "null when it ended before they were counted.",
     },
     queued: COUNT,

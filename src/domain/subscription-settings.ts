@@ -11,7 +11,7 @@ export interface SubscriptionSettings {
   readonly max_in_flight: number | null;
   /** Of one attempt, from looking its host up to the end of the answer. */
   readonly timeout_ms: number | null;
-  /** Sent with each delivery beside ours. They are shown; a credential belongs into `bearer_token`. */
+  /** Sent with each delivery. They are shown, so a credential belongs into `bearer_token`. */
   readonly headers: Readonly<Record<string, string>> | null;
   /** The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. */
   readonly retry_schedule: readonly number[] | null;
@@ -25,7 +25,6 @@ export interface SubscriptionSettings {
 export const ON_EXHAUSTED = ["block", "skip"] as const;
 export type OnExhausted = (typeof ON_EXHAUSTED)[number];
 
-/** The settings of those that have none of their own. */
 export const NO_SETTINGS: SubscriptionSettings = {
   filter: null,
   rate_limit: null,
@@ -58,14 +57,13 @@ export function settingsIn(body: Partial<SubscriptionSettings>): Partial<Subscri
   return Object.fromEntries(named.map((name) => [name, body[name as keyof SubscriptionSettings]]));
 }
 
-/** The settings there are once `change` is made. Whether a subscription is ordered brings the rest of it along. */
+/** The settings after a change. `on_exhausted` follows `ordered`. */
 export function changedSettings(
   before: SubscriptionSettings,
   change: Partial<SubscriptionSettings>,
 ): SubscriptionSettings {
   const after = { ...before, ...change };
-  if (!after.ordered) return { ...after, on_exhausted: null };
-  return { ...after, on_exhausted: after.on_exhausted ?? "block" };
+  return { ...after, on_exhausted: after.ordered ? (after.on_exhausted ?? "block") : null };
 }
 
 /** A token of RFC 9110. */
@@ -76,8 +74,8 @@ export const HEADER_VALUE = "^(?:[!-~](?:[ -~]*[!-~])?)?$";
 const VALUE = new RegExp(HEADER_VALUE);
 
 /**
- * What the service sets itself, what frames the message or belongs to the connection (RFC 9110 and 9112), and what
- * proxies on the way act upon. One of these from elsewhere could take a signature's place, or smuggle a request.
+ * Set by evreg itself, framing the message (RFC 9110 and 9112), or acted upon by proxies. One of these from a subscription
+ * could replace a signature or smuggle a request.
  */
 const RESERVED = new Set([
   "accept-encoding",
@@ -96,52 +94,41 @@ const RESERVED = new Set([
 ]);
 const RESERVED_BEGINNINGS = ["content-", "proxy-", "webhook-", "x-evreg-"];
 
-/** Whether a subscription's headers may not have this name. */
 export function isReservedHeader(name: string): boolean {
   const plain = plainName(name);
   return RESERVED.has(plain) || RESERVED_BEGINNINGS.some((beginning) => plain.startsWith(beginning));
 }
 
-/** CGI, WSGI and what took after them hand `X_Evreg_Event` to a handler as the same variable as `X-Evreg-Event`. */
+/** CGI and WSGI give a handler `X_Evreg_Event` as the same variable as `X-Evreg-Event`. */
 function plainName(name: string): string {
   return name.toLowerCase().replaceAll("_", "-");
 }
 
-/**
- * The headers that a subscription wants sent with its deliveries.
- * @throws `invalid` with the header at fault, and never with its value, which may be a secret all the same
- */
+/** @throws `invalid` with the header at fault, and never with its value, which may be a secret */
 export function checkExtraHeaders(field: string, headers: Readonly<Record<string, string>>): void {
+  const { headerNameLength, headerValueLength, headersBytes } = SETTINGS_LIMITS;
   const seen = new Set<string>();
   let bytes = 0;
   for (const [name, value] of Object.entries(headers)) {
     const refuse = (message: string): never => {
-      throw invalidField(
-        `${field}[${JSON.stringify(name.slice(0, SETTINGS_LIMITS.headerNameLength))}]`,
-        message,
-      );
+      throw invalidField(`${field}[${JSON.stringify(name.slice(0, headerNameLength))}]`, message);
     };
-    if (name.length > SETTINGS_LIMITS.headerNameLength || !NAME.test(name)) {
-      refuse(
-        `must have a name of 1 to ${SETTINGS_LIMITS.headerNameLength} letters, digits and - _ . ! # $ % & ' * + ^ | ~`,
-      );
+    if (name.length > headerNameLength || !NAME.test(name)) {
+      refuse(`must have a name of 1 to ${headerNameLength} letters, digits and - _ . ! # $ % & ' * + ^ | ~`);
     }
     const hint = name.toLowerCase() === "authorization" ? "; a value of its own goes into bearer_token" : "";
     if (name === "__proto__") refuse("is a name that programs in JavaScript cannot keep; give it another");
     if (isReservedHeader(name)) refuse(`is a header that only the service itself sets${hint}`);
-    if (value.length > SETTINGS_LIMITS.headerValueLength) {
-      refuse(`must be at most ${SETTINGS_LIMITS.headerValueLength} characters long`);
-    }
+    if (value.length > headerValueLength) refuse(`must be at most ${headerValueLength} characters long`);
     if (!VALUE.test(value)) refuse("must be printable ASCII characters without spaces around them");
     const plain = plainName(name);
     if (seen.has(plain)) refuse("is named twice: capitals, and _ for -, make no difference");
     seen.add(plain);
     bytes += name.length + value.length;
   }
-  if (bytes > SETTINGS_LIMITS.headersBytes) {
-    throw invalidField(
-      field,
-      `must be at most ${SETTINGS_LIMITS.headersBytes} bytes, names and values together; these are ${bytes}`,
-    );
-  }
+  if (bytes <= headersBytes) return;
+  throw invalidField(
+    field,
+    `must be at most ${headersBytes} bytes, names and values together; these are ${bytes}`,
+  );
 }

@@ -27,27 +27,24 @@ export interface Subscription extends SubscriptionSettings {
   readonly handler: string;
   readonly max_retries: number;
   readonly active: boolean;
-  /** Why the service itself deactivated it; `null` while active or when a person paused it. */
+  /** Why evreg itself deactivated it; `null` while active or when a person paused it. */
   readonly disabled_reason: string | null;
   readonly bearer: Bearer;
-  /** While its secret is being rotated: until when the one before is signed with as well; else `null`. */
+  /** While its secret is being rotated: until when deliveries are signed with the previous one as well. */
   readonly previous_secret_until: string | null;
-  /** ISO 8601 UTC; when the first attempt after the last success failed, `null` when the last attempt went well. */
+  /** ISO 8601 UTC: when the first attempt after the last success failed; `null` when the last attempt succeeded. */
   readonly failing_since: string | null;
   /**
-   * ISO 8601 UTC; as its handler asked, or as it only ever refuses, or as it is ordered and waits for a retry, no attempt
-   * begins before this except one that a person asks for. It may have passed.
+   * ISO 8601 UTC: no attempt begins before this unless a person asks for one, because the handler asked for a pause or only
+   * refuses, or because an ordered subscription waits for a retry. It may have passed.
    */
   readonly slowed_until: string | null;
-  /**
-   * Rowid of the delivery that an ordered one which blocks waits for: it has used up its retries and is tried on. `null`
-   * while none has.
-   */
+  /** Rowid of the delivery that blocks an ordered subscription: it has used up its retries and is still tried. */
   readonly blocked_by: number | null;
   readonly timestamped: string;
 }
 
-/** What the `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header. */
+/** What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header. */
 export const BEARERS = ["secret", "own", "none"] as const;
 export type Bearer = (typeof BEARERS)[number];
 
@@ -58,35 +55,24 @@ export interface SubscriptionWithSecret extends Subscription {
 
 /** What deleting one did. */
 export interface CancelledMeta {
-  /** Deliveries that waited. One under way then ends as usual, and is cancelled as well if it fails. */
+  /** Deliveries that waited. One under way is cancelled only if it fails. */
   readonly cancelled: number;
 }
 
-export interface NewSubscription extends Partial<SubscriptionSettings> {
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly handler: string;
-  /** 0 to 20, default 5. */
-  readonly max_retries?: number;
-  readonly active?: boolean;
-  readonly bearer?: Bearer;
+/** What is left out stays as it is; a setting that is `null` goes. */
+export interface SubscriptionUpdate extends Partial<
+  SubscriptionSettings & Pick<Subscription, "handler" | "max_retries" | "active" | "action" | "bearer">
+> {
   /** Makes `bearer` `own`; never shown again. */
   readonly bearer_token?: string;
 }
 
-/** What is left out stays as it is; a setting that is `null` goes. */
-export interface SubscriptionUpdate extends Partial<SubscriptionSettings> {
-  readonly handler?: string;
-  readonly max_retries?: number;
-  readonly active?: boolean;
-  readonly action?: string;
-  readonly bearer?: Bearer;
-  readonly bearer_token?: string;
-}
+/** By default it has 5 retries. */
+export type NewSubscription = SubscriptionUpdate &
+  Pick<Subscription, "application" | "subscription" | "action" | "handler">;
 
 export interface SecretRotation {
-  /** How long the secret before stays valid, in milliseconds: 0 to 30 days, default a day. */
+  /** How long the previous secret stays valid, in milliseconds: 0 to 30 days, default a day. */
   readonly overlap_ms?: number;
 }
 
@@ -107,7 +93,7 @@ export const SUBSCRIPTION_LIMITS = {
   overlapMaxMs: 30 * DAY_MS,
 } as const;
 
-/** The retries of a new subscription that names none: one for each wait of its schedule. */
+/** One for each wait of its schedule, where it has one. */
 export function defaultRetries({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
   return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
 }

@@ -45,22 +45,16 @@ export interface Identity extends Required<Principal> {
   readonly data_id: string;
 }
 
-/** A process that holds the data folder itself may do everything its owner may. */
+/** A process that holds the data folder itself. */
 export const LOCAL_OWNER: Principal = { name: "local", scopes: ["admin"] };
 
-/** A scope taken apart: `application` is absent when it is not limited to one. */
-interface ParsedScope {
-  readonly name: ScopeName;
-  readonly application?: string;
-}
+const SCOPE = new RegExp(`^(${SCOPE_NAMES.join("|")})(?::(.+))?$`, "s");
 
 /** `publish` or `publish:billing`; the application's own name may hold colons. `undefined` for anything else. */
-export function parseScope(scope: Scope): ParsedScope | undefined {
-  const colon = scope.indexOf(":");
-  const name = colon === -1 ? scope : scope.slice(0, colon);
-  if (!isScopeName(name)) return undefined;
-  if (colon === -1) return { name };
-  return colon === scope.length - 1 ? undefined : { name, application: scope.slice(colon + 1) };
+export function parseScope(scope: Scope): { name: ScopeName; application?: string } | undefined {
+  const [, name, application] = SCOPE.exec(scope) ?? [];
+  if (name === undefined) return undefined;
+  return { name: name as ScopeName, ...(application === undefined ? {} : { application }) };
 }
 
 /**
@@ -71,20 +65,11 @@ export function checkScope(field: string, value: unknown): Scope {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
   const parsed = parseScope(value);
   if (parsed === undefined) {
-    const known = SCOPE_NAMES.join(", ");
-    throw invalidField(
-      field,
-      `must be one of ${known}, each alone or limited to an application as in publish:billing`,
-      value.slice(0, 200).toWellFormed(),
-    );
+    const rule = `must be one of ${SCOPE_NAMES.join(", ")}, each alone or limited to an application as in publish:billing`;
+    throw invalidField(field, rule, value.slice(0, 200).toWellFormed());
   }
-  return parsed.application === undefined
-    ? parsed.name
-    : `${parsed.name}:${checkLabel(field, parsed.application)}`;
-}
-
-function isScopeName(name: string): name is ScopeName {
-  return (SCOPE_NAMES as readonly string[]).includes(name);
+  const { name, application } = parsed;
+  return application === undefined ? name : `${name}:${checkLabel(field, application)}`;
 }
 
 const PREFIX = "evreg_";
@@ -111,10 +96,7 @@ export function mintToken(randomBytes: (count: number) => Uint8Array): string {
   return PREFIX + secret + checksumOf(secret);
 }
 
-/**
- * Whether a text has a token's form and checksum. So typos and other services' tokens are refused without a look into
- * the store; it proves nothing about being valid.
- */
+/** Whether a text has a token's form and checksum, so that typos and other services' tokens are refused without a read. */
 export function isTokenForm(text: string): boolean {
   const match = FORM.exec(text);
   return match !== null && checksumOf(match[1]!) === match[2];
@@ -145,7 +127,7 @@ export const NEW_TOKEN = bodySchema(
       maxItems: 100,
       items: {
         type: "string",
-        pattern: `^(?:publish|read|write|admin)(?::${LABEL_PATTERN})?$`,
+        pattern: `^(?:${SCOPE_NAMES.join("|")})(?::${LABEL_PATTERN})?$`,
         maxLength: NAME_LENGTH + 8,
       },
       description:

@@ -1,5 +1,5 @@
 import type { Deprecation } from "../domain/action.ts";
-import { asEvregError, EvregError, invalidField } from "../domain/error.ts";
+import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
 import {
   type BatchItemError,
   type BatchResult,
@@ -7,7 +7,7 @@ import {
   EVENT_LIMITS,
   type NewEvent,
 } from "../domain/event.ts";
-import { type BatchItem, EventLine, readItem } from "../domain/publish-body.ts";
+import { type BatchItem, checkItemCount, EventLine, readItem } from "../domain/publish-body.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
@@ -20,7 +20,6 @@ import {
   MAX_TRIES,
   type Publisher,
   schemaKeepsChanging,
-  tooLarge,
   type ValidatedItem,
 } from "./publisher.ts";
 
@@ -187,18 +186,14 @@ class PublishBatch {
 }
 
 function checkBatch(items: readonly BatchItem[]): void {
-  const { batchItems, batchBytes } = EVENT_LIMITS;
   if (!Array.isArray(items)) throw invalidField("events", "must be a list");
-  if (items.length < 1 || items.length > batchItems) {
-    const max = batchItems.toLocaleString("en");
-    throw invalidField("events", `must have 1 to ${max} items, not ${items.length.toLocaleString("en")}`);
-  }
+  checkItemCount(items.length);
   let size = 0;
   for (const item of items as readonly unknown[]) {
     const payload = item instanceof EventLine ? item : (item as Partial<NewEvent> | null)?.payload;
     if (payload instanceof RawJson || payload instanceof EventLine) size += payload.bytes.length;
   }
-  if (size > batchBytes) throw tooLarge("batch", size, batchBytes);
+  if (size > EVENT_LIMITS.batchBytes) throw tooLarge("batch", size, EVENT_LIMITS.batchBytes);
 }
 
 function batchResult(

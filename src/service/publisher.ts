@@ -1,4 +1,4 @@
-import { asEvregError, EvregError, invalidField } from "../domain/error.ts";
+import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
 import type { Event, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
@@ -225,13 +225,5 @@ export function schemaKeepsChanging(action: string): EvregError {
   return new EvregError(
     "unavailable",
     `The schema of ${action} kept changing while the event was checked against it. Nothing was stored; try again.`,
-  );
-}
-
-export function tooLarge(what: string, size: number, limit: number): EvregError {
-  return new EvregError(
-    "too_large",
-    `The ${what} has ${size.toLocaleString("en")} bytes; at most ${limit.toLocaleString("en")} are accepted.`,
-    { limit, size },
   );
 }
