@@ -21,7 +21,7 @@ const MAX_UNFINISHED = 1_000;
 const STEP_PAUSE_MS = 4;
 /** After a step that made deliveries due: a fast handler has taken them. */
 const TOP_UP_MS = 6;
-const MAX_CROWDED_MS = 320;
+const MAX_SATURATED_MS = 320;
 /** Reactivating wakes it sooner. */
 const PAUSED_MS = 5_000;
 
@@ -109,9 +109,9 @@ export class ReplayRunner {
       const step = (): Promise<ReplayProgress> =>
         store.advance(rowid, {
           nowMs: clock.now(),
-          most: MAX_PER_STEP,
-          mostDue: MAX_DUE,
-          mostUnfinished: MAX_UNFINISHED,
+          maxQueued: MAX_PER_STEP,
+          maxDue: MAX_DUE,
+          maxUnfinished: MAX_UNFINISHED,
           ...counted,
         });
       const progress = await this.#untilAnswered(retry, () => this.#afterLastStep(step));
@@ -122,9 +122,9 @@ export class ReplayRunner {
         logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
         return;
       }
-      waitMs = progress.state === "crowded" ? Math.min(waitMs * 2, MAX_CROWDED_MS) : TOP_UP_MS;
+      waitMs = progress.state === "saturated" ? Math.min(waitMs * 2, MAX_SATURATED_MS) : TOP_UP_MS;
       if (progress.state === "paused") await this.#sleep(PAUSED_MS);
-      else if (progress.state === "crowded" || progress.queued > 0) await this.#sleep(waitMs);
+      else if (progress.state === "saturated" || progress.queued > 0) await this.#sleep(waitMs);
     }
   }
 

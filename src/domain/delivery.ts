@@ -26,6 +26,59 @@ export function isFinal(status: DeliveryStatus): boolean {
   return ["delivered", "failed", "filtered", "cancelled"].includes(status);
 }
 
+type DeliveryTransition = readonly [from: DeliveryStatus, to: DeliveryStatus, causes: readonly Cause[]];
+type Cause =
+  | "claimed"
+  | "handler answered 2xx"
+  | "attempt failed"
+  | "attempt interrupted or never started"
+  | "excluded by the filter"
+  | "subscription paused"
+  | "subscription resumed"
+  | "subscription deleted"
+  | "skipped"
+  | "retries lowered"
+  | "retry requested"
+  | "replayed";
+
+/** All ways from one status to another; a new delivery is `pending`. CONTRIBUTING.md draws them. */
+export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
+  ["pending", "delivering", ["claimed"]],
+  ["waiting", "delivering", ["claimed"]],
+  ["delivering", "delivered", ["handler answered 2xx"]],
+  ["delivering", "filtered", ["excluded by the filter"]],
+  ["delivering", "failed", ["attempt failed"]],
+  ["delivering", "waiting", ["attempt failed", "attempt interrupted or never started"]],
+  ["delivering", "pending", ["attempt interrupted or never started"]],
+  // Paused or deleted during its attempt.
+  ["delivering", "held", ["attempt failed", "attempt interrupted or never started"]],
+  ["delivering", "cancelled", ["attempt failed", "attempt interrupted or never started"]],
+  ["pending", "held", ["subscription paused"]],
+  ["waiting", "held", ["subscription paused"]],
+  ["held", "pending", ["subscription resumed"]],
+  ["held", "waiting", ["subscription resumed"]],
+  ["pending", "cancelled", ["subscription deleted"]],
+  ["waiting", "cancelled", ["subscription deleted"]],
+  ["held", "cancelled", ["subscription deleted"]],
+  // A pending one has failed before where its retry was requested.
+  ["pending", "failed", ["skipped"]],
+  ["waiting", "failed", ["skipped", "retries lowered"]],
+  ["held", "failed", ["skipped", "retries lowered"]],
+  ["waiting", "pending", ["retry requested"]],
+  ["delivered", "pending", ["retry requested", "replayed"]],
+  ["failed", "pending", ["retry requested", "replayed"]],
+  ["filtered", "pending", ["retry requested", "replayed"]],
+  // Of a paused subscription.
+  ["delivered", "held", ["retry requested"]],
+  ["failed", "held", ["retry requested"]],
+  ["filtered", "held", ["retry requested"]],
+];
+
+/** The statuses that a cause leads away from. */
+export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
+  return new Set(DELIVERY_TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([from]) => from));
+}
+
 /** One event on its way to one subscription. */
 export interface Delivery {
   readonly rowid: number;

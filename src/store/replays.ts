@@ -1,21 +1,18 @@
 import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
 import type { Replay } from "../domain/replay.ts";
 
-/** Replays: events of the past that are sent to a subscription again. */
+/** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
-  /** What a replay of a living subscription would go through: the events of its action there are now. */
+  /** What a replay would go through: the events of the subscription's action so far; `undefined` for a deleted one. */
   plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
-  /** How many deliveries the plan would send. Holds up no write; rejects with the signal's reason once that is aborted. */
+  /** How many deliveries the plan would send. Blocks no write; rejects with the signal's reason once that is aborted. */
   count(plan: ReplayPlan, signal?: AbortSignal): Promise<number>;
   /**
-   * Records a replay, running from now on. `conflict` while another one of the subscription runs, or when that has
-   * another action by now; `undefined` when it was deleted meanwhile.
+   * Records a running replay. `conflict` while another one of the subscription runs, or when that has another action by now;
+   * `undefined` when it was deleted meanwhile.
    */
   start(plan: ReplayPlan, nowMs: number): Promise<Replay | undefined>;
-  /**
-   * Makes the next of its deliveries due, as far as there is room, and notes how far it has come, in one transaction:
-   * a step that was done is never repeated.
-   */
+  /** Makes the next deliveries due and stores the position, in one transaction: no step is repeated. */
   advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
   running(): Promise<readonly RunningReplay[]>;
   find(id: number): Promise<Replay | undefined>;
@@ -41,13 +38,13 @@ export interface ReplayPlan extends ReplayRequest {
 
 export interface ReplayStep {
   readonly nowMs: number;
-  /** Makes so many due at most. */
-  readonly most: number;
-  /** And only until the subscription has so many that are due; those under way count. */
-  readonly mostDue: number;
-  /** Nothing is made due while the subscription has so many unfinished deliveries, due or waiting for a retry. */
-  readonly mostUnfinished: number;
-  /** To be noted as what there is to send. */
+  /** Most deliveries to make due. */
+  readonly maxQueued: number;
+  /** Most due deliveries of the subscription, those under way included. */
+  readonly maxDue: number;
+  /** Most unfinished deliveries of the subscription, those that wait for a retry included. */
+  readonly maxUnfinished: number;
+  /** To be stored as what there is to send. */
   readonly total?: number;
 }
 
@@ -55,17 +52,17 @@ export interface ReplayProgress {
   /** Deliveries made due by this step. */
   readonly queued: number;
   /**
-   * `going`: there is more to do at once; `crowded`: the subscription has enough to do for now; `paused`: its subscription
-   * is not active; `ended`: it does not run any more.
+   * `running`: take the next step; `saturated`: the subscription has enough to do for now; `paused`: it is not active;
+   * `ended`: the replay runs no more.
    */
-  readonly state: "going" | "crowded" | "paused" | "ended";
+  readonly state: "running" | "saturated" | "paused" | "ended";
 }
 
 export interface RunningReplay {
   readonly rowid: number;
-  /** With what remains of its scope. */
+  /** With its remaining scope. */
   readonly plan: ReplayPlan;
-  /** `null` until it was counted; before that, no step was made. */
+  /** `null` until it is counted, before the first step. */
   readonly total: number | null;
 }
 

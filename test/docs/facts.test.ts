@@ -5,11 +5,15 @@ import { EXIT } from "../../src/cli/usage-errors.ts";
 import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 import { COMPATIBILITY_MODES } from "../../src/domain/action.ts";
-import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, isFinal } from "../../src/domain/delivery.ts";
+import {
+  ATTEMPT_ERROR_CODES,
+  DELIVERY_STATUSES,
+  DELIVERY_TRANSITIONS,
+  isFinal,
+} from "../../src/domain/delivery.ts";
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import { SCOPE_NAMES } from "../../src/domain/token.ts";
-import { TRANSITIONS } from "../../src/store/libsql/queue/delivery-state.ts";
 import { type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Family, parseMetrics } from "../support/prometheus.ts";
 import { commandsIn, type ShownCommand } from "./commands.ts";
@@ -162,10 +166,12 @@ describe("delivering", () => {
 
   test("the diagram of a delivery has the states of the program, and the ways from one to another", () => {
     const diagram = blocksOf("CONTRIBUTING.md").find(({ language }) => language === "mermaid")!;
-    const ways = TRANSITIONS.map(([from, to, causes]) => `  ${from} --> ${to}: ${causes.join(", ")}`);
+    const ways = DELIVERY_TRANSITIONS.map(
+      ([from, to, causes]) => `  ${from} --> ${to}: ${causes.join(", ")}`,
+    );
     const first = ["stateDiagram-v2", "  [*] --> pending: event published, or replayed"];
     expect(diagram.text.trim().split("\n")).toEqual([...first, ...ways]);
-    const shown = new Set(TRANSITIONS.flatMap(([from, to]) => [from, to]));
+    const shown = new Set(DELIVERY_TRANSITIONS.flatMap(([from, to]) => [from, to]));
     expect([...shown].toSorted()).toEqual([...DELIVERY_STATUSES].toSorted());
   });
 

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect } from "vitest";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { NextStep } from "../../src/store/queue.ts";
-import { TRANSITIONS } from "../../src/store/libsql/queue/delivery-state.ts";
+import { DELIVERY_TRANSITIONS } from "../../src/domain/delivery.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { agree } from "./model-agrees.ts";
@@ -33,7 +33,7 @@ function step(name: string, act: Act): Step {
       await act(model, real);
       for (const [at, from] of before.entries()) {
         const to = statusOf(model.deliveries[at]!);
-        if (to !== from) expect(TRANSITIONS).toContainEqual([from, to, expect.anything()]);
+        if (to !== from) expect(DELIVERY_TRANSITIONS).toContainEqual([from, to, expect.anything()]);
       }
       steps += 1;
       if (steps % AGREE_EVERY === 0) await agree(model, real, steps / AGREE_EVERY);

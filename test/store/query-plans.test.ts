@@ -217,7 +217,7 @@ describe("query plans", () => {
         runSync(SLICED_READS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
         sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
-        WRITES.advanceReplay(sql, 1, { nowMs: 9, most: 10, mostDue: 10, mostUnfinished: 10, total: 1 });
+        WRITES.advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
         WRITES.cancelReplay(sql, 1, 9);
         READS.runningReplays(sql);
       }).filter((detail) => detail !== "SCAN delivery");

@@ -39,10 +39,10 @@ it.each<[ReplaySelection, number]>([
   const plan = runSync(SLICED_READS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
   const { count: total } = runSync(SLICED_READS.countReplay(connection.read, plan));
   expect(total).toBe(EVENTS);
-  const step = { nowMs: 5, most: 4, mostDue: 4, mostUnfinished: 100, total };
+  const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {
     WRITES.startReplay(sql, plan, 5);
-    expect(WRITES.advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "going" });
+    expect(WRITES.advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "running" });
     // From the passed ones, those right behind them, those in the middle and the last.
     const removed = [1, 5, 6, 12, EVENTS];
     sql.run(

@@ -84,7 +84,7 @@ async function replay(): Promise<void> {
       }),
       Date.now(),
     );
-    const step = { nowMs: Date.now(), most: 7, mostDue: 7, mostUnfinished: 7 };
+    const step = { nowMs: Date.now(), maxQueued: 7, maxDue: 7, maxUnfinished: 7 };
     const { queued, state } = await store.replays.advance(1, step);
     print(state === "ended" ? state : String(queued));
     if (state === "ended") return;

@@ -214,7 +214,7 @@ export function createLibsqlStore(
         return total;
       },
       start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
-      advance: async (id, step) => heard((await writeRows(step.most, "advanceReplay", id, step)).value),
+      advance: async (id, step) => heard((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
       running: () => ask("runningReplays"),
       find: (id) => ask("findReplay", id),
       list: (query) => ask("listReplays", query),

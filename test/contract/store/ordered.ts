@@ -416,12 +416,12 @@ export function orderedSuite(open: OpenStore): void {
     await on.finish(await claimOne(), { kind: "delivered" });
     const plan = await on.store.replays.plan({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
     const { rowid } = (await on.store.replays.start(plan!, NOW + 2_000))!;
-    const step = { nowMs: NOW + 2_000, most: 100, mostDue: 100, mostUnfinished: 1_000 };
+    const step = { nowMs: NOW + 2_000, maxQueued: 100, maxDue: 100, maxUnfinished: 1_000 };
     // Two are due.
-    expect(await on.store.replays.advance(rowid, { ...step, mostDue: 3 })).toMatchObject({
-      state: "crowded",
+    expect(await on.store.replays.advance(rowid, { ...step, maxDue: 3 })).toMatchObject({
+      state: "saturated",
     });
-    expect(await on.store.replays.advance(rowid, { ...step, mostDue: 4 })).toMatchObject({ queued: 2 });
+    expect(await on.store.replays.advance(rowid, { ...step, maxDue: 4 })).toMatchObject({ queued: 2 });
     expect(await on.store.replays.advance(rowid, step)).toMatchObject({ queued: 1 });
     expect(await drain()).toEqual([...missed, ...live]);
   });

@@ -44,13 +44,19 @@ export function replaySuite(open: OpenStore): void {
 
   const step = (
     { rowid }: Replay,
-    given: { nowMs?: number; most?: number; mostDue?: number; mostUnfinished?: number; total?: number } = {},
+    given: {
+      nowMs?: number;
+      maxQueued?: number;
+      maxDue?: number;
+      maxUnfinished?: number;
+      total?: number;
+    } = {},
   ): Promise<ReplayProgress> =>
     on.store.replays.advance(rowid, {
       nowMs: LATER,
-      most: 1_000,
-      mostDue: 1_000,
-      mostUnfinished: 10_000,
+      maxQueued: 1_000,
+      maxDue: 1_000,
+      maxUnfinished: 10_000,
       ...given,
     });
 
@@ -60,7 +66,7 @@ export function replaySuite(open: OpenStore): void {
       const progress = await step(replay);
       queued += progress.queued;
       if (progress.state === "ended") return queued;
-      expect(progress.state).toBe("going");
+      expect(progress.state).toBe("running");
     }
   }
 
@@ -169,17 +175,17 @@ export function replaySuite(open: OpenStore): void {
     await endAll(() => ({ kind: "failed" }));
     await on.publish(action, 3, LATER);
     const replay = await start(subscription, "failed");
-    const most = { mostDue: 10, mostUnfinished: 1_000 };
-    const late = { ...most, nowMs: LATER + 10 };
-    expect(await step(replay, { ...late, total: 20 })).toEqual({ queued: 7, state: "going" });
-    expect(await step(replay, late)).toEqual({ queued: 0, state: "crowded" });
+    const limits = { maxDue: 10, maxUnfinished: 1_000 };
+    const late = { ...limits, nowMs: LATER + 10 };
+    expect(await step(replay, { ...late, total: 20 })).toEqual({ queued: 7, state: "running" });
+    expect(await step(replay, late)).toEqual({ queued: 0, state: "saturated" });
     await endAll(() => ({ kind: "retry", atMs: LATER + 5 * HOUR }));
-    expect(await step(replay, { ...late, mostUnfinished: 10 })).toEqual({ queued: 0, state: "crowded" });
+    expect(await step(replay, { ...late, maxUnfinished: 10 })).toEqual({ queued: 0, state: "saturated" });
     await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
     expect(await step(replay, late)).toEqual({ queued: 0, state: "paused" });
     await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, LATER);
-    expect(await step(replay, { ...late, most: 4 })).toEqual({ queued: 4, state: "going" });
-    expect(await step(replay, late)).toEqual({ queued: 6, state: "going" });
+    expect(await step(replay, { ...late, maxQueued: 4 })).toEqual({ queued: 4, state: "running" });
+    expect(await step(replay, late)).toEqual({ queued: 6, state: "running" });
     expect(await on.store.replays.find(replay.rowid)).toMatchObject({
       total: 20,
       queued: 17,
@@ -193,7 +199,7 @@ export function replaySuite(open: OpenStore): void {
     await on.publish(action, 5);
     await endAll(() => ({ kind: "failed" }));
     const replay = await start(subscription, "failed");
-    expect(await step(replay, { most: 2, total: 5 })).toMatchObject({ queued: 2 });
+    expect(await step(replay, { maxQueued: 2, total: 5 })).toMatchObject({ queued: 2 });
     const [last] = await on.store.queue.list({ status: "failed", limit: 1 });
     await on.store.queue.retry(last?.rowid ?? 0, LATER);
     expect(await toTheEnd(replay)).toBe(2);
@@ -237,7 +243,7 @@ export function replaySuite(open: OpenStore): void {
     await on.publish(action, 5);
     const subscription = await on.subscription(action);
     const replay = await start(subscription, "missed");
-    await step(replay, { most: 2, total: 5 });
+    await step(replay, { maxQueued: 2, total: 5 });
     expect(await on.store.replays.cancel(replay.rowid, LATER)).toMatchObject({
       status: "cancelled",
       queued: 2,
@@ -281,9 +287,9 @@ export function replaySuite(open: OpenStore): void {
     await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
     const replay = await start(subscription, "missed");
     // Set back before the replay, forward in it, and back a little after it.
-    await step(replay, { nowMs: NOW, most: 2 });
+    await step(replay, { nowMs: NOW, maxQueued: 2 });
     await endAll(delivered);
-    await step(replay, { nowMs: NOW + 30_000, most: 2 });
+    await step(replay, { nowMs: NOW + 30_000, maxQueued: 2 });
     const live = [
       ...(await on.publish(action, 1, NOW + 29_500)),
       ...(await on.publish(action, 1, NOW + 40_000)),
@@ -336,8 +342,8 @@ export function replaySuite(open: OpenStore): void {
         expect(await count(subscription, "missed")).toBe(missed.length);
         const replay = await start(subscription, "missed");
         const sent: number[] = [];
-        for (let state = "going"; state !== "ended"; sent.push(...(await endAll(delivered)))) {
-          ({ state } = await step(replay, { most }));
+        for (let state = "running"; state !== "ended"; sent.push(...(await endAll(delivered)))) {
+          ({ state } = await step(replay, { maxQueued: most }));
         }
         expect(sent).toEqual(missed);
       }),

@@ -262,7 +262,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await on.publish(action, 3);
     const ends: ((replay: number, subscription: number) => Promise<unknown>)[] = [
       async (replay) => {
-        const step = { nowMs: LATER, most: 100, mostDue: 100, mostUnfinished: 100, total: 3 };
+        const step = { nowMs: LATER, maxQueued: 100, maxDue: 100, maxUnfinished: 100, total: 3 };
         while ((await on.store.replays.advance(replay, step)).state !== "ended");
       },
       (replay) => on.store.replays.cancel(replay, LATER),

@@ -8,10 +8,8 @@ import type {
 import {
   type Action,
   type ActionRevision,
-  type ActionSettings,
   type Admission,
   type CompatibilityMode,
-  type CompatibilityRule,
   DEFAULT_RULE,
   type Schemata,
 } from "../../../domain/action.ts";
@@ -26,60 +24,58 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, parseKept, type Sql } from "../thread/sql.ts";
 
-interface ActionRow extends SettingsRow {
-  readonly id: number;
-  readonly action: string;
-  readonly application: string;
+interface ActionRow extends Omit<Action, "schemata" | "deprecated" | "retired" | "timestamped"> {
   readonly schemata: string;
-  readonly revision: number;
+  /** Since when, in milliseconds since the epoch. */
+  readonly deprecated: number | null;
+  readonly retired: number | null;
+  readonly timestamped: number;
   readonly version: number;
-  readonly created_ms: number;
   readonly built_in: number;
 }
 
-interface SettingsRow extends CompatibilityRule {
-  readonly deprecated_ms: number | null;
-  readonly retired_ms: number | null;
-  readonly successor: string | null;
-}
-
-const SETTINGS = "a.compatibility, a.compatibility_against, a.deprecated_ms, a.retired_ms, a.successor";
-
 const SELECT_ACTION = `
-  SELECT a.rowid AS id, a.action, a.application, r.schemata, a.revision, a.version, a.created_ms, a.built_in, ${SETTINGS}
+  SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility, a.compatibility_against,
+    a.deprecated_ms AS deprecated, a.retired_ms AS retired, a.successor, a.created_ms AS timestamped, a.version, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
-  const taken = sql.first<{ application: string }>(
-    "SELECT application FROM action WHERE action = ?",
-    input.action,
-  );
-  if (taken !== undefined) {
-    const message = `there is an action ${input.action} already, owned by ${taken.application}`;
+  const existing = findRow(sql, input.action);
+  if (existing !== undefined) {
+    const message = `there is an action ${input.action} already, owned by ${existing.application}`;
     throw new EvregError("conflict", `action: ${message}.`, {
       field: "action",
       message,
       value: input.action,
     });
   }
+  insertAction(sql, input, nowMs);
+  return actionOf(findRow(sql, input.action)!);
+}
+
+function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = false): void {
   const rule = { ...DEFAULT_RULE, ...input };
-  const row = sql.first<{ id: number }>(
-    `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against)
-      VALUES (?, ?, 1, ?, ?, ?) RETURNING rowid AS id`,
+  const { id } = sql.first<{ id: number }>(
+    `INSERT INTO action (action, application, revision, created_ms, compatibility, compatibility_against, built_in)
+      VALUES (?, ?, 1, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.action,
     input.application,
     nowMs,
     rule.compatibility,
     rule.compatibility_against,
-  );
-  insertRevision(sql, row?.id ?? 0, 1, input.schemata, nowMs);
-  return mustFind(sql, input.action);
+    isBuiltIn,
+  )!;
+  insertRevision(sql, id, 1, input.schemata, nowMs);
+}
+
+function findRow(sql: Sql, name: string): ActionRow | undefined {
+  return sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
 }
 
 export function findAction(sql: Sql, name: string): StoredAction | undefined {
-  const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
+  const row = findRow(sql, name);
   if (row === undefined) return undefined;
-  const { id: actionId, version, deprecated_ms: deprecatedMs } = row;
+  const { rowid: actionId, version, deprecated: deprecatedMs } = row;
   return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
@@ -99,42 +95,31 @@ export function listActions(sql: Sql, query: ActionSelection): readonly Action[]
 }
 
 export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Action | "stale" | undefined {
-  const found = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, input.action);
+  const found = findRow(sql, input.action);
   if (found === undefined) return undefined;
   if (found.version !== input.expectedVersion) return "stale";
   const { schemata, admission, application, settings = {} } = input;
   let { revision } = found;
   if (schemata !== undefined || application !== undefined) {
     revision += 1;
-    insertRevision(sql, found.id, revision, schemata ?? parsed(found.schemata), nowMs, admission);
+    insertRevision(sql, found.rowid, revision, schemata ?? schemataOf(found), nowMs, admission);
   }
-  const next = settingsAfter(found, settings, nowMs);
+  // What was deprecated or retired already keeps its time.
+  const since = (is: boolean | undefined, existing: number | null) =>
+    is === undefined ? existing : is ? (existing ?? nowMs) : null;
   sql.run(
     `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
       compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
     revision,
     application ?? found.application,
-    next.compatibility,
-    next.compatibility_against,
-    next.deprecated_ms,
-    next.retired_ms,
-    next.successor,
-    found.id,
+    settings.compatibility ?? found.compatibility,
+    settings.compatibility_against ?? found.compatibility_against,
+    since(settings.deprecated, found.deprecated),
+    since(settings.retired, found.retired),
+    settings.successor === undefined ? found.successor : settings.successor,
+    found.rowid,
   );
-  return mustFind(sql, input.action);
-}
-
-/** What was true already keeps its time. */
-function settingsAfter(found: SettingsRow, settings: Partial<ActionSettings>, nowMs: number): SettingsRow {
-  const since = (is: boolean | undefined, before: number | null) =>
-    is === undefined ? before : is ? (before ?? nowMs) : null;
-  return {
-    compatibility: settings.compatibility ?? found.compatibility,
-    compatibility_against: settings.compatibility_against ?? found.compatibility_against,
-    deprecated_ms: since(settings.deprecated, found.deprecated_ms),
-    retired_ms: since(settings.retired, found.retired_ms),
-    successor: settings.successor === undefined ? found.successor : settings.successor,
-  };
+  return actionOf(findRow(sql, input.action)!);
 }
 
 function insertRevision(
@@ -150,7 +135,7 @@ function insertRevision(
       VALUES (?, ?, ?, ?, ?, ?)`,
     actionId,
     revision,
-    // Written this way, NUL and lone surrogates are escapes, so the text itself never holds either.
+    // NUL and lone surrogates are escapes in it, so the text itself never holds either.
     JSON.stringify(schemata),
     nowMs,
     admission?.compatibility ?? null,
@@ -158,35 +143,21 @@ function insertRevision(
   );
 }
 
-function mustFind(sql: Sql, name: string): Action {
-  const row = sql.first<ActionRow>(`${SELECT_ACTION} WHERE a.action = ?`, name);
-  if (row === undefined) throw new Error(`the action ${name} was written and is not there`);
-  return actionOf(row);
-}
-
-function actionOf(row: ActionRow): Action {
+function actionOf({ version: _version, built_in: _builtIn, ...row }: ActionRow): Action {
   return {
-    rowid: row.id,
-    action: row.action,
-    application: row.application,
-    schemata: parsed(row.schemata),
-    revision: row.revision,
-    compatibility: row.compatibility,
-    compatibility_against: row.compatibility_against,
-    deprecated: row.deprecated_ms !== null,
-    retired: row.retired_ms !== null,
-    successor: row.successor,
-    timestamped: toIso(row.created_ms),
+    ...row,
+    schemata: schemataOf(row),
+    deprecated: row.deprecated !== null,
+    retired: row.retired !== null,
+    timestamped: toIso(row.timestamped),
   };
 }
 
-function parsed(schemata: string): Schemata {
-  return parseKept(schemata) as Schemata;
+function schemataOf(row: { readonly schemata: string }): Schemata {
+  return parseKept(row.schemata) as Schemata;
 }
 
-interface RevisionRow {
-  readonly action: string;
-  readonly revision: number;
+interface RevisionRow extends Pick<Action, "action" | "revision"> {
   readonly schemata: string;
   readonly created_ms: number;
   readonly compatibility: CompatibilityMode | null;
@@ -216,75 +187,33 @@ export function listRevisions(sql: Sql, query: RevisionSelection): readonly Acti
 }
 
 function revisionOf(row: RevisionRow): ActionRevision {
-  const { compatibility, breaks } = row;
-  return {
-    action: row.action,
-    revision: row.revision,
-    schemata: parseKept(row.schemata) as Schemata,
-    admission: compatibility === null || breaks === null ? null : { compatibility, breaks },
-    timestamped: toIso(row.created_ms),
-  };
-}
-
-interface StoredServiceAction {
-  readonly id: number;
-  readonly revision: number;
-  readonly built_in: number;
-  readonly schemata: string;
+  const { action, revision, compatibility, breaks } = row;
+  const admission = compatibility === null || breaks === null ? null : { compatibility, breaks };
+  return { action, revision, schemata: schemataOf(row), admission, timestamped: toIso(row.created_ms) };
 }
 
 /**
- * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. Writes nothing
- * where it has. An action of such a name that a person created in an earlier evreg stays as it is, with whoever
- * publishes and receives it: answers the names that are taken so, whose events are not told.
+ * Makes sure that the file has the actions of the service's own events, with the schemas of this evreg. Answers the names
+ * that persons took in an earlier evreg: those actions stay as they are, and their service events are not published.
  */
 export function ensureServiceActions(connection: Connection, nowMs: number): readonly ServiceEventName[] {
-  const found = SERVICE_EVENT_NAMES.map((name) => [name, find(connection.read, name)] as const);
-  const outdated = found.filter(
-    ([name, kept]) => kept === undefined || (kept.built_in === 1 && kept.schemata !== schemaText(name)),
+  const actions = SERVICE_EVENT_NAMES.map((name) => [name, findRow(connection.read, name)] as const);
+  const outdated = actions.filter(
+    ([name, row]) =>
+      row === undefined ||
+      (row.built_in === 1 && row.schemata !== JSON.stringify(SERVICE_EVENT_SCHEMAS[name])),
   );
   if (outdated.length > 0) {
     connection.write((sql) => {
-      for (const [name, kept] of outdated) {
-        if (kept === undefined) create(sql, name, nowMs);
-        else revise(sql, name, kept, nowMs);
+      for (const [action, row] of outdated) {
+        const schemata = SERVICE_EVENT_SCHEMAS[action];
+        if (row === undefined) {
+          insertAction(sql, { action, application: SERVICE_APPLICATION, schemata }, nowMs, true);
+        } else {
+          reviseAction(sql, { action, schemata, expectedVersion: row.version }, nowMs);
+        }
       }
     });
   }
-  return found.flatMap(([name, kept]) => (kept?.built_in === 0 ? [name] : []));
-}
-
-function find(sql: Sql, name: ServiceEventName): StoredServiceAction | undefined {
-  return sql.first<StoredServiceAction>(
-    `SELECT a.rowid AS id, a.revision, a.built_in, r.schemata
-      FROM action AS a JOIN action_revision AS r ON r.action_id = a.rowid AND r.revision = a.revision
-      WHERE a.action = ?`,
-    name,
-  );
-}
-
-function create(sql: Sql, name: ServiceEventName, nowMs: number): void {
-  const { id } = sql.first<{ id: number }>(
-    `INSERT INTO action (action, application, revision, created_ms, built_in) VALUES (?, ?, 1, ?, 1)
-      RETURNING rowid AS id`,
-    name,
-    SERVICE_APPLICATION,
-    nowMs,
-  )!;
-  insertRevision(sql, id, 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
-}
-
-function revise(
-  sql: Sql,
-  name: ServiceEventName,
-  { id, revision }: StoredServiceAction,
-  nowMs: number,
-): void {
-  insertRevision(sql, id, revision + 1, SERVICE_EVENT_SCHEMAS[name], nowMs);
-  sql.run("UPDATE action SET revision = ?, version = version + 1 WHERE rowid = ?", revision + 1, id);
-}
-
-/** As `insertRevision` writes it. */
-function schemaText(name: ServiceEventName): string {
-  return JSON.stringify(SERVICE_EVENT_SCHEMAS[name]);
+  return actions.flatMap(([name, row]) => (row?.built_in === 0 ? [name] : []));
 }

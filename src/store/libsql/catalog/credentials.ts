@@ -4,12 +4,13 @@ import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, Vault } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
+import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, readableOr, type Sql, type SqlValue } from "../thread/sql.ts";
 
-// What deliveries are signed with, in a table of its own: no listing reads it, and all of it can be written anew when
-// the key changes. What a write takes out of it is overwritten at once: a page that it gives up may become another
-// table's, whose unused parts nobody overwrites when the file is encrypted later.
-
+/**
+ * Writes secrets. They have a table of their own, so that no listing reads them and a new key can rewrite all. What a write
+ * removes is overwritten at once: nobody overwrites the unused parts of a page that becomes another table's.
+ */
 function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   sql.run("PRAGMA secure_delete = ON");
   try {
@@ -19,32 +20,28 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   }
 }
 
-/** @param key what it is encrypted with, where it is */
+/** @param key encrypts the secrets, if given */
 export function insertSecrets(
   sql: Sql,
   id: number,
   given: { readonly secret: string; readonly bearer?: BearerSetting },
   key: Uint8Array | undefined,
 ): void {
-  const vault = new Vault(key);
-  const { kind, token } = storedBearer(vault, id, given.bearer ?? { kind: "secret" });
   change(
     sql,
-    "INSERT INTO subscription_secret (subscription_id, secret, bearer, bearer_token) VALUES (?, ?, ?, ?)",
+    "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (?, ?, 'secret')",
     id,
-    vault.seal(aboutSecret(id, "secret"), given.secret),
-    kind,
-    token,
+    new Vault(key).seal(aboutSecret(id, "secret"), given.secret),
   );
+  if (given.bearer !== undefined) setBearer(sql, id, given.bearer, key);
 }
 
 export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint8Array | undefined): void {
-  const { kind, token } = storedBearer(new Vault(key), id, bearer);
   change(
     sql,
     "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
-    kind,
-    token,
+    bearer.kind,
+    bearer.kind === "own" ? new Vault(key).seal(aboutSecret(id, "bearer token"), bearer.token) : null,
     id,
   );
 }
@@ -58,26 +55,32 @@ export function replaceSecret(
   key: Uint8Array | undefined,
 ): void {
   deleteExpiredSecrets(sql, nowMs);
-  const row = sql.first<{ secret: string; until_ms: number | null }>(
+  const stored = sql.first<{ secret: string; until_ms: number | null }>(
     "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
     id,
-  );
-  if (row === undefined) throw new Error(`subscription ${id} has no secret`);
-  if (overlapMs > 0 && row.until_ms !== null) throw overlapping(row.until_ms);
+  )!;
+  if (overlapMs > 0 && stored.until_ms !== null) {
+    const until = toIso(stored.until_ms);
+    throw new EvregError(
+      "conflict",
+      `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`,
+      { field: "overlap_ms", previous_secret_until: until },
+    );
+  }
   const vault = new Vault(key);
-  const before = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), row.secret) : undefined;
+  const previous = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), stored.secret) : undefined;
   change(
     sql,
     `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
       WHERE subscription_id = ?`,
     vault.seal(aboutSecret(id, "secret"), secret),
-    before === undefined ? null : vault.seal(aboutSecret(id, "previous secret"), before),
-    before === undefined ? null : nowMs + overlapMs,
+    previous === undefined ? null : vault.seal(aboutSecret(id, "previous secret"), previous),
+    previous === undefined ? null : nowMs + overlapMs,
     id,
   );
 }
 
-/** Those whose overlap has ended. */
+/** Deletes previous secrets whose overlap has ended. */
 export function deleteExpiredSecrets(sql: Sql, nowMs: number): void {
   change(
     sql,
@@ -90,38 +93,19 @@ export function deleteSecrets(sql: Sql, id: number): void {
   change(sql, "DELETE FROM subscription_secret WHERE subscription_id = ?", id);
 }
 
-function storedBearer(
-  vault: Vault,
-  id: number,
-  bearer: BearerSetting,
-): { kind: BearerSetting["kind"]; token: string | null } {
-  const token = bearer.kind === "own" ? vault.seal(aboutSecret(id, "bearer token"), bearer.token) : null;
-  return { kind: bearer.kind, token };
-}
-
-function overlapping(untilMs: number): EvregError {
-  const until = toIso(untilMs);
-  return new EvregError(
-    "conflict",
-    `Its secret is being rotated already: the one before stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both secrets before at once.`,
-    { field: "overlap_ms", previous_secret_until: until },
-  );
-}
-
-interface TokenRow {
-  readonly id: number;
-  readonly name: string;
+interface TokenRow extends StoredRecord<
+  Omit<Token, "scopes">,
+  "expires_at" | "last_used_at" | "timestamped"
+> {
   readonly scopes: string;
-  readonly expires_ms: number | null;
-  readonly last_used_ms: number | null;
-  readonly created_ms: number;
 }
 
-const COLUMNS = "rowid AS id, name, scopes, expires_ms, last_used_ms, created_ms";
+const COLUMNS =
+  "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
 
 export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
-  const taken = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
-  if (taken !== undefined) throw new EvregError("conflict", "This token exists already.");
+  const existing = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
+  if (existing !== undefined) throw new EvregError("conflict", "This token exists already.");
   const row = sql.first<TokenRow>(
     `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
     input.name,
@@ -130,8 +114,7 @@ export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token 
     input.expiresAtMs ?? null,
     nowMs,
   );
-  if (row === undefined) throw new Error("a token was written and not answered");
-  return tokenOf(row);
+  return tokenOf(row!);
 }
 
 export function findToken(sql: Sql, hash: string): Token | undefined {
@@ -140,19 +123,23 @@ export function findToken(sql: Sql, hash: string): Token | undefined {
 }
 
 export function listTokens(sql: Sql): readonly Token[] {
-  const rows = sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`);
-  return rows.map(tokenOf);
+  return sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`).map(tokenOf);
 }
 
 export function revokeToken(sql: Sql, id: number, managedAtMs?: number): Token | undefined {
   if (!isRowid(id)) return undefined;
   const wasManaged = managedAtMs !== undefined && isManaged(sql, managedAtMs);
   const row = sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
-  if (wasManaged && !isManaged(sql, managedAtMs)) throw lastAdmin();
+  if (wasManaged && !isManaged(sql, managedAtMs)) {
+    throw new EvregError(
+      "conflict",
+      "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
+    );
+  }
   return row === undefined ? undefined : tokenOf(row);
 }
 
-/** Whether some token can manage others then. */
+/** Whether a token can manage others at that time. */
 function isManaged(sql: Sql, atMs: number): boolean {
   const admin = sql.first(
     `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?)
@@ -162,19 +149,12 @@ function isManaged(sql: Sql, atMs: number): boolean {
   return admin !== undefined;
 }
 
-function lastAdmin(): EvregError {
-  return new EvregError(
-    "conflict",
-    "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
-  );
-}
-
 export function recordTokenUses(sql: Sql, uses: readonly { rowid: number; atMs: number }[]): undefined {
   sql.run(
     `UPDATE token SET last_used_ms = max(coalesce(last_used_ms, 0), used.at_ms)
-      FROM (SELECT value ->> 0 AS id, value ->> 1 AS at_ms FROM json_each(?)) AS used
+      FROM (SELECT value ->> 'rowid' AS id, value ->> 'atMs' AS at_ms FROM json_each(?)) AS used
       WHERE token.rowid = used.id`,
-    JSON.stringify(uses.map(({ rowid, atMs }) => [rowid, atMs])),
+    JSON.stringify(uses),
   );
 }
 
@@ -184,12 +164,11 @@ function isTexts(value: unknown): value is string[] {
 
 function tokenOf(row: TokenRow): Token {
   return {
-    rowid: row.id,
-    name: row.name,
+    ...row,
     // Damaged ones grant nothing.
     scopes: readableOr([], row.scopes, (value) => (isTexts(value) ? value : undefined)),
-    expires_at: row.expires_ms === null ? null : toIso(row.expires_ms),
-    last_used_at: row.last_used_ms === null ? null : toIso(row.last_used_ms),
-    timestamped: toIso(row.created_ms),
+    expires_at: isoOrNull(row.expires_at),
+    last_used_at: isoOrNull(row.last_used_at),
+    timestamped: toIso(row.timestamped),
   };
 }

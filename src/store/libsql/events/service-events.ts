@@ -7,48 +7,48 @@ import type {
 } from "../../../domain/service-events.ts";
 import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../thread/sql.ts";
 import { CALL_ROWS, recordEvents } from "./record.ts";
 import type { EventBatch } from "./record-wire.ts";
 
-// Events about evreg itself are recorded in the transaction of the write that they report, while somebody has an active
-// subscription to them; otherwise that costs one query. Events of the service itself are not reported: a handler of
-// theirs that fails would make more of them without end.
+// A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
+// otherwise it costs one query. Deliveries of service events are not reported: a handler that fails would make more of
+// them without end.
 
-/** The answer of a write that may make such events. */
+/** The answer of a write that may record service events. */
 export interface WithServiceEvents<T> {
   readonly answer: T;
-  readonly serviceEvents: ServiceEventCounts | undefined;
-  /** Deliveries that failed for good by another way than an attempt; none unless given. */
+  readonly serviceEvents?: ServiceEventCounts | undefined;
+  /** Deliveries that failed for good without an attempt; none unless given. */
   readonly failed?: number;
 }
 
-/** A delivery that just failed for good, or that its subscription blocks for from now on. */
-export type Transitioned = readonly [deliveryId: number, nowMs: number];
-
-/** The subscriptions that one call deactivated. */
-interface Deactivations {
-  readonly nowMs: number;
-  readonly deactivated: readonly Deactivated[];
-}
-
-/** Changes of deliveries and subscriptions to be reported. */
+/** Changes to be reported. */
 interface DeliveryChanges {
-  readonly failed?: readonly Transitioned[];
-  readonly blocked?: readonly Transitioned[];
-  readonly deactivations?: readonly Deactivations[];
+  /** Deliveries that failed for good. */
+  readonly failed?: readonly number[];
+  /** Deliveries that their subscriptions block for from now on. */
+  readonly blocked?: readonly number[];
+  readonly deactivated?: readonly Deactivated[];
 }
 
-/** Tells what came of finished attempts, set-wise: however many deliveries failed, they are recorded together. */
+/** Reports changes together, however many there are. */
 export function recordDeliveryEvents(
   sql: Sql,
-  { failed = [], blocked = [], deactivations = [] }: DeliveryChanges,
+  { failed = [], blocked = [], deactivated = [] }: DeliveryChanges,
+  nowMs: number,
 ): ServiceEventCounts | undefined {
-  return recordServiceEvents(sql, [
-    ...failedEvents(sql, failed),
-    ...blockedEvents(sql, blocked),
-    ...deactivatedEvents(sql, deactivations),
-  ]);
+  const at = toIso(nowMs);
+  return recordServiceEvents(
+    sql,
+    [
+      ...deliveryEvents(sql, "evreg.delivery.failed", failed, { failed_at: at }),
+      ...deliveryEvents(sql, "evreg.subscription.blocked", blocked, { blocked_at: at }),
+      ...deactivatedEvents(sql, deactivated, at),
+    ],
+    nowMs,
+  );
 }
 
 /** The counts of two steps of one write. */
@@ -69,101 +69,64 @@ export function recordReplayEvent(
   if (replay === undefined || replay.status === "running" || isReservedName(replay.action)) return undefined;
   const action = subscribedAction(sql, "evreg.replay.finished");
   if (action === undefined) return undefined;
+  const { rowid: replay_id, timestamped: started_at, finished_at, ...shared } = replay;
   const payload: ServiceEventPayloads["evreg.replay.finished"] = {
-    replay_id: replay.rowid,
-    subscription_id: replay.subscription_id,
-    application: replay.application,
-    subscription: replay.subscription,
-    action: replay.action,
-    selection: replay.selection,
-    from: replay.from,
-    to: replay.to,
+    replay_id,
+    ...shared,
     status: replay.status,
-    reason: replay.reason,
-    total: replay.total,
-    queued: replay.queued,
-    skipped: replay.skipped,
-    started_at: replay.timestamped,
-    finished_at: replay.finished_at ?? toIso(nowMs),
+    started_at,
+    finished_at: finished_at ?? toIso(nowMs),
   };
-  return recordServiceEvents(sql, [{ action, payload, nowMs }]);
+  return recordServiceEvents(sql, [{ action, payload }], nowMs);
 }
 
-function failedEvents(sql: Sql, failed: readonly Transitioned[]): readonly ServiceEvent[] {
-  return deliveryEvents(sql, "evreg.delivery.failed", failed, (delivery, at) => ({
-    ...delivery,
-    failed_at: at,
-  }));
-}
-
-function blockedEvents(sql: Sql, blocked: readonly Transitioned[]): readonly ServiceEvent[] {
-  return deliveryEvents(sql, "evreg.subscription.blocked", blocked, (delivery, at) => ({
-    ...delivery,
-    blocked_at: at,
-  }));
-}
-
-/** @param payloadOf `at`: when it transitioned so */
-function deliveryEvents<N extends "evreg.delivery.failed" | "evreg.subscription.blocked">(
+/** @param when the member that only this kind of event has */
+function deliveryEvents(
   sql: Sql,
-  name: N,
-  transitioned: readonly Transitioned[],
-  payloadOf: (delivery: ReportedDelivery, at: string) => ServiceEventPayloads[N],
+  name: "evreg.delivery.failed" | "evreg.subscription.blocked",
+  ids: readonly number[],
+  when: { readonly failed_at: string } | { readonly blocked_at: string },
 ): readonly ServiceEvent[] {
-  if (transitioned.length === 0) return [];
+  if (ids.length === 0) return [];
   const action = subscribedAction(sql, name);
   if (action === undefined) return [];
-  const rows = sql.rows<SubscriptionNames & DeliveryRow>(
-    `SELECT d.rowid AS delivery_id, d.event_id, t.value ->> 1 AS now_ms, s.rowid AS subscription_id, s.application,
-        s.subscription, a.action, s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms
-      FROM json_each(?) AS t
-      CROSS JOIN delivery AS d ON d.rowid = t.value ->> 0
+  const rows = sql.rows<SubscriptionNames & StoredRecord<ReportedDelivery, "published_at">>(
+    `SELECT d.rowid AS delivery_id, d.event_id, s.rowid AS subscription_id, s.application, s.subscription, a.action,
+        s.handler, d.attempt AS attempts, d.last_error, e.timestamped_ms AS published_at
+      FROM json_each(?) AS changed
+      CROSS JOIN delivery AS d ON d.rowid = changed.value
       CROSS JOIN event AS e ON e.rowid = d.event_id
       CROSS JOIN action AS a ON a.rowid = e.action_id
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id`,
-    JSON.stringify(transitioned),
+    JSON.stringify(ids),
   );
   return rows
     .filter((row) => !isReservedName(row.action))
     .map((row) => {
-      const { now_ms: nowMs, delivery_id, event_id, attempts, last_error } = row;
-      const delivery: ReportedDelivery = {
-        delivery_id,
-        event_id,
-        ...namesOf(row),
-        attempts,
-        last_error,
-        published_at: toIso(row.timestamped_ms),
-      };
-      return { action, payload: payloadOf(delivery, toIso(nowMs)), nowMs };
+      const { delivery_id, event_id, attempts, last_error } = row;
+      const published_at = toIso(row.published_at);
+      const delivery = { delivery_id, event_id, ...namesOf(row), attempts, last_error, published_at };
+      return { action, payload: { ...delivery, ...when } };
     });
 }
 
-function deactivatedEvents(sql: Sql, deactivations: readonly Deactivations[]): readonly ServiceEvent[] {
-  if (deactivations.every(({ deactivated }) => deactivated.length === 0)) return [];
+function deactivatedEvents(
+  sql: Sql,
+  deactivated: readonly Deactivated[],
+  at: string,
+): readonly ServiceEvent[] {
+  if (deactivated.length === 0) return [];
   const action = subscribedAction(sql, "evreg.subscription.deactivated");
   if (action === undefined) return [];
-  return deactivations.flatMap(({ nowMs, deactivated }) =>
-    deactivated.flatMap(({ subscriptionId, reason }) => {
-      const names = loadNames(sql, subscriptionId);
-      if (isReservedName(names.action)) return [];
-      const payload: ServiceEventPayloads["evreg.subscription.deactivated"] = {
-        ...names,
-        reason,
-        deactivated_at: toIso(nowMs),
-      };
-      return [{ action, payload, nowMs }];
-    }),
-  );
-}
-
-function loadNames(sql: Sql, subscriptionId: number): ReturnType<typeof namesOf> {
-  const row = sql.first<SubscriptionNames>(
-    `SELECT s.rowid AS subscription_id, s.application, s.subscription, a.action, s.handler
-      FROM subscription AS s CROSS JOIN action AS a ON a.rowid = s.action_id WHERE s.rowid = ?`,
-    subscriptionId,
-  );
-  return namesOf(row!);
+  return deactivated.flatMap(({ subscriptionId, reason }) => {
+    const row = sql.first<SubscriptionNames>(
+      `SELECT s.rowid AS subscription_id, s.application, s.subscription, a.action, s.handler
+        FROM subscription AS s CROSS JOIN action AS a ON a.rowid = s.action_id WHERE s.rowid = ?`,
+      subscriptionId,
+    )!;
+    if (isReservedName(row.action)) return [];
+    return [{ action, payload: { ...namesOf(row), reason, deactivated_at: at } }];
+  });
 }
 
 interface SubscriptionNames {
@@ -174,36 +137,25 @@ interface SubscriptionNames {
   readonly handler: string;
 }
 
-interface DeliveryRow {
-  readonly delivery_id: number;
-  readonly event_id: number;
-  readonly now_ms: number;
-  readonly attempts: number;
-  readonly last_error: string;
-  readonly timestamped_ms: number;
-}
-
 function namesOf({ subscription_id, application, subscription, action, handler }: SubscriptionNames) {
-  // Path and query of an address are often what keeps it secret.
+  // The path and query of an address may be secret.
   const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
   return { subscription_id, application, subscription, action, handler_host };
 }
 
-/** One that somebody awaits. */
 interface ServiceEvent {
   readonly action: SubscribedAction;
   readonly payload: ServiceEventPayloads[ServiceEventName];
-  readonly nowMs: number;
 }
 
 interface SubscribedAction {
   readonly id: number;
   readonly revision: number;
-  /** Active subscriptions now; one at least. */
+  /** Active subscriptions; at least one. */
   readonly subscribers: number;
 }
 
-/** The action of this name if it is the service's own and somebody gets its events now. */
+/** The service's own action of this name, if it has an active subscription. */
 function subscribedAction(sql: Sql, name: ServiceEventName): SubscribedAction | undefined {
   const action = sql.first<SubscribedAction>(
     `SELECT a.rowid AS id, a.revision, (SELECT count(*) FROM subscription AS s
@@ -214,12 +166,16 @@ function subscribedAction(sql: Sql, name: ServiceEventName): SubscribedAction | 
   return action === undefined || action.subscribers === 0 ? undefined : action;
 }
 
-/** As published events are. Each is an atomic call of its own, as such a one is never deferred. */
-function recordServiceEvents(sql: Sql, events: readonly ServiceEvent[]): ServiceEventCounts | undefined {
+/** Records them like published events, each as an atomic batch, which is never deferred. */
+function recordServiceEvents(
+  sql: Sql,
+  events: readonly ServiceEvent[],
+  nowMs: number,
+): ServiceEventCounts | undefined {
   if (events.length === 0) return undefined;
   const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
   let offset = 0;
-  const batches = events.map(({ action, nowMs }, index): EventBatch => {
+  const batches = events.map(({ action }, index): EventBatch => {
     const length = payloads[index]!.byteLength;
     const event = { actionId: action.id, revision: action.revision, offset, length, key: null, nowMs };
     offset += length;
@@ -231,12 +187,12 @@ function recordServiceEvents(sql: Sql, events: readonly ServiceEvent[]): Service
 }
 
 /**
- * How many events one transaction may record: as many as come to the rows that one call may publish, each with a delivery to
- * each subscription. What it does not admit is left to another transaction, with the change that it reports.
+ * Limits the service events of a transaction to the rows of one publish call. What it does not admit is left to another
+ * transaction, with the change that it reports.
  */
 export class ServiceEventBudget {
   readonly #sql: Sql;
-  /** Rows that an event of each comes to. */
+  /** Rows that one event writes, with its deliveries. */
   readonly #rowsOf = new Map<ServiceEventName, number>();
   #rows = 0;
 
@@ -244,7 +200,7 @@ export class ServiceEventBudget {
     this.#sql = sql;
   }
 
-  /** Whether these may be recorded as well. The first with a subscription always may. */
+  /** Whether these may be recorded too; the first with a subscription always may. */
   admits(names: readonly ServiceEventName[]): boolean {
     const rows = names.reduce((sum, name) => sum + this.#rowsFor(name), 0);
     if (rows > 0 && this.#rows > 0 && this.#rows + rows > CALL_ROWS) return false;

@@ -1,16 +1,22 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
 import { loadLastIds } from "../events/record.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
-import { CLOCK_TOLERANCE_MS, insertClockSteps, type RowidRange, idRangesOf } from "../events/timeline.ts";
+import {
+  CLOCK_TOLERANCE_MS,
+  idRangesOf,
+  insertClockSteps,
+  rangesAfter,
+  type RowidRange,
+} from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
-import { isRowid, type Sql } from "../thread/sql.ts";
-import { findReplay, loadRunning, type RangePlan } from "./replays.ts";
+import type { Sql } from "../thread/sql.ts";
+import { boundActionId, findReplay, loadRunning, type RangePlan } from "./replays.ts";
 
 export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServiceEvents<ReplayProgress> {
-  const running = loadRunning(sql, id)[0];
-  if (running === undefined) return withoutEvents({ queued: 0, state: "ended" });
+  const [running] = loadRunning(sql, "r.rowid = ?", id);
+  if (running === undefined) return { answer: { queued: 0, state: "ended" } };
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);
   const { plan } = running;
   const [range] = plan.scope;
@@ -19,33 +25,26 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServi
     const serviceEvents = recordReplayEvent(sql, findReplay(sql, id), step.nowMs);
     return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
-  if (!running.isActive) return withoutEvents({ queued: 0, state: "paused" });
+  if (!running.isActive) return { answer: { queued: 0, state: "paused" } };
   const capacity = capacityOf(sql, plan.subscription, step);
-  if (capacity === 0) return withoutEvents({ queued: 0, state: "crowded" });
+  if (capacity === 0) return { answer: { queued: 0, state: "saturated" } };
 
   const { chosen, passed } = chooseNext(sql, plan, range, capacity);
   makeDue(sql, plan.subscription, chosen, step.nowMs);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
-    JSON.stringify(rangesAfterEvent(plan.scope, passed).map(({ low, high: end }) => [low, end])),
+    JSON.stringify(rangesAfter(plan.scope, passed, "asc").map(({ low, high }) => [low, high])),
     chosen.length,
     id,
   );
-  return withoutEvents({ queued: chosen.length, state: "going" });
+  return { answer: { queued: chosen.length, state: "running" } };
 }
 
-function withoutEvents(answer: ReplayProgress): WithServiceEvents<ReplayProgress> {
-  return { answer, serviceEvents: undefined };
-}
-
-/**
- * How many deliveries may be made due now: none before half of the most that may be are sent, as the next few steps would
- * find no room. Both counts end where they are enough.
- */
+/** How many deliveries may be made due now: none until half of the due ones are sent, as each further step has its cost. */
 function capacityOf(
   sql: Sql,
   subscription: number,
-  { nowMs, most, mostDue, mostUnfinished }: ReplayStep,
+  { nowMs, maxQueued, maxDue, maxUnfinished }: ReplayStep,
 ): number {
   const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
     `SELECT
@@ -57,12 +56,12 @@ function capacityOf(
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
     subscription,
     nowMs,
-    mostDue,
-    mostUnfinished,
+    maxDue,
+    maxUnfinished,
     // What is in an order is due whatever the clock says.
     Number.MAX_SAFE_INTEGER,
   )!;
-  return due > mostDue / 2 ? 0 : Math.min(most, mostDue - due, mostUnfinished - unfinished);
+  return due > maxDue / 2 ? 0 : Math.min(maxQueued, maxDue - due, maxUnfinished - unfinished);
 }
 
 function makeDue(sql: Sql, subscription: number, chosen: readonly Candidate[], nowMs: number): void {
@@ -86,15 +85,15 @@ interface Candidate {
   readonly delivery: number | null;
 }
 
-/** Events looked at in one go: a millisecond or so. */
+/** Events looked at in one step: about a millisecond. */
 const WINDOW = 4_000;
-/** Where nearly all are to be sent, so many for each requested one will do. */
+/** Where nearly all are sent, so many for each requested one are enough. */
 const NARROW = 4;
 
 interface Walk {
-  /** The events to look at, in their order: ?1 subscription, ?2 action, from ?3 to ?4. */
+  /** The events to look at, in order; its values are those of `valuesOf`. */
   readonly candidates: string;
-  /** Those to be sent, likewise. */
+  /** Those to be sent. */
   readonly chosen: string;
 }
 
@@ -107,7 +106,7 @@ const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed}
 const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
   failed: {
     candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
-    // Joined, the engine would leave the upper bound of the window out and go on to the end of the index.
+    // With a join the engine would ignore the end of the window, and walk to the end of the index.
     chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
       AND EXISTS (SELECT 1 ${EVENTS} WHERE e.action_id = ?2 AND e.rowid = d.event_id) ORDER BY d.event_id`,
   },
@@ -126,93 +125,47 @@ const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
 
 type Walked = Pick<RangePlan, "subscription" | "actionId" | "selection">;
 
-/** Chosen of a range, and how far it was looked at for them. */
-interface Search {
-  readonly chosen: readonly Candidate[];
-  readonly passed: number;
+/** For ?1 to ?4 of a walk. */
+function valuesOf({ subscription, actionId }: Walked, { low, high }: RowidRange): number[] {
+  return [subscription, actionId, low, high];
 }
 
-/** The first `most` of the range that are to be sent, or those among the events looked at in one go. */
-function chooseNext(sql: Sql, plan: Walked, range: RowidRange, most: number): Search {
-  const narrow = searched(sql, plan, range, { most, width: Math.min(NARROW * most, WINDOW) });
-  const isEnough = narrow.chosen.length === most || narrow.passed === range.high;
-  return isEnough ? narrow : searched(sql, plan, range, { most, width: WINDOW });
-}
-
-function searched(
+/** The first `max` of the range that are to be sent, of those that one step looks at, and how far it looked. */
+function chooseNext(
   sql: Sql,
   plan: Walked,
-  range: RowidRange,
-  { most, width }: { readonly most: number; readonly width: number },
-): Search {
-  const high = windowEnd(sql, plan, range, width);
-  const chosen = choose(sql, plan, { low: range.low, high }, most);
-  const passed = chosen.length < most ? high : (chosen.at(-1)?.event ?? high);
-  return { chosen, passed };
+  { low, high }: RowidRange,
+  max: number,
+): { readonly chosen: readonly Candidate[]; readonly passed: number } {
+  let end = low;
+  let chosen: readonly Candidate[] = [];
+  for (const width of [Math.min(NARROW * max, WINDOW), WINDOW]) {
+    end = windowEnd(sql, plan, { low, high }, width);
+    chosen = sql.rows(`${WALKS[plan.selection].chosen} LIMIT ?5`, ...valuesOf(plan, { low, high: end }), max);
+    if (chosen.length === max || end === high) break;
+  }
+  return { chosen, passed: chosen.length < max ? end : (chosen.at(-1)?.event ?? end) };
 }
 
-/** Where the next window ends: at the end of the range, or so far that it holds `width` events. */
-function windowEnd(
-  sql: Sql,
-  { subscription, actionId, selection }: Walked,
-  { low, high }: RowidRange,
-  width = WINDOW,
-): number {
+/** Where the next window ends: after `width` events, or at the end of the range. */
+function windowEnd(sql: Sql, plan: Walked, range: RowidRange, width = WINDOW): number {
+  const { candidates } = WALKS[plan.selection];
   const last = sql.first<{ event: number }>(
-    `${WALKS[selection].candidates} LIMIT 1 OFFSET ?5`,
-    subscription,
-    actionId,
-    low,
-    high,
+    `${candidates} LIMIT 1 OFFSET ?5`,
+    ...valuesOf(plan, range),
     width - 1,
   );
-  return last?.event ?? high;
+  return last?.event ?? range.high;
 }
 
-function choose(
-  sql: Sql,
-  { subscription, actionId, selection }: Walked,
-  { low, high }: RowidRange,
-  most: number,
-): readonly Candidate[] {
-  const { chosen } = WALKS[selection];
-  return sql.rows<Candidate>(`${chosen} LIMIT ?5`, subscription, actionId, low, high, most);
-}
-
-function countChosen(
-  sql: Sql,
-  { subscription, actionId, selection }: Walked,
-  { low, high }: RowidRange,
-): number {
-  const { chosen } = WALKS[selection];
-  return sql.first<{ count: number }>(
-    `SELECT count(*) AS count FROM (${chosen})`,
-    subscription,
-    actionId,
-    low,
-    high,
-  )!.count;
-}
-
-/** The rest of the ranges after an event of the first one. */
-function rangesAfterEvent(ranges: readonly RowidRange[], passed: number): readonly RowidRange[] {
-  const [first, ...rest] = ranges;
-  if (first === undefined || passed >= first.high) return rest;
-  return [{ low: passed + 1, high: first.high }, ...rest];
-}
-
-/** Counted in one answer: a tenth of a second of the store's time, in small steps. */
-const WINDOWS = 100;
+/** Windows counted in one answer, in steps: a tenth of a second. */
+const MAX_WINDOWS = 100;
 
 export function* planReplay(sql: Sql, request: ReplayRequest): Steps<RangePlan | undefined> {
   const { subscription, fromMs, toMs } = request;
-  if (!isRowid(subscription)) return undefined;
-  const row = sql.first<{ action_id: number }>(
-    "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
-    subscription,
-  );
-  if (row === undefined) return undefined;
-  return { ...request, actionId: row.action_id, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
+  const actionId = boundActionId(sql, subscription);
+  if (actionId === undefined) return undefined;
+  return { ...request, actionId, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
 }
 
 export function* countReplay(
@@ -221,21 +174,21 @@ export function* countReplay(
 ): Steps<{ count: number; rest: readonly RowidRange[] }> {
   let rest = plan.scope;
   let count = 0;
-  for (let windows = 0; windows < WINDOWS; windows += 1) {
+  for (let windows = 0; windows < MAX_WINDOWS; windows += 1) {
     const [range] = rest;
     if (range === undefined) break;
     const high = windowEnd(sql, plan, range);
-    count += countChosen(sql, plan, { low: range.low, high });
-    rest = rangesAfterEvent(rest, high);
+    count += sql.first<{ count: number }>(
+      `SELECT count(*) AS count FROM (${WALKS[plan.selection].chosen})`,
+      ...valuesOf(plan, { low: range.low, high }),
+    )!.count;
+    rest = rangesAfter(rest, high, "asc");
     yield;
   }
   return { count, rest };
 }
 
-/**
- * Makes deliveries of events that were published before. They are created now, not when their events were, so that the
- * rowids of deliveries go on rising with their times.
- */
+/** Makes deliveries of past events. They are created now, so that the rowids of deliveries still rise with their times. */
 function insertReplayDeliveries(
   sql: Sql,
   subscriptionId: number,

@@ -1,11 +1,12 @@
 import { EvregError } from "../../../domain/error.ts";
-import type { Replay, ReplaySelection, ReplayStatus } from "../../../domain/replay.ts";
+import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
 import type { RowidRange } from "../events/timeline.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { isRowid, parseKept, type Sql } from "../thread/sql.ts";
+import { isoOrNull, type StoredRecord } from "../stored-record.ts";
+import { isRowid, parseKept, type Sql, type SqlValue } from "../thread/sql.ts";
 
 /** A plan of this store. */
 export interface RangePlan extends ReplayPlan {
@@ -13,45 +14,34 @@ export interface RangePlan extends ReplayPlan {
   readonly scope: readonly RowidRange[];
 }
 
-interface ReplayRow {
-  readonly id: number;
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly selection: ReplaySelection;
-  readonly from_ms: number;
-  readonly to_ms: number;
-  readonly status: ReplayStatus;
-  readonly reason: string | null;
-  readonly total: number | null;
-  readonly queued: number;
-  readonly created_ms: number;
-  readonly finished_ms: number | null;
-}
+type ReplayRow = StoredRecord<Omit<Replay, "skipped">, "from" | "to" | "timestamped" | "finished_at">;
 
 const SELECT_REPLAY = `
-  SELECT r.rowid AS id, r.subscription_id, s.application, s.subscription, a.action, r.selection, r.from_ms, r.to_ms,
-    r.status, r.reason, r.total, r.queued, r.created_ms, r.finished_ms
+  SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, a.action, r.selection, r.from_ms AS "from",
+    r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
   CROSS JOIN action AS a ON a.rowid = r.action_id`;
 
 export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | undefined {
   const { subscription, actionId, selection, fromMs, toMs = nowMs, scope } = plan;
-  const now = sql.first<{ action_id: number }>(
-    "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
-    subscription,
-  );
-  if (now === undefined) return undefined;
-  if (now.action_id !== actionId) {
+  const currentActionId = boundActionId(sql, subscription);
+  if (currentActionId === undefined) return undefined;
+  if (currentActionId !== actionId) {
     throw new EvregError(
       "conflict",
       `Subscription ${subscription} was just bound to another action; look at it, then ask again.`,
       { subscription },
     );
   }
-  assertNoneRunning(sql, subscription);
+  const [running] = loadRunning(sql, "r.subscription_id = ?", subscription);
+  if (running !== undefined) {
+    throw new EvregError(
+      "conflict",
+      `Replay ${running.rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`,
+      { rowid: running.rowid, subscription },
+    );
+  }
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO replay (subscription_id, action_id, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -66,13 +56,22 @@ export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | 
   return findReplay(sql, id);
 }
 
+/** The rowid of the action of a subscription that was not deleted. */
+export function boundActionId(sql: Sql, subscription: number): number | undefined {
+  if (!isRowid(subscription)) return undefined;
+  return sql.first<{ action_id: number }>(
+    "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
+    subscription,
+  )?.action_id;
+}
+
 export function findReplay(sql: Sql, id: number): Replay | undefined {
   if (!isRowid(id)) return undefined;
   const row = sql.first<ReplayRow>(`${SELECT_REPLAY} WHERE r.rowid = ?`, id);
   return row === undefined ? undefined : replayOf(row);
 }
 
-/** Of all there are, as people begin few: a walk through them costs less than an index would. */
+/** Looks at all replays: there are few, so that an index would cost more. */
 export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] {
   const { subscription, status, applications, limit, after } = query;
   const rows = sql.rows<ReplayRow>(
@@ -92,7 +91,7 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
 
 export function cancelReplay(sql: Sql, id: number, nowMs: number): WithServiceEvents<Replay | undefined> {
   const found = findReplay(sql, id);
-  if (found === undefined || found.status === "cancelled") return { answer: found, serviceEvents: undefined };
+  if (found === undefined || found.status === "cancelled") return { answer: found };
   if (found.status !== "running") {
     throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${found.status} already.`, {
       rowid: id,
@@ -104,7 +103,7 @@ export function cancelReplay(sql: Sql, id: number, nowMs: number): WithServiceEv
   return { answer: cancelled, serviceEvents: recordReplayEvent(sql, cancelled, nowMs) };
 }
 
-/** Ends what runs for a subscription for which it makes no sense any more. */
+/** Ends the running replay of a subscription that was deleted or bound to another action. */
 export function stopRunning(
   sql: Sql,
   subscription: number,
@@ -122,13 +121,14 @@ export function stopRunning(
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {
-  return loadRunning(sql).map(({ rowid, plan, total }) => ({ rowid, plan, total }));
+  return loadRunning(sql, "TRUE").map(({ rowid, plan, total }) => ({ rowid, plan, total }));
 }
 
-/** Those that run, or the one of this rowid if it does. */
+/** @param condition on the replay `r`, with its values */
 export function loadRunning(
   sql: Sql,
-  id?: number,
+  condition: string,
+  ...values: SqlValue[]
 ): readonly (RunningReplay & { plan: RangePlan; isActive: boolean })[] {
   const rows = sql.rows<{
     id: number;
@@ -142,10 +142,9 @@ export function loadRunning(
     active: number;
   }>(
     `SELECT r.rowid AS id, r.subscription_id, r.action_id, r.selection, r.from_ms, r.to_ms, r.ranges, r.total, s.active
-      FROM replay AS r ${id === undefined ? "INDEXED BY replay_running" : ""}
-      CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
-      WHERE r.status = 'running' AND ${id === undefined ? "TRUE" : "r.rowid = ?"}`,
-    ...(id === undefined ? [] : [id]),
+      FROM replay AS r INDEXED BY replay_running CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
+      WHERE r.status = 'running' AND ${condition}`,
+    ...values,
   );
   return rows.map((row) => ({
     rowid: row.id,
@@ -162,37 +161,15 @@ export function loadRunning(
   }));
 }
 
-function assertNoneRunning(sql: Sql, subscription: number): void {
-  const other = sql.first<{ id: number }>(
-    "SELECT rowid AS id FROM replay INDEXED BY replay_running WHERE subscription_id = ? AND status = 'running'",
-    subscription,
-  );
-  if (other === undefined) return;
-  throw new EvregError(
-    "conflict",
-    `Replay ${other.id} of subscription ${subscription} still runs: wait for its end, or cancel it.`,
-    { rowid: other.id, subscription },
-  );
-}
-
-function replayOf(row: ReplayRow): Replay {
+function replayOf({ timestamped, finished_at, ...row }: ReplayRow): Replay {
   const skipped = row.status === "done" && row.total !== null ? row.total - row.queued : 0;
   return {
-    rowid: row.id,
-    subscription_id: row.subscription_id,
-    application: row.application,
-    subscription: row.subscription,
-    action: row.action,
-    selection: row.selection,
-    from: toIso(row.from_ms),
-    to: toIso(row.to_ms),
-    status: row.status,
-    reason: row.reason,
-    total: row.total,
-    queued: row.queued,
+    ...row,
+    from: toIso(row.from),
+    to: toIso(row.to),
     // What failed anew while it ran may make it more than was counted.
     skipped: Math.max(0, skipped),
-    timestamped: toIso(row.created_ms),
-    finished_at: row.finished_ms === null ? null : toIso(row.finished_ms),
+    timestamped: toIso(timestamped),
+    finished_at: isoOrNull(finished_at),
   };
 }

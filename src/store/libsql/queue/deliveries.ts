@@ -1,8 +1,14 @@
-import { type Attempt, type Delivery, type DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import {
+  type Attempt,
+  type Delivery,
+  type DeliveryWithAttempts,
+  statusesBefore,
+} from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { MOST_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import type { StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import {
   DELIVERY_STATE,
@@ -11,24 +17,11 @@ import {
   JOIN_NAMES,
   REQUESTED,
   SELECT_DELIVERY,
-  statusesBefore,
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
-interface AttemptRow {
-  readonly attempt: number;
-  readonly started_ms: number;
-  readonly duration_ms: number;
-  readonly outcome: Attempt["outcome"];
-  readonly status_code: number | null;
-  readonly error_code: Attempt["error_code"];
-  /** Of `address_refused`, why. */
-  readonly response: string | null;
-  readonly dns_ms: number | null;
-  readonly connect_ms: number | null;
-  readonly first_byte_ms: number | null;
-}
+type AttemptRow = StoredRecord<Omit<Attempt, "refusal">, "started_at">;
 
 const RETRIABLE = statusesBefore("retry requested");
 const SKIPPABLE = statusesBefore("skipped");
@@ -37,9 +30,9 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
-    `SELECT attempt, started_ms, duration_ms, outcome, status_code, error_code,
-        CAST(iif(octet_length(response) > ${MOST_RESPONSE_BYTES}, substr(response, 1, ${MOST_RESPONSE_BYTES}), response)
-          AS TEXT) AS response, dns_ms, connect_ms, first_byte_ms
+    `SELECT attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
+        error_code, CAST(iif(octet_length(response) > ${MOST_RESPONSE_BYTES}, substr(response, 1, ${MOST_RESPONSE_BYTES}),
+          response) AS TEXT) AS response
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
@@ -50,11 +43,8 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
   if (row.deleted_ms !== null) {
-    throw conflict(
-      row,
-      "retried",
-      `its subscription ${row.subscription} was deleted, so it cannot be sent again`,
-    );
+    const why = `its subscription ${row.subscription} was deleted, so it cannot be sent again`;
+    throw conflict(row, "retried", why);
   }
   if (!RETRIABLE.has(row.status)) {
     throw conflict(row, "retried", `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
@@ -65,46 +55,42 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     nowMs,
     id,
   );
-  const again = findRow(sql, id);
-  return again === undefined ? undefined : deliveryOf(again);
+  return deliveryOf(findRow(sql, id)!);
 }
 
-/**
- * Fails one for good that has failed so far, before its retries are used up or where its subscription blocks for it: what
- * waited behind it comes up.
- */
+/** Fails one for good that has failed so far; what waited behind it comes up. */
 export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEvents<Delivery | undefined> {
   const row = findRow(sql, id);
-  if (row === undefined) return { answer: undefined, serviceEvents: undefined };
+  if (row === undefined) return { answer: undefined };
   const why = whyNotSkipped(sql, row);
   if (why !== undefined) throw conflict(row, "skipped", why);
-  const wasFirst = isHead(sql, id);
+  const wasHead = isHead(sql, id);
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
     nowMs,
     id,
   );
-  // It was this one's retry that all of them waited for.
-  if (wasFirst) clearWaits(sql, row.subscription_id);
-  const serviceEvents = recordDeliveryEvents(sql, { failed: [[id, nowMs]] });
+  // The subscription waited for this one's retry.
+  if (wasHead) clearWaits(sql, row.subscription_id);
+  const serviceEvents = recordDeliveryEvents(sql, { failed: [id] }, nowMs);
   return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
 }
 
-function whyNotSkipped(sql: Sql, { id, status, last_error }: DeliveryRow): string | undefined {
-  if (status === "delivering") return "an attempt of it is under way; see what becomes of that first";
+function whyNotSkipped(sql: Sql, { rowid, status, last_error }: DeliveryRow): string | undefined {
+  if (status === "delivering") return "an attempt of it is under way; wait for its result first";
   if (!SKIPPABLE.has(status)) return `it is ${status}, so nothing of it is left to be sent`;
   if (last_error !== null) return undefined;
-  const before = whatGoesBefore(sql, id);
-  return `no attempt of it has failed so far; ${before ?? "what has not been tried is not given up"}`;
+  const before = whatGoesBefore(sql, rowid);
+  return `no attempt of it has failed so far; ${before ?? "only one that failed can be skipped"}`;
 }
 
-function whatItWaitsFor(sql: Sql, { id, status }: DeliveryRow): string {
+function whatItWaitsFor(sql: Sql, { rowid, status }: DeliveryRow): string {
   if (status === "held") return "reactivate its subscription first";
-  const onItsWay = "it is on its way already";
-  return status === "pending" ? (whatGoesBefore(sql, id) ?? onItsWay) : onItsWay;
+  const before = status === "pending" ? whatGoesBefore(sql, rowid) : undefined;
+  return before ?? "it is on its way already";
 }
 
-/** In the order of publication a delivery may wait behind another for long. */
+/** The delivery that an ordered subscription sends before this one, in words. */
 function whatGoesBefore(sql: Sql, id: number): string | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number }>(
     `SELECT d.rowid AS id, d.failures FROM delivery AS own
@@ -119,11 +105,8 @@ function whatGoesBefore(sql: Sql, id: number): string | undefined {
   return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
 }
 
-function conflict(row: DeliveryRow, change: "retried" | "skipped", why: string): EvregError {
-  return new EvregError("conflict", `Delivery ${row.id} cannot be ${change}: ${why}.`, {
-    rowid: row.id,
-    status: row.status,
-  });
+function conflict({ rowid, status }: DeliveryRow, change: "retried" | "skipped", why: string): EvregError {
+  return new EvregError("conflict", `Delivery ${rowid} cannot be ${change}: ${why}.`, { rowid, status });
 }
 
 function findRow(sql: Sql, id: number): DeliveryRow | undefined {
@@ -132,19 +115,13 @@ function findRow(sql: Sql, id: number): DeliveryRow | undefined {
   return sql.rows<DeliveryRow>(text, id)[0];
 }
 
-function attemptOf(row: AttemptRow): Attempt {
+/** The reason of a refusal is stored in the place of the answer, which there is none of. */
+function attemptOf({ response, ...row }: AttemptRow): Attempt {
   const isRefused = row.error_code === "address_refused";
   return {
-    attempt: row.attempt,
-    started_at: toIso(row.started_ms),
-    duration_ms: row.duration_ms,
-    dns_ms: row.dns_ms,
-    connect_ms: row.connect_ms,
-    first_byte_ms: row.first_byte_ms,
-    outcome: row.outcome,
-    status_code: row.status_code,
-    error_code: row.error_code,
-    response: isRefused ? null : row.response,
-    refusal: isRefused ? row.response : null,
+    ...row,
+    started_at: toIso(row.started_at),
+    response: isRefused ? null : response,
+    refusal: isRefused ? response : null,
   };
 }

@@ -1,82 +1,21 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { optionally, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 
-export interface DeliveryRow {
-  readonly id: number;
-  readonly event_id: number;
-  readonly subscription_id: number;
-  readonly application: string;
-  readonly subscription: string;
-  readonly action: string;
-  readonly status: DeliveryStatus;
-  readonly attempt: number;
-  readonly due_ms: number | null;
-  readonly last_error: string | null;
-  readonly created_ms: number;
-  readonly finished_ms: number | null;
+export interface DeliveryRow extends StoredRecord<
+  Delivery,
+  "next_attempt_at" | "timestamped" | "finished_at"
+> {
   readonly deleted_ms: number | null;
 }
 
-/** `delivery.state`. What a pending one is shown as follows from its lease, its subscription and its failures. */
+/** `delivery.state`. The status of a pending one follows from its lease, its subscription and its failures. */
 export const DELIVERY_STATE = { pending: 0, delivered: 2, failed: 3, filtered: 4 } as const;
-
-type Transition = readonly [from: DeliveryStatus, to: DeliveryStatus, causes: readonly Cause[]];
-type Cause =
-  | "claimed"
-  | "handler answered 2xx"
-  | "attempt failed"
-  | "attempt interrupted or never started"
-  | "excluded by the filter"
-  | "subscription paused"
-  | "subscription resumed"
-  | "subscription deleted"
-  | "skipped"
-  | "retries lowered"
-  | "retry requested"
-  | "replayed";
-
-/** All ways from one status to another; CONTRIBUTING.md draws them. What was just made is `pending`. */
-export const TRANSITIONS: readonly Transition[] = [
-  ["pending", "delivering", ["claimed"]],
-  ["waiting", "delivering", ["claimed"]],
-  ["delivering", "delivered", ["handler answered 2xx"]],
-  ["delivering", "filtered", ["excluded by the filter"]],
-  ["delivering", "failed", ["attempt failed"]],
-  ["delivering", "waiting", ["attempt failed", "attempt interrupted or never started"]],
-  ["delivering", "pending", ["attempt interrupted or never started"]],
-  // Paused or deleted during its attempt.
-  ["delivering", "held", ["attempt failed", "attempt interrupted or never started"]],
-  ["delivering", "cancelled", ["attempt failed", "attempt interrupted or never started"]],
-  ["pending", "held", ["subscription paused"]],
-  ["waiting", "held", ["subscription paused"]],
-  ["held", "pending", ["subscription resumed"]],
-  ["held", "waiting", ["subscription resumed"]],
-  ["pending", "cancelled", ["subscription deleted"]],
-  ["waiting", "cancelled", ["subscription deleted"]],
-  ["held", "cancelled", ["subscription deleted"]],
-  // A pending one has failed before where its retry was requested.
-  ["pending", "failed", ["skipped"]],
-  ["waiting", "failed", ["skipped", "retries lowered"]],
-  ["held", "failed", ["skipped", "retries lowered"]],
-  ["waiting", "pending", ["retry requested"]],
-  ["delivered", "pending", ["retry requested", "replayed"]],
-  ["failed", "pending", ["retry requested", "replayed"]],
-  ["filtered", "pending", ["retry requested", "replayed"]],
-  // Of a paused subscription.
-  ["delivered", "held", ["retry requested"]],
-  ["failed", "held", ["retry requested"]],
-  ["filtered", "held", ["retry requested"]],
-];
-
-/** The statuses that a cause leads away from. */
-export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
-  return new Set(TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([from]) => from));
-}
 
 const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
 
-/** What is written plus what follows from the subscription; `d` and `s` are the delivery and its subscription. */
+/** The status of the delivery `d` with the subscription `s`. */
 const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
     WHEN ${DELIVERY_STATE.filtered} THEN 'filtered' ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
@@ -84,7 +23,7 @@ const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' W
 
 const WAITS = `d.due_ms IS NOT NULL AND NOT ${LEASED}`;
 
-/** The same as a condition, the other way round. */
+/** The same as conditions. */
 export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
   pending: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures = 0`,
   waiting: `${WAITS} AND s.deleted_ms IS NULL AND s.active = 1 AND d.failures > 0`,
@@ -99,16 +38,17 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
 export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
-/** The deliveries of an ordered subscription are due in their order, from when the subscription does not wait any more. */
+/** The deliveries of an ordered subscription are due in their order once it waits no more. */
 const DUE = `CASE WHEN s.ordered = 1 AND d.priority = 1 AND d.due_ms IS NOT NULL
     THEN max(${timeOf("d.created_ms")}, coalesce(${timeOf("s.slowed_until_ms")}, 0), coalesce(${timeOf("s.retry_wait_until_ms")}, 0))
     ELSE ${optionally("d.due_ms", timeOf("d.due_ms"))} END`;
 
 /** Goes on with joins of or conditions on `d`, `s`, `e` and `a`. */
 export const SELECT_DELIVERY = `
-  SELECT d.rowid AS id, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
-    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${DUE} AS due_ms, ${textOf("d.last_error")} AS last_error,
-    ${timeOf("d.created_ms")} AS created_ms, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_ms, s.deleted_ms`;
+  SELECT d.rowid AS rowid, d.event_id, d.subscription_id, s.application, s.subscription, a.action, ${STATUS} AS status,
+    ${wholeOf("d.attempt")} + ${LEASED} AS attempt, ${DUE} AS next_attempt_at, ${textOf("d.last_error")} AS last_error,
+    ${timeOf("d.created_ms")} AS timestamped, ${optionally("d.finished_ms", timeOf("d.finished_ms"))} AS finished_at,
+    s.deleted_ms`;
 
 export const JOIN_NAMES = `
   CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
@@ -119,37 +59,28 @@ export const JOIN_NAMES = `
 export const REQUESTED = 0;
 export const NORMAL = 1;
 
-export function deliveryOf(row: DeliveryRow): Delivery {
-  const planned = row.status === "pending" || row.status === "waiting" ? row.due_ms : null;
-  const finished = row.status === "cancelled" ? row.deleted_ms : row.finished_ms;
+export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
+  const isPlanned = row.status === "pending" || row.status === "waiting";
   return {
-    rowid: row.id,
-    event_id: row.event_id,
-    subscription_id: row.subscription_id,
-    application: row.application,
-    subscription: row.subscription,
-    action: row.action,
-    status: row.status,
-    attempt: row.attempt,
-    next_attempt_at: planned === null ? null : toIso(planned),
-    last_error: row.last_error,
-    timestamped: toIso(row.created_ms),
-    finished_at: finished === null ? null : toIso(finished),
+    ...row,
+    next_attempt_at: isPlanned ? isoOrNull(row.next_attempt_at) : null,
+    timestamped: toIso(row.timestamped),
+    finished_at: isoOrNull(row.status === "cancelled" ? deleted_ms : row.finished_at),
   };
 }
 
 /**
- * A delivery keeps its first and its last attempts, this many of each. Retries come to 21 at most; more are sent by hand
- * or were cut short again and again, without end.
+ * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
+ * and to attempts that were cut short.
  */
 export const STORED_AT_EACH_END = 50;
 
-/** Whether a delivery has more attempts than it keeps when it comes to this one, counting from 1. */
+/** Whether a delivery with this attempt, counted from 1, has more than are stored. */
 export function isPastLimit(attempt: number): boolean {
   return attempt > 2 * STORED_AT_EACH_END;
 }
 
-/** Forgets attempts between the first and the last ones of these deliveries. Call it when `isPastLimit`: after each one. */
+/** Deletes what is between the first and the last attempts of these deliveries; call it after each that `isPastLimit`. */
 export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): void {
   sql.run(
     `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
@@ -163,8 +94,8 @@ export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): vo
 }
 
 /**
- * Makes leased deliveries due again, their attempt recorded as cut short; it does not count against the retries.
- * @param which those whose lease ended by `nowMs`, or `all` when whoever leased them is known to be gone
+ * Makes leased deliveries due again. Their attempt is recorded as cut short and does not count against the retries.
+ * @param which those whose lease ended by `nowMs`, or `all` when whoever leased them is gone
  */
 export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
   const ended = which === "all" ? "TRUE" : "l.until_ms <= ?1";

@@ -1,21 +1,21 @@
+import type { OnExhausted } from "../../../domain/subscription-settings.ts";
+import type { NextStep } from "../../queue.ts";
 import type { ServiceEventName } from "../../../domain/service-events.ts";
 import {
   type WithServiceEvents,
   ServiceEventBudget,
   recordDeliveryEvents,
-  type Transitioned,
 } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import { applySignals, noSignals, addSignal } from "./handler-health.ts";
-import { startsBlocking, staysQueued, loadOrdered, type OrderedDelivery } from "./order.ts";
+import { settingOf } from "./order.ts";
 import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow } from "./wire.ts";
 
 /**
- * Records attempts and moves their deliveries on, set-wise. A result counts while its claim is still the delivery's, and
- * once. That a subscription was paused or deleted meanwhile needs no care here: what is due again is then held or
- * cancelled by that.
+ * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
+ * A subscription that was paused or deleted meanwhile needs no care: what is due again is then held or cancelled.
  */
 export function finishAttempts(
   sql: Sql,
@@ -24,14 +24,13 @@ export function finishAttempts(
 ): readonly WithServiceEvents<Finished>[] {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
-  const open = loadLeased(sql, results);
-  const rehomedById = loadRehomed(sql, results, open);
-  const ordered = loadOrdered(sql, results);
-  const changes: FinishWrites = {
+  const leases = loadLeased(sql, results);
+  const constraints = loadConstraints(sql, results, leases);
+  const writes: FinishWrites = {
     ended: [],
     delivered: [],
     filtered: [],
-    others: [],
+    moved: [],
     failed: [],
     blocked: [],
     attempts: [],
@@ -39,34 +38,35 @@ export function finishAttempts(
     long: [],
   };
   const signals = noSignals();
-  const limit = new ServiceEventBudget(sql);
+  const budget = new ServiceEventBudget(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
   const states = results.map((row, index) => {
-    const leased = open.get(row.deliveryId);
+    const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return FENCED;
-    const rehomed = rehomedById.get(leased.id);
-    const move = transitionOf(leased, row, { nowMs, rehomed, place: ordered.get(leased.id) });
-    const handlerChanged = rehomed !== undefined;
-    if (move !== undefined && !limit.admits(serviceEventsOf(row, move, handlerChanged))) return DEFERRED;
-    open.delete(leased.id);
-    collect(changes, leased, row, { nowMs, move });
-    addSignal(signals, leased.subscription_id, row, { handlerChanged, isKept: move?.isKept === true });
+    const constraint = constraints.get(leased.id);
+    const transition = transitionOf(leased, row, constraint, nowMs);
+    const handlerChanged = constraint?.has_other_handler === 1;
+    if (transition !== undefined && !budget.admits(serviceEventsOf(row, transition, handlerChanged))) {
+      return DEFERRED;
+    }
+    leases.delete(leased.id);
+    collect(writes, leased, row, transition, nowMs);
+    addSignal(signals, leased.subscription_id, row, {
+      handlerChanged,
+      isRetriedInOrder: transition?.isRetriedInOrder === true,
+    });
     lastOf.set(leased.subscription_id, index);
     const { kind } = row.next;
     return kind === "delivered" || kind === "filtered"
       ? DELIVERY_STATE[kind]
-      : (move?.state ?? DELIVERY_STATE.pending);
+      : (transition?.state ?? DELIVERY_STATE.pending);
   });
-  writeChanges(sql, changes, nowMs, bytes);
+  writeChanges(sql, writes, nowMs, bytes);
   const { disableAfterMs } = results[0] ?? {};
-  const deactivated = applySignals(sql, signals, {
-    nowMs,
-    disableAfterMs,
-    limit: new ServiceEventBudget(sql),
-  });
-  const { failed, blocked } = changes;
-  const counts = recordDeliveryEvents(sql, { failed, blocked, deactivations: [{ nowMs, deactivated }] });
+  const deactivated = applySignals(sql, signals, nowMs, disableAfterMs);
+  const { failed, blocked } = writes;
+  const counts = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
   return states.map((state, index) => {
     const own = byIndex.get(index);
@@ -75,42 +75,28 @@ export function finishAttempts(
   });
 }
 
-/** The service events that applying it would make, as far as that is known before. */
+/** The service events that storing it would make, as far as that is known before. */
 function serviceEventsOf(
   { next }: FinishedRow,
-  move: Transition,
+  transition: Transition,
   handlerChanged: boolean,
 ): readonly ServiceEventName[] {
   const names: ServiceEventName[] = [];
-  if (move.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
-  if (move.startsBlocking) names.push("evreg.subscription.blocked");
+  if (transition.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
+  if (transition.startsBlocking) names.push("evreg.subscription.blocked");
   if (next.kind === "gone" && !handlerChanged) names.push("evreg.subscription.deactivated");
   return names;
 }
 
-const GONE = columns("id", "subscriptionId", "handler");
-
-/**
- * Deliveries whose handler is gone, and whose subscription has another one by now, about which that says nothing.
- */
-function loadRehomed(
-  sql: Sql,
-  rows: readonly FinishedRow[],
-  open: ReadonlyMap<number, Leased>,
-): ReadonlyMap<number, Rehomed> {
-  const gone = rows.flatMap(({ deliveryId, claimId, next }) => {
-    const leased = open.get(deliveryId);
-    if (next.kind !== "gone" || leased?.claim_id !== claimId) return [];
-    return [GONE.pack({ id: deliveryId, subscriptionId: leased.subscription_id, handler: next.handler })];
-  });
-  if (gone.length === 0) return new Map();
-  const found = sql.rows<Rehomed>(
-    `SELECT ${GONE.value("id")} AS id, s.max_retries
-      FROM json_each(?) CROSS JOIN subscription AS s ON s.rowid = ${GONE.value("subscriptionId")}
-      WHERE s.handler <> ${GONE.value("handler")}`,
-    JSON.stringify(gone),
-  );
-  return new Map(found.map((row) => [row.id, row]));
+/** A delivery that is leased. */
+interface Leased {
+  readonly id: number;
+  readonly claim_id: number;
+  readonly subscription_id: number;
+  /** The number of the attempt under way. */
+  readonly attempt: number;
+  readonly failures: number;
+  readonly last_error: string | null;
 }
 
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
@@ -125,21 +111,46 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased>
   return new Map(found.map((row) => [row.id, row]));
 }
 
-/** A delivery that is leased. */
-interface Leased {
+/** What decides on a delivery that was not delivered: the order of its subscription, or another handler by now. */
+interface Constraint {
   readonly id: number;
-  readonly claim_id: number;
-  readonly subscription_id: number;
-  /** The number of the attempt under way. */
-  readonly attempt: number;
-  readonly failures: number;
-  readonly last_error: string | null;
+  readonly ordered: number;
+  readonly event_id: number;
+  readonly due_ms: number;
+  readonly max_retries: number;
+  readonly on_exhausted: OnExhausted;
+  /** 1 if the handler that is gone is no longer the subscription's, about whose handler that says nothing. */
+  readonly has_other_handler: number;
 }
 
-/** One whose subscription has another handler than the one that is gone. */
-interface Rehomed {
-  readonly id: number;
-  readonly max_retries: number;
+/** Most deliveries have no constraint. */
+function loadConstraints(
+  sql: Sql,
+  results: readonly FinishedRow[],
+  leases: ReadonlyMap<number, Leased>,
+): ReadonlyMap<number, Constraint> {
+  const undelivered = results.flatMap(({ deliveryId, claimId, next }) =>
+    isUndelivered(next) && leases.get(deliveryId)?.claim_id === claimId
+      ? [[deliveryId, next.kind === "gone" ? next.handler : null]]
+      : [],
+  );
+  if (undelivered.length === 0) return new Map();
+  const found = sql.rows<Constraint>(
+    `SELECT d.rowid AS id, s.ordered, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted,
+        coalesce(s.handler <> r.value ->> 1, 0) AS has_other_handler
+      FROM json_each(?) AS r
+      CROSS JOIN delivery AS d ON d.rowid = r.value ->> 0
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE s.ordered = 1 OR s.handler <> r.value ->> 1`,
+    JSON.stringify(undelivered),
+  );
+  return new Map(found.map((row) => [row.id, row]));
+}
+
+type Undelivered = Exclude<NextStep, { kind: "delivered" | "filtered" | "unsent" }>;
+
+function isUndelivered(next: NextStep): next is Undelivered {
+  return next.kind !== "delivered" && next.kind !== "filtered" && next.kind !== "unsent";
 }
 
 /** Where a delivery goes that was not delivered. */
@@ -147,89 +158,78 @@ interface Transition {
   readonly state: (typeof DELIVERY_STATE)["pending" | "failed"];
   readonly failures: number;
   readonly dueMs: number | null;
-  /** In the order of its subscription. */
+  /** Its place in the order of its subscription. */
   readonly sequence: number | null;
   readonly lastError: string | null;
-  /** In the order of its subscription, which waits for its retry. */
-  readonly isKept: boolean;
+  /** Its ordered subscription waits for its retry. */
+  readonly isRetriedInOrder: boolean;
   /** Its subscription blocks for it from now on. */
   readonly startsBlocking: boolean;
 }
 
-interface At {
-  readonly nowMs: number;
-  readonly rehomed: Rehomed | undefined;
-  /** In the order of its subscription, if that has one. */
-  readonly place: OrderedDelivery | undefined;
+/** `undefined` for one that was delivered, filtered or never started. */
+function transitionOf(
+  { failures, last_error }: Leased,
+  row: FinishedRow,
+  constraint: Constraint | undefined,
+  nowMs: number,
+): Transition | undefined {
+  const { next } = row;
+  if (!isUndelivered(next)) return undefined;
+  const isOrdered = constraint?.ordered === 1;
+  const pending = {
+    state: DELIVERY_STATE.pending,
+    // An ordered one keeps its place, and its subscription as a whole waits.
+    dueMs: isOrdered ? constraint.due_ms : nowMs,
+    sequence: isOrdered ? constraint.event_id : null,
+    isRetriedInOrder: false,
+    startsBlocking: false,
+  };
+  if (next.kind === "returned") return { ...pending, failures, lastError: last_error };
+  const failed = { failures: failures + 1, lastError: errorOf(row) };
+  // With its handler gone nothing is sent at all, so one that blocks keeps its place then too.
+  const isBlocking = isOrdered && constraint.on_exhausted === "block";
+  if (isBlocking || mayRetry(next, failures, constraint)) {
+    const dueMs = next.kind === "retry" && !isOrdered ? Math.ceil(next.atMs) : pending.dueMs;
+    const startsBlocking = isBlocking && failures === constraint.max_retries;
+    return { ...pending, ...failed, dueMs, isRetriedInOrder: isOrdered, startsBlocking };
+  }
+  return { ...pending, ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null };
+}
+
+/** The engine counted the retries of one without constraint. */
+function mayRetry(next: Undelivered, failures: number, constraint: Constraint | undefined): boolean {
+  if (constraint === undefined) return next.kind === "retry";
+  const isAsked = next.kind === "retry" || constraint.has_other_handler === 1;
+  return isAsked && failures < constraint.max_retries;
 }
 
 type Outcome = "delivered" | "failed" | "returned";
 
-/** `undefined` for one that was delivered, filtered or never started. */
-function transitionOf(leased: Leased, row: FinishedRow, at: At): Transition | undefined {
-  const { kind } = row.next;
-  if (kind === "delivered" || kind === "filtered" || kind === "unsent") return undefined;
-  if (at.place !== undefined) return transitionInOrder(leased, row, { ...at, place: at.place });
-  return { ...transitionOutOfOrder(leased, row, at), sequence: null, isKept: false, startsBlocking: false };
-}
-
-function transitionOutOfOrder(
-  { failures, last_error }: Leased,
-  row: FinishedRow,
-  { nowMs, rehomed }: At,
-): Omit<Transition, "sequence" | "isKept" | "startsBlocking"> {
-  const { next } = row;
-  if (next.kind === "returned")
-    return { state: DELIVERY_STATE.pending, failures, dueMs: nowMs, lastError: last_error };
-  const failed = { failures: failures + 1, lastError: errorOf(row) };
-  if (next.kind === "retry") return { ...failed, state: DELIVERY_STATE.pending, dueMs: Math.ceil(next.atMs) };
-  const isTriedOn = rehomed !== undefined && failures < rehomed.max_retries;
-  return isTriedOn
-    ? { ...failed, state: DELIVERY_STATE.pending, dueMs: nowMs }
-    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null };
-}
-
-function transitionInOrder(
-  { failures, last_error }: Leased,
-  row: FinishedRow,
-  { rehomed, place }: At & { readonly place: OrderedDelivery },
-): Transition {
-  const { next } = row;
-  const waiting = { state: DELIVERY_STATE.pending, dueMs: place.due_ms, sequence: place.event_id } as const;
-  if (next.kind === "returned") {
-    return { ...waiting, failures, lastError: last_error, isKept: false, startsBlocking: false };
-  }
-  const isKept = staysQueued(place, failures, { next, handlerChanged: rehomed !== undefined });
-  const failed = { failures: failures + 1, lastError: errorOf(row), isKept };
-  return isKept
-    ? { ...waiting, ...failed, startsBlocking: startsBlocking(place, failures) }
-    : { ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null, startsBlocking: false };
-}
-
-/** @param move as `transitionOf` has it */
 function collect(
-  changes: FinishWrites,
+  writes: FinishWrites,
   leased: Leased,
   row: FinishedRow,
-  { nowMs, move }: { nowMs: number; move: Transition | undefined },
+  transition: Transition | undefined,
+  nowMs: number,
 ): void {
   const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more } = row;
-  changes.ended.push(id);
-  if (next.kind === "filtered") changes.filtered.push(id);
+  writes.ended.push(id);
+  if (next.kind === "filtered") writes.filtered.push(id);
   if (next.kind === "unsent" || next.kind === "filtered") return;
-  if (next.kind === "delivered") changes.delivered.push(id);
+  if (next.kind === "delivered") writes.delivered.push(id);
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
-  if (move !== undefined) {
-    const { state, failures, dueMs: due_ms, sequence, lastError: last_error } = move;
+  if (transition !== undefined) {
+    const { state, failures, dueMs: due_ms, sequence, lastError: last_error } = transition;
     const finished_ms = state === DELIVERY_STATE.failed ? nowMs : null;
     const { attempt } = leased;
-    changes.others.push(
+    writes.moved.push(
       MOVED.pack({ id, state, attempt, failures, due_ms, sequence, finished_ms, last_error }),
     );
-    if (state === DELIVERY_STATE.failed) changes.failed.push([id, nowMs]);
-    if (move.startsBlocking) changes.blocked.push([id, nowMs]);
+    if (state === DELIVERY_STATE.failed) writes.failed.push(id);
+    if (transition.startsBlocking) writes.blocked.push(id);
   }
-  if (isPastLimit(leased.attempt)) changes.long.push(id);
+  if (isPastLimit(leased.attempt)) writes.long.push(id);
   const { dnsMs, connectMs, firstByteMs } = more?.connection ?? {};
   // In the order of `ATTEMPT`, as each attempt is packed.
   const attempt = [
@@ -244,8 +244,8 @@ function collect(
     textBytes === null ? null : row.textOffset + 1,
     textBytes ?? 0,
   ];
-  if (more?.connection === undefined) changes.attempts.push(attempt);
-  else changes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
+  if (more?.connection === undefined) writes.attempts.push(attempt);
+  else writes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
 }
 
 function rounded(durationMs: number | undefined): number | null {
@@ -258,11 +258,11 @@ interface FinishWrites {
   readonly ended: number[];
   readonly delivered: number[];
   readonly filtered: number[];
-  readonly others: unknown[];
-  /** Those of the others that failed for good. */
-  readonly failed: Transitioned[];
-  /** Those of the others that their subscriptions block for from now on. */
-  readonly blocked: Transitioned[];
+  readonly moved: unknown[];
+  /** Those moved that failed for good. */
+  readonly failed: number[];
+  /** Those moved that their subscriptions block for from now on. */
+  readonly blocked: number[];
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
@@ -270,28 +270,24 @@ interface FinishWrites {
   readonly long: number[];
 }
 
-function writeChanges(sql: Sql, changes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
-  const { ended, delivered, filtered, others, attempts, connected, long } = changes;
+function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
+  const { ended, delivered, filtered, moved, attempts, connected, long } = writes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   insertAttempts(sql, STORED, attempts, bytes);
-  // Apart from the others, as each value that is taken out of the JSON costs something, and few have these.
+  // Few have connection times, and each value that is taken out of the JSON costs something.
   insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
-  endAll(
-    sql,
-    delivered,
-    nowMs,
-    `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`,
-  );
+  const asDelivered = `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`;
+  endAll(sql, delivered, nowMs, asDelivered);
   endAll(sql, filtered, nowMs, `state = ${DELIVERY_STATE.filtered}`);
-  if (others.length > 0) moveOthers(sql, others);
+  if (moved.length > 0) moveAll(sql, moved);
   if (long.length > 0) dropMiddleAttempts(sql, long);
 }
 
-function endAll(sql: Sql, ids: readonly number[], nowMs: number, as: string): void {
+function endAll(sql: Sql, ids: readonly number[], nowMs: number, assignments: string): void {
   if (ids.length === 0) return;
   sql.run(
-    `UPDATE delivery SET ${as}, due_ms = NULL, finished_ms = ?2
+    `UPDATE delivery SET ${assignments}, due_ms = NULL, finished_ms = ?2
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(ids),
     nowMs,
@@ -309,13 +305,13 @@ const MOVED = columns(
   "last_error",
 );
 
-function moveOthers(sql: Sql, others: readonly unknown[]): void {
+function moveAll(sql: Sql, moved: readonly unknown[]): void {
   sql.run(
     `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
         due_ms = r.due_ms, sequence = r.sequence, finished_ms = r.finished_ms, last_error = r.last_error
       FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
-    JSON.stringify(others),
+    JSON.stringify(moved),
   );
 }
 

@@ -1,15 +1,12 @@
 import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
 import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
-import type { ServiceEventBudget } from "../events/service-events.ts";
+import { ServiceEventBudget } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
 import { errorOf, type FinishedRow } from "./wire.ts";
 
-/**
- * No handler gets to ask for that long, and no retry is that far: a wait that would last longer was stored before the clock
- * was set back, and does not count.
- */
+/** Longer waits cannot be asked for: such a one was stored before the clock was set back, and does not count. */
 const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
 const LONGEST_RETRY_WAIT_MS = 2 * SETTINGS_LIMITS.waitMaxMs;
 
@@ -20,7 +17,7 @@ export const WAIT_END = `max(
 
 type Wait = readonly [subscriptionId: number, untilMs: number, handler: string];
 
-/** What the results of one call tell of handlers, by the rowids of their subscriptions. */
+/** What the results of one call say about handlers, by the rowids of their subscriptions. */
 interface HandlerSignals {
   /** Which had a success. */
   readonly succeeded: Set<number>;
@@ -30,7 +27,7 @@ interface HandlerSignals {
   readonly slow: Wait[];
   /** For retries of the first deliveries of ordered ones. */
   readonly retryWaits: Wait[];
-  readonly gone: (readonly [subscriptionId: number, reason: string])[];
+  readonly gone: Deactivated[];
 }
 
 export function noSignals(): HandlerSignals {
@@ -38,15 +35,15 @@ export function noSignals(): HandlerSignals {
 }
 
 /**
- * Takes one result in.
- * @param at `handlerChanged`: the subscription has left the handler that is gone, which tells nothing of the one it has;
- * `isKept`: it keeps its place in the order of its subscription, which waits for its retry
+ * Adds one result.
+ * @param at `handlerChanged`: the subscription has left the handler that is gone, which says nothing about the new one;
+ * `isRetriedInOrder`: its ordered subscription waits for its retry
  */
 export function addSignal(
   signals: HandlerSignals,
   subscriptionId: number,
   row: FinishedRow,
-  { handlerChanged, isKept }: { handlerChanged: boolean; isKept: boolean },
+  { handlerChanged, isRetriedInOrder }: { handlerChanged: boolean; isRetriedInOrder: boolean },
 ): void {
   const { next, more } = row;
   if (next.kind === "delivered") {
@@ -56,39 +53,33 @@ export function addSignal(
   } else if (next.kind === "retry" || next.kind === "failed") {
     signals.failed.set(subscriptionId, errorOf(row));
   } else if (next.kind === "gone" && !handlerChanged) {
-    signals.gone.push([subscriptionId, next.reason]);
+    signals.gone.push({ subscriptionId, reason: next.reason });
   }
   const { slow, wait } = more ?? {};
   if (slow !== undefined) signals.slow.push([subscriptionId, Math.ceil(slow.untilMs), slow.handler]);
-  if (isKept && wait !== undefined) {
+  if (isRetriedInOrder && wait !== undefined) {
     signals.retryWaits.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
   }
 }
 
-interface At {
-  readonly nowMs: number;
-  readonly disableAfterMs: number | undefined;
-  /** Of those that have failed for too long; whom it does not admit is deactivated at the next failure. */
-  readonly limit: ServiceEventBudget;
-}
-
-/** Notes it with the subscriptions, and deactivates those whose handlers are gone or have failed for too long. */
+/** Stores the signals, and deactivates subscriptions whose handlers are gone or have failed for too long. */
 export function applySignals(
   sql: Sql,
   { succeeded, failed, slow, retryWaits, gone }: HandlerSignals,
-  at: At,
+  nowMs: number,
+  disableAfterMs: number | undefined,
 ): Deactivated[] {
-  if (succeeded.size > 0) storeSuccesses(sql, succeeded, at.nowMs);
-  const ended = gone.map(([subscriptionId, reason]) => ({ subscriptionId, reason }));
-  if (failed.size > 0) ended.push(...storeFailures(sql, failed, at));
+  if (succeeded.size > 0) storeSuccesses(sql, succeeded, nowMs);
+  const ended = [...gone];
+  if (failed.size > 0) ended.push(...storeFailures(sql, failed, nowMs, disableAfterMs));
   setWaits(sql, "slowed_until_ms", slow);
   setWaits(sql, "retry_wait_until_ms", retryWaits);
   return ended.filter((one) => deactivate(sql, one));
 }
 
 /**
- * Nearly always there is nothing to forget, and nothing is written. An ordered one has one attempt at a time: its success
- * is the last word of its handler, and ends every wait.
+ * Nearly always nothing has to be cleared, and nothing is written. An ordered one has one attempt at a time, so its success
+ * ends every wait.
  */
 function storeSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
   sql.run(
@@ -107,7 +98,8 @@ function storeSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number)
 function storeFailures(
   sql: Sql,
   failed: ReadonlyMap<number, string>,
-  { nowMs, disableAfterMs, limit }: At,
+  nowMs: number,
+  disableAfterMs: number | undefined,
 ): readonly Deactivated[] {
   const failing = sql.rows<{ id: number; since_ms: number; total_ms: number }>(
     `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), last_failure_ms = ?2,
@@ -119,15 +111,17 @@ function storeFailures(
     disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs),
   );
   if (disableAfterMs === undefined) return [];
+  // One that the budget does not admit is deactivated at its next failure.
+  const budget = new ServiceEventBudget(sql);
   return failing
-    .filter(({ total_ms }) => total_ms >= disableAfterMs && limit.admits(["evreg.subscription.deactivated"]))
+    .filter(({ total_ms }) => total_ms >= disableAfterMs && budget.admits(["evreg.subscription.deactivated"]))
     .map(({ id, since_ms }) => ({
       subscriptionId: id,
       reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),
     }));
 }
 
-/** A later end stands: what was asked for is never cut short by an answer that asks for less. */
+/** The latest end counts: an answer that asks for less does not cut a wait short. */
 function setWaits(sql: Sql, column: "slowed_until_ms" | "retry_wait_until_ms", waits: readonly Wait[]): void {
   if (waits.length === 0) return;
   sql.run(
@@ -139,7 +133,7 @@ function setWaits(sql: Sql, column: "slowed_until_ms" | "retry_wait_until_ms", w
   );
 }
 
-/** For a subscription that a person gives a new start: with another handler, or a handler that was put right. */
+/** For a subscription that gets another handler, or is activated by a person. */
 export function resetHealth(sql: Sql, subscriptionId: number): void {
   sql.run(
     "UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0 WHERE rowid = ?",
@@ -148,7 +142,7 @@ export function resetHealth(sql: Sql, subscriptionId: number): void {
   clearWaits(sql, subscriptionId);
 }
 
-/** So that the next delivery is sent at once, whoever asked for the wait. */
+/** Lets the next delivery be sent at once. */
 export function clearWaits(sql: Sql, subscriptionId: number): void {
   sql.run(
     "UPDATE subscription SET slowed_until_ms = NULL, retry_wait_until_ms = NULL WHERE rowid = ?",

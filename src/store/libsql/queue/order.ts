@@ -1,9 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
-import { type OnExhausted, type SubscriptionSettings } from "../../../domain/subscription-settings.ts";
-import type { Transitioned } from "../events/service-events.ts";
+import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
-import { type FinishedRow } from "./wire.ts";
 import { clearWaits } from "./handler-health.ts";
 
 // The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they came
@@ -11,15 +9,6 @@ import { clearWaits } from "./handler-health.ts";
 
 /** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
 const MAX_REORDERED = 10_000;
-
-/** Where an ordered subscription's delivery has its place, and when it has to leave it. */
-export interface OrderedDelivery {
-  readonly id: number;
-  readonly event_id: number;
-  readonly due_ms: number;
-  readonly max_retries: number;
-  readonly on_exhausted: OnExhausted;
-}
 
 /** Goes on from `SELECT`: `w` is the first in the order of an ordered subscription that nobody requested. */
 export function headOf(subscriptionId: string): string {
@@ -48,39 +37,6 @@ export function settingOf(name: keyof SubscriptionSettings): string {
 export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND ${settingOf("on_exhausted")} = 'block' THEN (
     SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
-/** Of the results that did not deliver: the places of those whose subscription is ordered by now. */
-export function loadOrdered(sql: Sql, rows: readonly FinishedRow[]): ReadonlyMap<number, OrderedDelivery> {
-  const ids = rows.flatMap(({ deliveryId, next: { kind } }) =>
-    kind === "delivered" || kind === "filtered" || kind === "unsent" ? [] : [deliveryId],
-  );
-  if (ids.length === 0) return new Map();
-  const found = sql.rows<OrderedDelivery>(
-    `SELECT d.rowid AS id, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted
-      FROM json_each(?) AS r
-      CROSS JOIN delivery AS d ON d.rowid = r.value
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE s.ordered = 1`,
-    JSON.stringify(ids),
-  );
-  return new Map(found.map((place) => [place.id, place]));
-}
-
-/** Whether it goes on waiting at its place after an attempt that failed; otherwise it has failed for good. */
-export function staysQueued(
-  { max_retries, on_exhausted }: OrderedDelivery,
-  failures: number,
-  { next, handlerChanged }: { next: FinishedRow["next"]; handlerChanged: boolean },
-): boolean {
-  // With its handler gone nothing is sent at all, so one that blocks keeps its place as well.
-  if (on_exhausted === "block") return true;
-  return (next.kind === "retry" || handlerChanged) && failures < max_retries;
-}
-
-/** Whether its subscription blocks for it from this failed attempt on. */
-export function startsBlocking({ max_retries, on_exhausted }: OrderedDelivery, failures: number): boolean {
-  return on_exhausted === "block" && failures === max_retries;
-}
-
 /**
  * Puts what is pending in order. None of it waits for a time of its own from now on, also when the order ends again.
  * @throws EvregError `conflict` when that is too much at once
@@ -108,7 +64,7 @@ export function assignSequence(sql: Sql, subscriptionId: number, nowMs: number):
  * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
  * for it, or gave it more retries. Answers what has failed by that.
  */
-export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly Transitioned[] {
+export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
   const failed = sql.rows<{ id: number }>(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ?2
       WHERE rowid = (SELECT w.rowid ${headOf("?1")}) AND NOT EXISTS (SELECT 1 ${firstRequestedOf("?1")})
@@ -121,7 +77,7 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
   if (failed.length > 0) {
     clearWaits(sql, subscriptionId);
   }
-  return failed.map(({ id }) => [id, nowMs]);
+  return failed.map(({ id }) => id);
 }
 
 /** Whether the delivery is what its ordered subscription waits for. */
