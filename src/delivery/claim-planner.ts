@@ -1,4 +1,4 @@
-import type { ClaimAnswer, ClaimRequest, Share } from "../store/queue.ts";
+import type { ClaimAnswer, ClaimRequest, ClaimQuota } from "../store/queue.ts";
 import { FAST, FIRST_LIMIT, SLOW, tierLimits, type Tier, UNKNOWN } from "./limits.ts";
 import {
   type Available,
@@ -32,7 +32,7 @@ export interface Usage {
   readonly isBehind: boolean;
 }
 
-type Plan = Pick<ClaimRequest, "tiers" | "shares" | "others">;
+type Plan = Pick<ClaimRequest, "tiers" | "quotas" | "defaultQuota">;
 
 /**
  * When to claim, and how much. A claim is wanted when something may be due that was not, and when there is capacity again
@@ -108,7 +108,7 @@ export class ClaimPlanner {
     this.#isWanted = false;
     this.#hasFreedUnproven = false;
     const plan = this.#planned(nowMs);
-    const hasCapacity = plan.tiers[FAST]!.most > 0 && bufferedBytes < MAX_BUFFERED_BYTES;
+    const hasCapacity = plan.tiers[FAST]!.maxClaims > 0 && bufferedBytes < MAX_BUFFERED_BYTES;
     this.#wasFull = !hasCapacity || inFlight >= maxInFlight;
     this.#waitsForStore = hasCapacity && isBehind;
     if (!hasCapacity || isBehind) return undefined;
@@ -119,7 +119,7 @@ export class ClaimPlanner {
 
   /** Notes what the claim brought: of each subscription, whether it was allowed all that may be due. */
   answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer): void {
-    const { tiers, shares, others } = this.#plan!;
+    const { tiers, quotas, defaultQuota } = this.#plan!;
     this.#plan = undefined;
     this.#isAnswered = true;
     this.#limitedTiers = limitedTiers;
@@ -129,15 +129,16 @@ export class ClaimPlanner {
       claimed.set(sub, (claimed.get(sub) ?? 0) + 1);
     }
     for (const sub of this.#table) {
-      const share = shares.get(sub.subscriptionId);
-      if (share === undefined) sub.requested = { tier: UNKNOWN, maxLeased: others.room };
-      sub.hasBacklog = (claimed.get(sub) ?? 0) >= (share ?? others).room;
+      const quota = quotas.get(sub.subscriptionId);
+      if (quota === undefined) sub.requested = { tier: UNKNOWN, maxLeased: defaultQuota.capacity };
+      sub.hasBacklog = (claimed.get(sub) ?? 0) >= (quota ?? defaultQuota).capacity;
     }
     const ofTier = tiers.map(() => 0);
     for (const [{ requested }, count] of claimed) ofTier[requested.tier]! += count;
     // Others filled the claim before it was the turn of these, which have capacity of their own.
     this.#isWanted ||=
-      claims.length > 0 && limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.most);
+      claims.length > 0 &&
+      limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.maxClaims);
     if (nextDueAtMs !== undefined) this.dueAt(nextDueAtMs);
     // Those that stall will not count as unknown any more by then.
     if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#requestedAtMs + UNKNOWN_INTERVAL_MS);
@@ -163,22 +164,22 @@ export class ClaimPlanner {
     }
     const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
     const available: Available = { attempts: limits[FAST], payloadBytes: 0, slowLeases: limits[SLOW] };
-    const shares = new Map<number, Share>();
+    const quotas = new Map<number, ClaimQuota>();
     for (const [sub, tier] of tiers) {
       sub.requested = { tier, maxLeased: sub.maxLeased(available, nowMs) };
-      const room = sub.allowance("claim", available, nowMs);
-      shares.set(sub.subscriptionId, { leased: sub.leased, room, tier });
+      const capacity = sub.allowance("claim", available, nowMs);
+      quotas.set(sub.subscriptionId, { leased: sub.leased, capacity, tier });
     }
-    const most = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_BUFFERED - buffered));
+    const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_BUFFERED - buffered));
     return {
       tiers: [
-        { most, isLatestFirst: false },
+        { maxClaims, isNewestFirst: false },
         // What came last goes to a handler that was well a moment ago, rather than to one with a backlog.
-        { most: limits[UNKNOWN], isLatestFirst: true },
-        { most: limits[SLOW], isLatestFirst: false },
+        { maxClaims: limits[UNKNOWN], isNewestFirst: true },
+        { maxClaims: limits[SLOW], isNewestFirst: false },
       ],
-      shares,
-      others: { leased: 0, room: FIRST_LIMIT, tier: UNKNOWN },
+      quotas,
+      defaultQuota: { leased: 0, capacity: FIRST_LIMIT, tier: UNKNOWN },
     };
   }
 

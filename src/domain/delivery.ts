@@ -76,7 +76,9 @@ export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
 
 /** The statuses that a cause leads away from. */
 export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
-  return new Set(DELIVERY_TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([from]) => from));
+  return new Set(
+    DELIVERY_TRANSITIONS.filter(([, , causes]) => causes.includes(cause)).map(([status]) => status),
+  );
 }
 
 /** One event on its way to one subscription. */

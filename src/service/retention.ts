@@ -1,10 +1,10 @@
 import { EvregError } from "../domain/error.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { EventStore, ExpiredSelection } from "../store/events.ts";
+import type { EventStore, RemovedEvents } from "../store/events.ts";
 
 export interface RetentionOptions {
-  readonly events: Pick<EventStore, "findExpired" | "remove">;
+  readonly events: Pick<EventStore, "removeExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long events stay. */
@@ -14,8 +14,6 @@ export interface RetentionOptions {
 const ROUND_EVERY_MS = 5 * 60_000;
 /** How often events that stayed for an unfinished delivery are scanned again; they may be millions. */
 const RESCAN_MS = 60 * 60_000;
-/** Events of one call of the store. */
-const SOME_EVENTS = 1_000;
 
 /**
  * After each step comes a pause of so many times what it took, its wait in the store's queue included. On a busy store steps
@@ -72,22 +70,17 @@ export class Retention {
     // The clock may have been set, in either direction.
     const isForAll = Math.abs(startedMs - this.#scannedAllMs) >= RESCAN_MS;
     const fromMs = isForAll ? undefined : this.#scannedBeforeMs;
-    const range = { beforeMs, most: SOME_EVENTS, ...(fromMs === undefined ? {} : { fromMs }) };
+    const range = { beforeMs, ...(fromMs === undefined ? {} : { fromMs }) };
     const removed = { events: 0, deliveries: 0 };
-    for (let after: number | undefined = 0; after !== undefined;) {
-      const query: ExpiredSelection = { ...range, after };
-      const found = await this.#step(() => events.findExpired(query));
-      if (found === undefined) return;
-      for (let remaining = found.events; remaining.length > 0;) {
-        const some = remaining;
-        const step = await this.#step(() => events.remove(some));
-        if (step === undefined) return;
-        removed.events += step.events;
-        removed.deliveries += step.deliveries;
-        remaining = remaining.slice(step.handled);
-      }
-      ({ after } = found);
-    }
+    let next: unknown;
+    const removeSome = (): Promise<RemovedEvents> => events.removeExpired(range, next);
+    do {
+      const step = await this.#step(removeSome);
+      if (step === undefined) return;
+      removed.events += step.events;
+      removed.deliveries += step.deliveries;
+      ({ next } = step);
+    } while (next !== undefined);
     this.#scannedBeforeMs = beforeMs;
     if (isForAll) this.#scannedAllMs = startedMs;
     if (removed.events > 0) logger.info(removed, "Events older than retention.events were removed.");

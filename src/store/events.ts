@@ -4,10 +4,10 @@ import type { Event } from "../domain/event.ts";
 /** Events, and the deliveries that are made with them. */
 export interface EventStore {
   /**
-   * Records each event with one delivery per active subscription of its action. Answers an outcome an event, in order.
-   * With `atomic`, one outcome that is neither recorded nor replayed makes all others `withheld`, and nothing is stored.
-   * Without, a batch that makes very many deliveries is recorded in several transactions, so that it holds up no other
-   * call for long. Where one of them fails after others were committed, the events left are `failed`.
+   * Records each event with one delivery per active subscription of its action. Answers an outcome per event, in order.
+   * With `atomic`, one refused event makes all others `withheld`, and nothing is stored. Without, a batch that makes very many
+   * deliveries takes several transactions, so that it delays no other call for long; if one fails after others were
+   * committed, the remaining events are `failed`.
    */
   record(
     batch: readonly EventRecord[],
@@ -17,28 +17,19 @@ export interface EventStore {
   list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
   find(id: number): Promise<StoredEvent | undefined>;
   /**
-   * Looks through the events of a time range for those that have no unfinished delivery (`pending`, `waiting`, `held` or
-   * `delivering`), in the order of their rowids. Holds up no write.
+   * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
+   * no write for long. Call it again with `next` until that is `undefined`.
    */
-  findExpired(query: ExpiredSelection): Promise<ExpiredEvents>;
-  /**
-   * Deletes events with their deliveries and attempts, in the order given, until a short transaction has enough: ask
-   * again with those that were not `handled`. One that has an unfinished delivery by now stays; one that is gone counts
-   * as handled.
-   */
-  remove(eventIds: readonly number[]): Promise<RemovedEvents>;
+  removeExpired(range: ExpiredRange, next?: unknown): Promise<RemovedEvents>;
 }
 
 export interface EventRecord {
   readonly actionId: number;
-  /**
-   * The revision the payload was validated against; the record is refused as `stale` when another is in force, or the
-   * action is retired.
-   */
+  /** The revision that the payload was validated against. `stale` when another is in force, or the action is retired. */
   readonly revision: number;
   readonly payload: Uint8Array;
   readonly idempotencyKey?: string;
-  /** Whether it only looks for an event that used the key: where there is none it is `stale`, and nothing is stored. */
+  /** Only looks for an event that used the key; `stale` if there is none. */
   readonly lookupOnly?: boolean;
 }
 
@@ -58,16 +49,16 @@ export type RecordOutcome =
     }
   /** The key was used before with another action or payload, by the event `rowid`. */
   | { readonly kind: "key_conflict"; readonly rowid: number }
-  /** The action's schema moved on, or it was retired: load it again, validate again. */
+  /** The action has a newer schema, or was retired: load it again, validate again. */
   | { readonly kind: "stale" }
-  /** Nothing wrong with this one; another in an atomic batch was refused. */
+  /** Another event of the atomic batch was refused. */
   | { readonly kind: "withheld" }
   /** Not stored, though others of the call were. */
   | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
 export type StoredEvent = Omit<Event, "payload"> & {
-  /** `undefined` where what is kept is not what was accepted: see `Store.damagedEvents`. */
+  /** `undefined` if it is damaged, see `Store.damagedEvents`. */
   readonly payload: Uint8Array | undefined;
   readonly application: string;
 };
@@ -84,28 +75,17 @@ export interface EventSelection {
   readonly after?: number;
 }
 
-export interface ExpiredSelection {
-  /** Inclusive; from the first event on without. */
+export interface ExpiredRange {
+  /** Inclusive; without it, from the first event on. */
   readonly fromMs?: number;
   /** Exclusive. */
   readonly beforeMs: number;
-  /** Only events with larger rowids. */
-  readonly after?: number;
-  /** How many events to look at. */
-  readonly most: number;
 }
 
-export interface ExpiredEvents {
-  /** Rowids of those found, rising. */
-  readonly events: readonly number[];
-  /** Where to go on; `undefined` when there are no more to look at. */
-  readonly after: number | undefined;
-}
-
+/** What one call deleted. */
 export interface RemovedEvents {
-  /** How many of those given are done with, from the first on. */
-  readonly handled: number;
-  /** Deleted by this call. */
   readonly events: number;
   readonly deliveries: number;
+  /** Where to continue; only the store that made it can read it. `undefined` when the whole range was looked at. */
+  readonly next: unknown;
 }

@@ -7,22 +7,23 @@ import {
   type KeyObject,
   randomBytes,
 } from "node:crypto";
+import type { Bearer } from "../domain/subscription.ts";
 import type { ClaimedSubscription } from "./queue.ts";
 
-/** Begins what is encrypted. The space in it keeps it apart from secrets and bearer values, which have none. */
+/** Begins an encrypted text. Secrets and bearer values have no space, so none begins like this. */
 const MARK = "aes-256-gcm ";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * How secrets are kept: encrypted under a key, or as they are where there is none.
+ * Encrypts secrets, or leaves them as they are if there is no key.
  *
- * Encrypted, a text is `aes-256-gcm <key id> <base64 of nonce, tag and cipher text>`. What it is about (which
- * subscription's, and what for) is authenticated with it, so that one put in the place of another cannot be opened.
+ * An encrypted text is `aes-256-gcm <key id> <base64 of nonce, tag and cipher text>`. What it is about (which subscription, and
+ * what for) is authenticated with it, so that it cannot be opened in the place of another.
  */
 export class Vault {
   readonly #key: KeyObject | undefined;
-  /** `MARK` and the key's id, which tells keys apart and tells nothing of them. */
+  /** `MARK` and the key's id, from which the key cannot be found. */
   readonly #head: string = "";
 
   /** @param key 32 bytes */
@@ -46,13 +47,13 @@ export class Vault {
   }
 
   /**
-   * `undefined` for what was sealed under another key or about something else, or was changed since; with a key also for
-   * what is not sealed at all, as only somebody else can have put it there.
+   * `undefined` if it was sealed under another key or about something else, or was changed since; with a key also if it is
+   * not sealed at all, as only somebody else can have put it there.
    */
-  open(about: string, kept: string): string | undefined {
-    if (this.#key === undefined) return kept.startsWith(MARK) ? undefined : kept;
-    if (!kept.startsWith(this.#head)) return undefined;
-    const bytes = Buffer.from(kept.slice(this.#head.length), "base64");
+  open(about: string, stored: string): string | undefined {
+    if (this.#key === undefined) return stored.startsWith(MARK) ? undefined : stored;
+    if (!stored.startsWith(this.#head)) return undefined;
+    const bytes = Buffer.from(stored.slice(this.#head.length), "base64");
     if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
     const sealed = bytes.subarray(NONCE_BYTES + TAG_BYTES);
     try {
@@ -66,7 +67,7 @@ export class Vault {
   }
 }
 
-/** What a kept text is about: of which subscription, and what for. */
+/** What an encrypted text is about. */
 export function aboutSecret(
   subscriptionId: number,
   purpose: "secret" | "previous secret" | "bearer token",
@@ -77,67 +78,56 @@ export function aboutSecret(
 /** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
 export interface EncryptionKeys {
   readonly key: Uint8Array;
-  /** The one before, while the key is being changed. */
+  /** The previous one, while the key is being changed. */
   readonly previous?: Uint8Array;
 }
 
-/** A subscription's secrets as they lie in the file. */
-export interface KeptSecrets {
+/** A subscription's secrets as they are stored. */
+export interface StoredSecrets {
   readonly secret: string;
   readonly previousSecret: string | null;
   readonly previousUntilMs: number | null;
-  readonly bearer: "secret" | "own" | "none";
+  readonly bearer: Bearer;
   readonly bearerToken: string | null;
 }
 
 type Opened = Pick<ClaimedSubscription, "secret" | "previous" | "bearer">;
 
-const MAX_SUBSCRIPTIONS = 10_000;
+const MAX_TEXTS = 20_000;
 
-/** Opens what claims bring, each subscription's once: to decrypt costs some microseconds, and claims come by the thousand. */
+/** Decrypts what claims bring, each text once: that costs some microseconds, and claims come by the thousand. */
 export class OpenedSecrets {
   readonly #vault: Vault;
-  readonly #opened = new LRUCache<number, { readonly kept: KeptSecrets; readonly opened: Opened }>({
-    max: MAX_SUBSCRIPTIONS,
-  });
+  readonly #opened = new LRUCache<string, string>({ max: MAX_TEXTS });
 
   constructor(key: Uint8Array | undefined) {
     this.#vault = new Vault(key);
   }
 
-  of(subscriptionId: number, kept: KeptSecrets): Opened {
-    if (!this.#vault.encrypts) return this.#open(subscriptionId, kept);
-    const known = this.#opened.get(subscriptionId);
-    if (known !== undefined && isSame(known.kept, kept)) return known.opened;
-    const opened = this.#open(subscriptionId, kept);
-    this.#opened.set(subscriptionId, { kept, opened });
-    return opened;
-  }
-
-  #open(id: number, kept: KeptSecrets): Opened {
-    const { secret, previousSecret, previousUntilMs, bearer, bearerToken } = kept;
-    const own =
-      bearerToken === null ? undefined : this.#vault.open(aboutSecret(id, "bearer token"), bearerToken);
-    const before =
-      previousSecret === null || previousUntilMs === null
+  of(id: number, stored: StoredSecrets): Opened {
+    const { secret, previousSecret, previousUntilMs: untilMs, bearer, bearerToken } = stored;
+    const own = bearerToken === null ? undefined : this.#open(aboutSecret(id, "bearer token"), bearerToken);
+    const previous =
+      previousSecret === null || untilMs === null
         ? undefined
-        : this.#vault.open(aboutSecret(id, "previous secret"), previousSecret);
-    // Without the bearer value it should have, it is not sent either.
-    const isWhole = bearer !== "own" || own !== undefined;
+        : this.#open(aboutSecret(id, "previous secret"), previousSecret);
+    // Without its own bearer value nothing is sent.
+    const isReadable = bearer !== "own" || own !== undefined;
     return {
-      secret: isWhole ? this.#vault.open(aboutSecret(id, "secret"), secret) : undefined,
-      ...(before === undefined ? {} : { previous: { secret: before, untilMs: previousUntilMs! } }),
+      secret: isReadable ? this.#open(aboutSecret(id, "secret"), secret) : undefined,
+      ...(previous === undefined ? {} : { previous: { secret: previous, untilMs: untilMs! } }),
       ...(bearer === "secret" ? {} : { bearer: own ?? null }),
     };
   }
-}
 
-function isSame(one: KeptSecrets, other: KeptSecrets): boolean {
-  return (
-    one.secret === other.secret &&
-    one.previousSecret === other.previousSecret &&
-    one.previousUntilMs === other.previousUntilMs &&
-    one.bearer === other.bearer &&
-    one.bearerToken === other.bearerToken
-  );
+  #open(about: string, stored: string): string | undefined {
+    if (!this.#vault.encrypts) return this.#vault.open(about, stored);
+    const key = `${about}: ${stored}`;
+    let text = this.#opened.get(key);
+    if (text === undefined) {
+      text = this.#vault.open(about, stored);
+      if (text !== undefined) this.#opened.set(key, text);
+    }
+    return text;
+  }
 }

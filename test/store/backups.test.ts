@@ -38,13 +38,14 @@ describe("backups of a data file", () => {
     const store = await open();
     const actionId = await actionOf(store);
     const batch = batchOf(actionId, 500);
-    for (let round = 0; round < 20; round += 1) await store.events.record(batch, 1);
+    for (let round = 0; round < 20; round += 1) await store.events.record(batch, round);
     const over = new AbortController();
     const writing = (async () => {
       for (let round = 0; !over.signal.aborted; round += 1) {
-        await store.events.record(batch, 1);
+        await store.events.record(batch, 20);
         // Pages all over the file change, not only its end.
-        await store.events.remove([round * 37 + 1]);
+        const fromMs = (round * 7) % 10;
+        await store.events.removeExpired({ fromMs, beforeMs: fromMs + 1 });
         await store.tokens.create({ name: "n", hash: `h${round}`, scopes: [] }, 1);
       }
     })();

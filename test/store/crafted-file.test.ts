@@ -258,9 +258,8 @@ describe("rows that evreg could not have written", () => {
       await store.queue.claim(claimRequest({ nowMs: NOW }));
       const { total } = await store.events.list({ order: "asc", limit: 9, page: 1 });
       expect(total).toBe(2);
-      const { events } = await store.events.findExpired({ beforeMs: NOW + 1, most: 9 });
-      // One whose subscription is gone stays with its event: nobody knows whether it is finished.
-      expect((await store.events.remove(events)).handled).toBe(events.length);
+      // A delivery without subscription stays with its event: nobody knows whether it is finished.
+      expect(await store.events.removeExpired({ beforeMs: NOW + 1 })).toMatchObject({ next: undefined });
       expect(store.admin.health()).toEqual({ status: "ok" });
       await store.close();
     }

@@ -178,11 +178,10 @@ it("lists, replays and retention work on both sides of the skipped numbers", asy
   const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
   expect(await restored.replays.count(plan!)).toBe(all.length);
-  const found = await restored.events.findExpired({
-    beforeMs: NOW + 200 * DAY_MS,
-    most: 20_000,
-    after: before.at(-2)!,
-  });
-  expect(found.after).toBeUndefined();
+  let calls = 0;
+  for (let next: unknown; calls === 0 || next !== undefined; calls += 1) {
+    ({ next } = await restored.events.removeExpired({ beforeMs: NOW + 200 * DAY_MS }, next));
+  }
+  expect(calls).toBeLessThan(30);
   await restored.close();
 });

@@ -198,9 +198,9 @@ describe("query plans", () => {
   });
 
   it("expired events are found and removed without reading all of them", () => {
-    const query = { fromMs: 0, beforeMs: 9, after: 0, most: 10 };
+    const range = { fromMs: 0, beforeMs: 9 };
     const plans = [
-      ...plansOf((sql) => runSync(SLICED_READS.findExpired(sql, query))),
+      ...plansOf((sql) => runSync(SLICED_READS.findExpired(sql, range))),
       ...plansOf((sql) => {
         sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
         return WRITES.removeEvents(sql, [1, 2]);

@@ -6,7 +6,7 @@ import {
   claimCall,
   finishCall,
   packResults,
-  SHARE,
+  QUOTA,
   SUBSCRIPTION,
   unpackResults,
 } from "../../src/store/libsql/queue/wire.ts";
@@ -88,12 +88,12 @@ describe("results across the thread", () => {
 
 describe("claims across the thread", () => {
   test("ask with four numbers a subscription", () => {
-    const limit = { leased: 1, room: 2, tier: 3 };
-    const request = { nowMs: 1, leaseMs: 2, tiers: [], maxPayloadBytes: 3, others: limit };
-    const call = claimCall({ ...request, shares: new Map([[MAX, limit]]) }, [5]);
-    expect([...call.shares]).toEqual([MAX, 1, 2, 3]);
-    expect(SHARE.at).toEqual({ id: 0, leased: 1, room: 2, tier: 3 });
-    expect(call).toMatchObject({ ...request, without: [5] });
+    const quota = { leased: 1, capacity: 2, tier: 3 };
+    const request = { nowMs: 1, leaseMs: 2, tiers: [], maxPayloadBytes: 3, defaultQuota: quota };
+    const call = claimCall({ ...request, quotas: new Map([[MAX, quota]]) }, [5]);
+    expect([...call.quotas]).toEqual([MAX, 1, 2, 3]);
+    expect(QUOTA.at).toEqual({ id: 0, leased: 1, capacity: 2, tier: 3 });
+    expect(call).toMatchObject({ ...request, excluded: [5] });
   });
 
   test("answer deliveries with their event and subscription, also with an empty payload", () => {

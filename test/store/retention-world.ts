@@ -1,9 +1,8 @@
 import { expect } from "vitest";
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { ExpiredSelection } from "../../src/store/events.ts";
 import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
 import { loadLastIds } from "../../src/store/libsql/events/record.ts";
-import { removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
@@ -206,8 +205,7 @@ export class RetentionWorld {
     const lists = this.#beginLists();
     let { calls } = given;
     for (let after: number | undefined = 0; after !== undefined && calls > 0;) {
-      const query: ExpiredSelection = { beforeMs, after, most };
-      const found = runSync(SLICED_READS.findExpired(this.#connection.read, query));
+      const found: ExpiredEvents = runSync(findExpired(this.#connection.read, { beforeMs }, after, most));
       const upTo = found.after ?? Infinity;
       const removable = this.#rowids().filter(
         (id) => id > (after ?? 0) && id <= upTo && this.#isRemovable(id, beforeMs),

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { lengthOf, rounds } from "../faults/length.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
-import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
+import { findExpired } from "../../src/store/libsql/history/retention.ts";
+import { BATCHED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -179,8 +180,7 @@ describe("removing events", () => {
 });
 
 function removeAll(file: Connection): void {
-  const query = { beforeMs: Infinity, most: 1_000_000 };
-  const { events } = runSync(SLICED_READS.findExpired(file.read, query));
+  const { events } = runSync(findExpired(file.read, { beforeMs: Infinity }, 0, 1_000_000));
   for (let left = events; left.length > 0;) {
     const some = left;
     left = left.slice(file.write((sql) => WRITES.removeEvents(sql, some)).handled);

@@ -14,17 +14,17 @@ interface Given {
 /** A claim by one who treats all subscriptions alike. */
 export function claimRequest(given: Given): ClaimRequest {
   const { nowMs, limit = 100, leaseMs = 30_000, most = 100, leased = new Map<number, number>() } = given;
-  const share = (count: number): ClaimRequest["others"] => ({
+  const share = (count: number): ClaimRequest["defaultQuota"] => ({
     leased: count,
-    room: Math.max(0, most - count),
+    capacity: Math.max(0, most - count),
     tier: 0,
   });
   return {
     nowMs,
     leaseMs,
-    tiers: [{ most: limit, isLatestFirst: false }],
+    tiers: [{ maxClaims: limit, isNewestFirst: false }],
     maxPayloadBytes: 64 * 1024 * 1024,
-    shares: new Map([...leased].map(([id, count]) => [id, share(count)])),
-    others: share(0),
+    quotas: new Map([...leased].map(([id, count]) => [id, share(count)])),
+    defaultQuota: share(0),
   };
 }

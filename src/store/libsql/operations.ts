@@ -1,4 +1,4 @@
-import type { EventSelection } from "../events.ts";
+import type { EventSelection, ExpiredRange } from "../events.ts";
 import {
   createAction,
   findAction,
@@ -62,7 +62,7 @@ export const SLICED_READS = {
   listDeliveries,
   countPending,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
-  findExpired,
+  findExpired: (sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after),
   planReplay,
   countReplay,
 } as const;

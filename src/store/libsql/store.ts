@@ -9,7 +9,7 @@ import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from 
 import type { WithServiceEvents } from "./events/service-events.ts";
 import type { Backups } from "./files/backup.ts";
 import type { RangePlan } from "./history/replays.ts";
-import { REMOVED_ROWS } from "./history/retention.ts";
+import { type ExpiredEvents, MAX_REMOVED_ROWS } from "./history/retention.ts";
 import type {
   BatchedName,
   ReadArgs,
@@ -173,8 +173,18 @@ export function createLibsqlStore(
         const { value, bytes } = await read("findEvent", id);
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
-      findExpired: (query) => ask("findExpired", query),
-      remove: async (eventIds) => (await writeRows(REMOVED_ROWS, "removeEvents", eventIds)).value,
+      async removeExpired(range, next = { events: [], after: 0 }) {
+        const given = next as ExpiredEvents;
+        const { events, after } =
+          given.events.length > 0 ? given : await ask("findExpired", range, given.after);
+        const { handled, ...removed } =
+          events.length === 0
+            ? { handled: 0, events: 0, deliveries: 0 }
+            : (await writeRows(MAX_REMOVED_ROWS, "removeEvents", events)).value;
+        const remaining = events.slice(handled);
+        const isDone = remaining.length === 0 && after === undefined;
+        return { ...removed, next: isDone ? undefined : { events: remaining, after } };
+      },
     },
     queue: {
       async claim(request) {

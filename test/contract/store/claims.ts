@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Claim, Share, TierLimit } from "../../../src/store/queue.ts";
+import type { Claim, ClaimQuota, TierLimit } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
 
@@ -14,12 +14,12 @@ function per(claims: readonly Claim[]): Record<number, number> {
   return counts;
 }
 
-function share(tier: number, leased = 0): Share {
-  return { leased, room: 6, tier };
+function share(tier: number, leased = 0): ClaimQuota {
+  return { leased, capacity: 6, tier };
 }
 
-function limits(...most: number[]): TierLimit[] {
-  return most.map((each) => ({ most: each, isLatestFirst: false }));
+function limits(...all: number[]): TierLimit[] {
+  return all.map((maxClaims) => ({ maxClaims, isNewestFirst: false }));
 }
 
 export function claimSuite(open: OpenStore): void {
@@ -163,12 +163,12 @@ export function claimSuite(open: OpenStore): void {
     }
     const request = {
       ...claimRequest({ nowMs: NOW + 60_000 }),
-      shares: new Map([
+      quotas: new Map([
         [ids.get("quick") ?? 0, share(0, 50)],
         [ids.get("slow-1") ?? 0, share(2)],
         [ids.get("slow-2") ?? 0, share(2)],
       ]),
-      others: share(1),
+      defaultQuota: share(1),
     };
     const first = await on.store.queue.claim({ ...request, tiers: limits(20, 2, 3) });
     // One with many leased gets its part all the same: what is left for others is not for those of its tier.
@@ -192,9 +192,12 @@ export function claimSuite(open: OpenStore): void {
       await on.publish(action, 5, NOW + rowids.length * 1_000);
     }
     const request = claimRequest({ nowMs: NOW + 60_000 });
-    const { claims } = await on.store.queue.claim({ ...request, tiers: [{ most: 2, isLatestFirst: true }] });
+    const { claims } = await on.store.queue.claim({
+      ...request,
+      tiers: [{ maxClaims: 2, isNewestFirst: true }],
+    });
     expect(claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([rowids[2], rowids[1]]);
-    const again = await on.store.queue.claim({ ...request, tiers: [{ most: 2, isLatestFirst: false }] });
+    const again = await on.store.queue.claim({ ...request, tiers: [{ maxClaims: 2, isNewestFirst: false }] });
     expect(again.claims.map(({ subscription }) => subscription.subscriptionId)).toEqual([
       rowids[0],
       rowids[1],

@@ -1,24 +1,38 @@
-import type { ExpiredEvents, ExpiredSelection, RemovedEvents } from "../../events.ts";
+import type { ExpiredRange, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { rangesAfter, idRangesOf } from "../events/timeline.ts";
 import { STORED_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { Sql } from "../thread/sql.ts";
 
-/** Events of a step. */
-const SOME_EVENTS = 200;
-/** Deliveries of a step; each takes two microseconds. */
-const SOME_DELIVERIES = 300;
+/** Events that can be removed, and from where to look for more. */
+export interface ExpiredEvents {
+  /** Rowids of those found, rising. */
+  readonly events: readonly number[];
+  /** `undefined` when all were looked at. */
+  readonly after: number | undefined;
+}
 
-/** Stands behind every subscription of an event. */
+/** Events that one search looks at. */
+const MAX_SEARCHED = 1_000;
+/** Events of a step. */
+const STEP_EVENTS = 200;
+/** Deliveries of a step; each takes two microseconds. */
+const STEP_DELIVERIES = 300;
+
+/** Follows every subscription of an event. */
 const LAST = Number.MAX_SAFE_INTEGER;
 
 /**
- * Looks through events by rowid, and at all deliveries of each, in steps. What it answers was so when it was read; whoever
- * deletes has to look again.
+ * Looks at events with larger rowids than `after`, and at all deliveries of each, in steps. Whoever deletes them has to look
+ * again.
  */
-export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEvents> {
-  const { fromMs, beforeMs, after = 0, most } = query;
+export function* findExpired(
+  sql: Sql,
+  { fromMs, beforeMs }: ExpiredRange,
+  after = 0,
+  max = MAX_SEARCHED,
+): Steps<ExpiredEvents> {
   const ranges = yield* idRangesOf(sql, "event", fromMs, beforeMs);
   const removable: number[] = [];
   let looked = 0;
@@ -29,16 +43,16 @@ export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEv
           "SELECT rowid AS id FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
           at,
           high,
-          Math.min(SOME_EVENTS, most - looked),
+          Math.min(STEP_EVENTS, max - looked),
         )
         .map(({ id }) => id);
       const last = ids.at(-1);
       if (last === undefined) break;
       yield;
-      const kept = yield* unfinishedEvents(sql, at, last);
-      removable.push(...ids.filter((id) => !kept.has(id)));
+      const unfinished = yield* unfinishedEvents(sql, at, last);
+      removable.push(...ids.filter((id) => !unfinished.has(id)));
       looked += ids.length;
-      if (looked >= most) return { events: removable, after: last };
+      if (looked >= max) return { events: removable, after: last };
       at = last + 1;
     }
   }
@@ -47,7 +61,7 @@ export function* findExpired(sql: Sql, query: ExpiredSelection): Steps<ExpiredEv
 
 /** The events with these rowids that have an unfinished delivery. */
 function* unfinishedEvents(sql: Sql, low: number, high: number): Steps<ReadonlySet<number>> {
-  const kept = new Set<number>();
+  const unfinished = new Set<number>();
   for (let last = { event: low, subscription: 0 }; ;) {
     const slice = sql.rows<{ event: number; subscription: number; is_unfinished: number }>(
       `SELECT d.event_id AS event, d.subscription_id AS subscription, ${UNFINISHED} AS is_unfinished
@@ -58,24 +72,23 @@ function* unfinishedEvents(sql: Sql, low: number, high: number): Steps<ReadonlyS
       last.event,
       last.subscription,
       high,
-      SOME_DELIVERIES,
+      STEP_DELIVERIES,
     );
-    for (const { event, is_unfinished: isUnfinished } of slice) if (isUnfinished === 1) kept.add(event);
+    for (const { event, is_unfinished: isUnfinished } of slice) if (isUnfinished === 1) unfinished.add(event);
     yield;
     const end = slice.at(-1);
-    if (end === undefined || slice.length < SOME_DELIVERIES) return kept;
-    // One is enough: the rest of that event's need no look.
-    last = { event: end.event, subscription: kept.has(end.event) ? LAST : end.subscription };
+    if (end === undefined || slice.length < STEP_DELIVERIES) return unfinished;
+    // One is enough: that event's others need no look.
+    last = { event: end.event, subscription: unfinished.has(end.event) ? LAST : end.subscription };
   }
 }
 
 /** Deliveries and attempts that one call deletes, and as many events; each takes some five microseconds. */
-export const REMOVED_ROWS = 400;
-/** Payload of the events that one call deletes: the engine looks at every page of it, a quarter of a millisecond a MiB. */
-const REMOVED_BYTES = 2 * 1024 * 1024;
+export const MAX_REMOVED_ROWS = 400;
+/** Payload that one call deletes: the engine looks at every page of it, a quarter of a millisecond per MiB. */
+const MAX_REMOVED_BYTES = 2 * 1024 * 1024;
 
-interface Owned {
-  /** Rowid of the delivery. */
+interface OwnedDelivery {
   readonly id: number;
   readonly event: number;
   /** It and its attempts, at most. */
@@ -84,31 +97,37 @@ interface Owned {
 }
 
 /**
- * Deletes events in the order given, each with its deliveries and their attempts, until a transaction has enough. One with
- * more deliveries than that loses some in each call, and goes with the last. One with an unfinished delivery stays.
+ * Deletes events in the order given, each with its deliveries and their attempts, until a transaction has enough: `handled` are
+ * done. One with more deliveries than that loses some in each call. One that has an unfinished delivery by now stays.
  */
-export function removeEvents(sql: Sql, eventIds: readonly number[], mostRows = REMOVED_ROWS): RemovedEvents {
-  const asked = withinPayloadBytes(sql, eventIds.slice(0, mostRows));
-  const { owned, cutOff } = loadOwned(sql, asked, mostRows);
-  const kept = new Set(owned.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
-  const whole = asked.slice(0, cutOff === undefined ? asked.length : asked.indexOf(cutOff));
-  // The one whose deliveries are cut off is left for the next call, unless none is before it.
-  const isPart = whole.length === 0 && asked.length > 0;
-  const reached = new Set(isPart ? asked.slice(0, 1) : whole);
-  const deliveries = owned.filter(({ event }) => reached.has(event) && !kept.has(event)).map(({ id }) => id);
-  const gone = JSON.stringify(deliveries);
-  sql.run("DELETE FROM attempt WHERE delivery_id IN (SELECT value FROM json_each(?))", gone);
-  sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", gone);
+export function removeEvents(
+  sql: Sql,
+  eventIds: readonly number[],
+  maxRows = MAX_REMOVED_ROWS,
+): Omit<RemovedEvents, "next"> & { readonly handled: number } {
+  const selected = withinPayloadBytes(sql, eventIds.slice(0, maxRows));
+  const { owned, cutOff } = loadOwned(sql, selected, maxRows);
+  const unfinished = new Set(owned.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
+  const whole = selected.slice(0, cutOff === undefined ? selected.length : selected.indexOf(cutOff));
+  // The one whose deliveries are cut off is left for the next call, unless it is the first.
+  const isPart = whole.length === 0 && selected.length > 0;
+  const reached = new Set(isPart ? selected.slice(0, 1) : whole);
+  const deliveries = owned
+    .filter(({ event }) => reached.has(event) && !unfinished.has(event))
+    .map(({ id }) => id);
+  const removed = JSON.stringify(deliveries);
+  sql.run("DELETE FROM attempt WHERE delivery_id IN (SELECT value FROM json_each(?))", removed);
+  sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", removed);
   const events = deleteEvents(
     sql,
-    whole.filter((id) => !kept.has(id)),
+    whole.filter((id) => !unfinished.has(id)),
   );
   if (events > 0) dropOldClockSteps(sql);
-  const handled = isPart && kept.size > 0 ? 1 : whole.length;
+  const handled = isPart && unfinished.size > 0 ? 1 : whole.length;
   return { handled, events, deliveries: deliveries.length };
 }
 
-/** The first of them, as many as have little enough payload together, and at least one. */
+/** The first events whose payloads fit into one call, and at least one. */
 function withinPayloadBytes(sql: Sql, eventIds: readonly number[]): readonly number[] {
   const rows = sql.rows<{ id: number; bytes: number }>(
     `SELECT e.rowid AS id, length(e.payload) AS bytes
@@ -117,17 +136,17 @@ function withinPayloadBytes(sql: Sql, eventIds: readonly number[]): readonly num
   );
   const bytes = new Map(rows.map((row) => [row.id, row.bytes]));
   let sum = 0;
-  const end = eventIds.findIndex((id, index) => (sum += bytes.get(id) ?? 0) > REMOVED_BYTES && index > 0);
+  const end = eventIds.findIndex((id, index) => (sum += bytes.get(id) ?? 0) > MAX_REMOVED_BYTES && index > 0);
   return end < 0 ? eventIds : eventIds.slice(0, end);
 }
 
-/** Their deliveries, event by event, as many as one call may delete, and at least one; the event that has more. */
+/** Their deliveries, event by event: as many as one call may delete, and at least one. `cutOff` has more. */
 function loadOwned(
   sql: Sql,
   eventIds: readonly number[],
-  mostRows: number,
-): { owned: readonly Owned[]; cutOff: number | undefined } {
-  const found = sql.rows<Owned>(
+  maxRows: number,
+): { owned: readonly OwnedDelivery[]; cutOff: number | undefined } {
+  const found = sql.rows<OwnedDelivery>(
     `SELECT d.rowid AS id, d.event_id AS event, 1 + min(d.attempt, ?2) AS rows,
         ${UNFINISHED} AS is_unfinished
       FROM json_each(?1) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event ON d.event_id = g.value
@@ -135,14 +154,14 @@ function loadOwned(
       LIMIT ?3`,
     JSON.stringify(eventIds),
     2 * STORED_AT_EACH_END,
-    mostRows + 1,
+    maxRows + 1,
   );
   let sum = 0;
-  const end = found.findIndex(({ rows }, index) => (sum += rows) > mostRows && index > 0);
+  const end = found.findIndex(({ rows }, index) => (sum += rows) > maxRows && index > 0);
   return { owned: end < 0 ? found : found.slice(0, end), cutOff: found[end]?.event };
 }
 
-/** A step of the clock tells what is before it from what is after, and with nothing before it there is nothing to tell. */
+/** A clock step without rows before it separates nothing. */
 function dropOldClockSteps(sql: Sql): void {
   sql.run(
     `DELETE FROM clock_step

@@ -1,7 +1,7 @@
 import type { Backlog } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
-import { earliestOf } from "./claim.ts";
+import { earliestOf } from "./fair-share.ts";
 import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { headOf, settingOf } from "./order.ts";

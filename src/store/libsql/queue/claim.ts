@@ -1,69 +1,64 @@
 import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { Share, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
-import { type Claimable, selectFairly, type Picked } from "./fair-share.ts";
+import { type Claimable, earliestOf, selectFairly, type Picked } from "./fair-share.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { leasedSubscriptions } from "./order.ts";
-import { CLAIM, type ClaimCall, type ClaimReply, type ClaimRow, SHARE, SUBSCRIPTION } from "./wire.ts";
+import { CLAIM, type ClaimCall, type ClaimReply, type ClaimRow, QUOTA, SUBSCRIPTION } from "./wire.ts";
 
-/** Claim ids are below this; the chance that a delivery gets one twice is nil, and its attempts are counted besides. */
+/** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
 /**
- * An ordered one that has something leased is to be asked for again after so long. Whoever leased all of it claims when it
- * is done; but it may have become ordered with more than one under way, or one that died has the lease.
+ * When to look again at an ordered one that has something leased. Whoever leased it all claims when it is done; but it may
+ * have become ordered with several under way, or the owner of the lease may have died.
  */
 const BUSY_RECHECK_MS = 250;
 
 /**
- * Leases due deliveries. The subscription with the fewest leased comes first, so one with a long backlog, or with slow
- * answers, takes no turn of another's. Only subscriptions that wait for something are looked at, and of one without room
- * not a single delivery. An ordered one gets nothing while any of its deliveries is leased, then its first in their order.
+ * Leases due deliveries. The subscription with the fewest leased comes first, so that none with a long backlog or slow answers
+ * delays others. Only subscriptions with pending deliveries are looked at, and no delivery of one without capacity. An ordered
+ * one gets nothing while any of its deliveries is leased, then its first in order.
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
   const { claimables, recheckAtMs } = loadClaimables(sql, call);
-  const open = claimables.filter(({ tier }) => isOpen(tiers[tier]));
-  const { offered, unreadable } = loadReadable(sql, open, tiers);
-  const { chosen, nextDueAtMs, cutTiers } = offered;
-  const rows = withinBytes(offered.rows, maxPayloadBytes);
+  const [closed, open] = [claimables.filter(isClosed), claimables.filter((one) => !isClosed(one))];
+  const { selected, unreadable } = loadReadable(sql, open, tiers);
+  const { chosen, nextDueAtMs, cutTiers } = selected;
+  const rows = withinBytes(selected.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
   lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
-  const spans = addPayloads(
-    sql,
-    rows.map((row) => ({ eventId: row[CLAIM.at.eventId], payloadBytes: row[CLAIM.at.payloadBytes] })),
-    out,
-  );
+  const payloads = rows.map((row) => ({
+    eventId: row[CLAIM.at.eventId],
+    payloadBytes: row[CLAIM.at.payloadBytes],
+  }));
+  const spans = addPayloads(sql, payloads, out);
   const first = [...spans.values()].find((span) => span !== null);
+  const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
   return {
     claimId,
     rows: JSON.stringify(rows),
-    subscriptions: rows.length === 0 ? "[]" : offered.subscriptions,
+    subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
     offset: first?.[0] ?? 0,
-    // Of one that is not there at all nothing can be sent either.
-    damaged: [
-      ...new Set(rows.map((row) => row[CLAIM.at.eventId]).filter((id) => (spans.get(id) ?? null) === null)),
-    ],
+    // A missing event cannot be sent either.
+    damaged: [...new Set(payloads.map(({ eventId }) => eventId))].filter(
+      (id) => (spans.get(id) ?? null) === null,
+    ),
     unreadable,
     nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
-    limitedTiers: [
-      ...new Set([
-        ...claimables.flatMap(({ tier }) => (isOpen(tiers[tier]) ? [] : [tier])),
-        ...cutTiers,
-        ...chosen.slice(rows.length).map(({ tier }) => tier),
-      ]),
-    ],
+    limitedTiers: [...new Set([...limited, ...cutTiers])],
   };
+
+  function isClosed({ tier }: Claimable): boolean {
+    return (tiers[tier]?.maxClaims ?? 0) === 0;
+  }
 }
 
-function isOpen(tier: TierLimit | undefined): boolean {
-  return tier !== undefined && tier.most > 0;
-}
-
-interface Waiting {
+interface Pending {
   readonly id: number;
   readonly ordered: number;
   /** `null` when it does not wait. */
@@ -74,29 +69,25 @@ interface Waiting {
   readonly first_due_ms: number | null;
 }
 
-interface Claimables {
-  readonly claimables: readonly Claimable[];
-  /** When the first that has room comes to have something due again, of those that are slowed or have to wait their turn. */
-  readonly recheckAtMs: number | undefined;
-}
-
 /**
- * Active subscriptions that have room and a delivery which waits; those that have none cost nothing. One that is slowed
- * is among them only with deliveries that persons asked for; however many others it has, one of them is looked at.
+ * Active subscriptions with capacity and pending deliveries; others cost nothing. One that waits is among them only with
+ * deliveries that persons requested; one of its other deliveries is looked at.
  */
-function loadClaimables(sql: Sql, { nowMs, shares, others, without }: ClaimCall): Claimables {
-  const left = new Set(without);
-  const named = new Map<number, Share>();
-  const { at } = SHARE;
-  for (let start = 0; start < shares.length; start += SHARE.count) {
-    named.set(shares[start + at.id]!, {
-      leased: shares[start + at.leased]!,
-      room: shares[start + at.room]!,
-      tier: shares[start + at.tier]!,
+function loadClaimables(
+  sql: Sql,
+  { nowMs, quotas, defaultQuota, excluded }: ClaimCall,
+): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
+  const { at } = QUOTA;
+  const known = new Map<number, ClaimQuota>();
+  for (let start = 0; start < quotas.length; start += QUOTA.count) {
+    known.set(quotas[start + at.id]!, {
+      leased: quotas[start + at.leased]!,
+      capacity: quotas[start + at.capacity]!,
+      tier: quotas[start + at.tier]!,
     });
   }
   // Steps from subscription to subscription through the index of what waits.
-  const waiting = sql.rows<Waiting>(
+  const pending = sql.rows<Pending>(
     `WITH RECURSIVE waiting (id) AS (
         SELECT (SELECT subscription_id FROM delivery INDEXED BY delivery_due WHERE due_ms IS NOT NULL
           ORDER BY subscription_id LIMIT 1)
@@ -119,21 +110,20 @@ function loadClaimables(sql: Sql, { nowMs, shares, others, without }: ClaimCall)
       FROM found`,
     nowMs,
   );
-  // The next of an ordered one must not begin before the end of the one before is stored, whoever has that.
-  const busy = waiting.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
+  // The next of an ordered one must not begin before the end of the previous one is stored.
+  const busy = pending.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const claimables: Claimable[] = [];
   let recheckAtMs: number | undefined;
-  for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of waiting) {
-    const { leased, room, tier } = named.get(id) ?? others;
-    if (room === 0 || left.has(id)) continue;
+  for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
+    const quota = known.get(id) ?? defaultQuota;
+    if (quota.capacity === 0 || excluded.includes(id)) continue;
     const isOrdered = ordered === 1;
     if (isOrdered && busy.has(id)) {
       recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
     } else if (waitsUntilMs === null || has_requested === 1) {
       // An ordered one's deliveries are due whatever the clock says.
       const dueByMs = waitsUntilMs !== null ? -Infinity : isOrdered ? Infinity : nowMs;
-      const notBeforeMs = waitsUntilMs ?? nowMs;
-      claimables.push({ id, leased, room, tier, isOrdered, dueByMs, notBeforeMs });
+      claimables.push({ id, ...quota, isOrdered, dueByMs, notBeforeMs: waitsUntilMs ?? nowMs });
     } else {
       recheckAtMs = earliestOf(recheckAtMs, Math.max(isOrdered ? 0 : (first_due_ms ?? 0), waitsUntilMs));
     }
@@ -148,37 +138,38 @@ interface Selected extends Picked {
 }
 
 /**
- * What is due with all that it takes to send it. Where the rows of a subscription cannot be read, it is left out, and its
- * number answered: what is damaged of one must not keep back the deliveries of all.
+ * What is due, with all that sending needs. A subscription whose rows cannot be read is left out and answered: its damage must
+ * not stop the deliveries of all.
  */
 function loadReadable(
   sql: Sql,
   claimables: readonly Claimable[],
   tiers: readonly TierLimit[],
-): { readonly offered: Selected; readonly unreadable: readonly number[] } {
+): { readonly selected: Selected; readonly unreadable: readonly number[] } {
+  const selected = trySelect(sql, claimables, tiers);
+  if (!(selected instanceof Error)) return { selected, unreadable: [] };
+  const readable = claimables.filter((one) => !(trySelect(sql, [one], tiers) instanceof Error));
+  // Then none of them is the cause.
+  if (readable.length === claimables.length) throw selected;
+  const unreadable = claimables.filter((one) => !readable.includes(one)).map(({ id }) => id);
+  return { selected: select(sql, readable, tiers), unreadable };
+}
+
+/** An error of reading is answered, one of the engine is thrown. */
+function trySelect(
+  sql: Sql,
+  claimables: readonly Claimable[],
+  tiers: readonly TierLimit[],
+): Selected | Error {
   try {
-    return { offered: loadSelected(sql, claimables, tiers), unreadable: [] };
+    return select(sql, claimables, tiers);
   } catch (error) {
-    if (error instanceof EngineFailure) throw error;
-    const unreadable = claimables.filter((claimable) => !canBeRead(sql, claimable, tiers));
-    // Then it is not for what one of them has.
-    if (unreadable.length === 0) throw error;
-    const readable = claimables.filter((claimable) => !unreadable.includes(claimable));
-    return { offered: loadSelected(sql, readable, tiers), unreadable: unreadable.map(({ id }) => id) };
+    if (error instanceof EngineFailure || !(error instanceof Error)) throw error;
+    return error;
   }
 }
 
-function canBeRead(sql: Sql, claimable: Claimable, tiers: readonly TierLimit[]): boolean {
-  try {
-    loadSelected(sql, [claimable], tiers);
-    return true;
-  } catch (error) {
-    if (error instanceof EngineFailure) throw error;
-    return false;
-  }
-}
-
-function loadSelected(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
+function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
   const picked = selectFairly(sql, claimables, tiers);
   const rows = loadRows(
     sql,
@@ -211,7 +202,7 @@ const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
   settings: textOf("s.settings"),
 });
 
-/** An event that is not there, or damaged, is told of when its payload is read. */
+/** A missing or damaged event shows when its payload is read. */
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
   const { rows, good } = sql.first<{ rows: ArrayBuffer; good: number | null }>(
@@ -224,12 +215,12 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
       LEFT JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   )!;
-  // Of one with a value of another type no result could be written: it would be sent again and again.
+  // A result could not be stored in a row with a value of another type, and it would be sent again and again.
   if (good !== ids.length) throw unreadableRow();
   return jsonOf<ClaimRow[]>(rows);
 }
 
-/** As many from the front as have payloads that fit in, and one at least. */
+/** The first rows whose payloads fit, and at least one. */
 function withinBytes(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
   const seen = new Set<number>();
   let bytes = 0;
@@ -281,9 +272,4 @@ function unreadableRow(): EvregError {
     "internal",
     "A record in the data file is damaged, and deliveries cannot be read. `evreg doctor --deep` tells which; restore a backup from before.",
   );
-}
-
-/** The earlier of two times, where `undefined` is no time at all. */
-export function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
-  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

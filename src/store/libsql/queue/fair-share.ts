@@ -1,17 +1,14 @@
-import type { TierLimit } from "../../queue.ts";
+import type { ClaimQuota, TierLimit } from "../../queue.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
 /** A subscription with capacity and pending deliveries. */
-export interface Claimable {
+export interface Claimable extends ClaimQuota {
   readonly id: number;
-  readonly leased: number;
-  readonly room: number;
-  readonly tier: number;
   readonly isOrdered: boolean;
-  /** Its deliveries that are due by then may be sent, and those that a person requested. `Infinity`: all, in their order. */
+  /** May be sent: what is due by then, and what a person requested. `Infinity`: all, in order. */
   readonly dueByMs: number;
-  /** When those are that come due later: not before this. */
+  /** What comes due later is not sent before this. */
   readonly notBeforeMs: number;
 }
 
@@ -25,33 +22,29 @@ export interface Picked {
 }
 
 /** A delivery that is due. */
-interface Candidate {
+interface Candidate extends Pick<TierLimit, "isNewestFirst"> {
   readonly id: number;
   readonly priority: number;
   readonly dueMs: number;
   readonly tier: number;
-  /** Whether its subscription is served before others that have as many leased. */
-  readonly isLatestFirst: boolean;
-  /** Its place among what its subscription would then have leased; the lower, the sooner. */
+  /** How many its subscription would then have leased; the fewer, the sooner. */
   readonly rank: number;
 }
 
-/** What one claimable has to offer. */
-interface Candidates {
+interface Offer {
   readonly claimable: Claimable;
   readonly candidates: readonly Candidate[];
   readonly nextDueAtMs: number | undefined;
-  /** Whether it has capacity for more than was requested, and may have more. */
+  /** Whether it has capacity for more, and may have more due. */
   readonly hasMore: boolean;
 }
 
-/** Those who have less than their share leave it to others; after so many rounds the next claim will do. */
-const ROUNDS = 3;
+/** In each round others get what those with less than their share left over; the rest is for the next claim. */
+const MAX_ROUNDS = 3;
 
 /**
- * Picks due deliveries in turns: the first of each subscription that has none leased, then the second of those and the
- * first of each that has one, and so on; among equals as their tiers say, those of tiers with the latest first before
- * the others.
+ * Picks due deliveries in turns: the first of each subscription that has none leased, then the second of those and the first of
+ * each that has one, and so on. Among equals tiers with the newest first come before the others.
  */
 export function selectFairly(
   sql: Sql,
@@ -67,7 +60,7 @@ export function selectFairly(
   );
   const candidates = offers.flatMap((offer) => offer.candidates);
   if (offers.length > 1) candidates.sort(byTurn);
-  const remaining = tiers.map(({ most }) => most);
+  const remaining = tiers.map(({ maxClaims }) => maxClaims);
   const cutTiers = new Set(offers.flatMap(({ hasMore, claimable }) => (hasMore ? [claimable.tier] : [])));
   const chosen: Candidate[] = [];
   for (const candidate of candidates) {
@@ -80,36 +73,35 @@ export function selectFairly(
     if (tier > 0) remaining[tier]! -= 1;
     chosen.push(candidate);
   }
-  const times = offers.flatMap(({ nextDueAtMs }) => (nextDueAtMs === undefined ? [] : [nextDueAtMs]));
-  return {
-    chosen,
-    nextDueAtMs: times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b)),
-    cutTiers,
-  };
+  const nextDueAtMs = offers.reduce<number | undefined>(
+    (earliest, offer) => earliestOf(earliest, offer.nextDueAtMs),
+    undefined,
+  );
+  return { chosen, nextDueAtMs, cutTiers };
 }
 
 function byTurn(a: Candidate, b: Candidate): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   if (a.priority !== b.priority) return a.priority - b.priority;
-  if (a.isLatestFirst !== b.isLatestFirst) return a.isLatestFirst ? -1 : 1;
+  if (a.isNewestFirst !== b.isNewestFirst) return a.isNewestFirst ? -1 : 1;
   const order = a.dueMs - b.dueMs || a.id - b.id;
-  return a.isLatestFirst ? -order : order;
+  return a.isNewestFirst ? -order : order;
 }
 
-/** Requests a fair share of the limit from each, and from those that have more what others did not use. */
+/** Takes a fair share of the limit from each, and what some do not use from those that have more. */
 function loadCandidates(
   sql: Sql,
   claimables: readonly Claimable[],
-  { most, isLatestFirst }: TierLimit,
-): Candidates[] {
-  const settled: Candidates[] = [];
+  { maxClaims, isNewestFirst }: TierLimit,
+): Offer[] {
+  const settled: Offer[] = [];
   let open = claimables;
-  let missing = most;
+  let missing = maxClaims;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = loadAll(sql, open, { level, isLatestFirst });
+    const offers = loadAll(sql, open, level, isNewestFirst);
     const onward = offers.filter(({ hasMore }) => hasMore);
-    if (round === ROUNDS || onward.length === offers.length) return [...settled, ...offers];
+    if (round === MAX_ROUNDS || onward.length === offers.length) return [...settled, ...offers];
     for (const offer of offers) {
       if (offer.hasMore) continue;
       settled.push(offer);
@@ -120,10 +112,13 @@ function loadCandidates(
   return settled;
 }
 
-/** The least number of deliveries leased which, were everyone filled up to it, would take up the limit. */
+/** The lowest number of leases that uses the limit when all subscriptions are filled up to it. */
 function fairLevel(claimables: readonly Claimable[], limit: number): number {
   let low = 0;
-  let high = claimables.reduce((max, { leased, room }) => Math.max(max, leased + Math.min(room, limit)), 0);
+  let high = claimables.reduce(
+    (max, { leased, capacity }) => Math.max(max, leased + Math.min(capacity, limit)),
+    0,
+  );
   while (low < high) {
     const level = Math.floor((low + high) / 2);
     let taken = 0;
@@ -134,20 +129,14 @@ function fairLevel(claimables: readonly Claimable[], limit: number): number {
   return low;
 }
 
-function shareAt({ leased, room }: Claimable, level: number): number {
-  return Math.max(0, Math.min(room, level - leased));
+function shareAt({ leased, capacity }: Claimable, level: number): number {
+  return Math.max(0, Math.min(capacity, level - leased));
 }
 
-interface Request {
-  readonly level: number;
-  readonly isLatestFirst: boolean;
-}
-
-function loadAll(sql: Sql, claimables: readonly Claimable[], request: Request): Candidates[] {
-  const { level } = request;
-  // Read together by needs of about the same size, as one statement gives all the same number of rows.
+function loadAll(sql: Sql, claimables: readonly Claimable[], level: number, isNewestFirst: boolean): Offer[] {
+  // One statement reads the same number of rows for all, so those with about the same need are read together.
   const byNeed = new Map<number, Claimable[]>();
-  const offers: Candidates[] = [];
+  const offers: Offer[] = [];
   for (const claimable of claimables) {
     const share = shareAt(claimable, level);
     if (share === 0) {
@@ -155,14 +144,14 @@ function loadAll(sql: Sql, claimables: readonly Claimable[], request: Request): 
       continue;
     }
     const need = 4 ** Math.ceil(Math.log2(share) / 2);
-    const others = byNeed.get(need);
-    if (others === undefined) byNeed.set(need, [claimable]);
-    else others.push(claimable);
+    const group = byNeed.get(need);
+    if (group === undefined) byNeed.set(need, [claimable]);
+    else group.push(claimable);
   }
   for (const group of byNeed.values()) {
     const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
     for (const [index, claimable] of group.entries()) {
-      offers.push(offerOf(claimable, waiting[index]!, request));
+      offers.push(offerOf(claimable, waiting[index]!, shareAt(claimable, level), isNewestFirst));
     }
   }
   return offers;
@@ -170,7 +159,7 @@ function loadAll(sql: Sql, claimables: readonly Claimable[], request: Request): 
 
 type WaitingRow = readonly [priority: number, dueMs: number, id: number];
 
-/** One whose time or sequence is no number is never claimed. */
+/** A delivery whose time or sequence is no number is never claimed. */
 const NOT_LEASED = "NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)";
 const BY_DUE = `SELECT w.priority, w.due_ms AS ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
   WHERE w.subscription_id = requested.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER} AND ${NOT_LEASED}`;
@@ -181,7 +170,7 @@ const ALL_IN_SEQUENCE = `SELECT w.priority, ${timeOf("w.created_ms")} AS ms, w.r
   WHERE w.subscription_id = requested.value AND w.sequence <= ${Number.MAX_SAFE_INTEGER} AND w.priority = ${NORMAL}
     AND w.due_ms IS NOT NULL AND ${NOT_LEASED} ORDER BY w.sequence`;
 
-/** The first `limit` pending deliveries of each that nobody has leased, due or not. Those of ordered ones are due since they were made. */
+/** The first `limit` pending deliveries of each that are not leased, due or not; of ordered ones, with when they were made. */
 function loadWaiting(sql: Sql, claimables: readonly Claimable[], limit: number): WaitingRow[][] {
   const inSequence = claimables.filter(({ dueByMs }) => dueByMs === Infinity);
   const rows = new Map<number, WaitingRow[]>();
@@ -211,30 +200,29 @@ function loadWaiting(sql: Sql, claimables: readonly Claimable[], limit: number):
 function offerOf(
   claimable: Claimable,
   waiting: readonly WaitingRow[],
-  { level, isLatestFirst }: Request,
-): Candidates {
+  share: number,
+  isNewestFirst: boolean,
+): Offer {
   const { tier, leased, isOrdered, dueByMs, notBeforeMs } = claimable;
-  const share = shareAt(claimable, level);
   const candidates: Candidate[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
   for (const [priority, dueMs, id] of waiting) {
     if (priority !== REQUESTED && dueMs > dueByMs) {
-      if (candidates.length < claimable.room) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
+      if (candidates.length < claimable.capacity) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
       break;
     }
     if (candidates.length === share) {
-      hasMore = share < claimable.room;
+      hasMore = share < claimable.capacity;
       break;
     }
-    candidates.push({
-      id,
-      priority,
-      dueMs,
-      tier,
-      isLatestFirst,
-      rank: leased + candidates.length + 1,
-    });
+    const rank = leased + candidates.length + 1;
+    candidates.push({ id, priority, dueMs, tier, isNewestFirst, rank });
   }
   return { claimable, candidates, nextDueAtMs, hasMore };
+}
+
+/** The earlier of two times, where `undefined` is no time at all. */
+export function earliestOf(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }

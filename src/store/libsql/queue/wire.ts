@@ -12,7 +12,7 @@ import type {
   FinishOutcome,
   NextStep,
 } from "../../queue.ts";
-import type { KeptSecrets, OpenedSecrets } from "../../secret-cipher.ts";
+import type { StoredSecrets, OpenedSecrets } from "../../secret-cipher.ts";
 import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
@@ -20,22 +20,17 @@ import { readableOr } from "../thread/sql.ts";
 import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */
-export interface ClaimCall {
-  readonly nowMs: number;
-  readonly leaseMs: number;
-  readonly tiers: ClaimRequest["tiers"];
-  readonly maxPayloadBytes: number;
-  /** Numbers of `SHARE`, a subscription after the other. */
-  readonly shares: Float64Array;
-  readonly others: ClaimRequest["others"];
-  /** Subscriptions to be left out, as they were found unreadable. */
-  readonly without: readonly number[];
+export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
+  /** The numbers of `QUOTA` for each subscription. */
+  readonly quotas: Float64Array;
+  /** Subscriptions that were found unreadable. */
+  readonly excluded: readonly number[];
 }
 
-export const SHARE = columns("id", "leased", "room", "tier");
+export const QUOTA = columns("id", "leased", "capacity", "tier");
 
 /** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
-export interface ClaimReply {
+export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   readonly claimId: number;
   /** `ClaimRow`s. */
   readonly rows: string;
@@ -45,10 +40,8 @@ export interface ClaimReply {
   readonly offset: number;
   /** Events of the rows whose payloads are damaged, and not among the bytes. */
   readonly damaged: readonly number[];
-  /** Subscriptions that were left out, as what is due of them cannot be read. */
+  /** Subscriptions that were left out, as their deliveries cannot be read. */
   readonly unreadable: readonly number[];
-  readonly nextDueAtMs: number | undefined;
-  readonly limitedTiers: readonly number[];
 }
 
 export const CLAIM = columns(
@@ -89,26 +82,25 @@ type SubscriptionRow = readonly [
   subscriptionId: number,
   handler: string,
   maxRetries: number,
-  secret: KeptSecrets["secret"],
-  previousSecret: KeptSecrets["previousSecret"],
-  previousUntilMs: KeptSecrets["previousUntilMs"],
-  bearer: KeptSecrets["bearer"],
-  bearerToken: KeptSecrets["bearerToken"],
+  secret: StoredSecrets["secret"],
+  previousSecret: StoredSecrets["previousSecret"],
+  previousUntilMs: StoredSecrets["previousUntilMs"],
+  bearer: StoredSecrets["bearer"],
+  bearerToken: StoredSecrets["bearerToken"],
   settings: string | null,
 ];
 
-export function claimCall(request: ClaimRequest, without: readonly number[] = []): ClaimCall {
-  const { nowMs, leaseMs, tiers, maxPayloadBytes, others } = request;
-  const shares = new Float64Array(request.shares.size * SHARE.count);
+export function claimCall(request: ClaimRequest, excluded: readonly number[] = []): ClaimCall {
+  const quotas = new Float64Array(request.quotas.size * QUOTA.count);
   let start = 0;
-  for (const [id, { leased, room, tier }] of request.shares) {
-    shares[start + SHARE.at.id] = id;
-    shares[start + SHARE.at.leased] = leased;
-    shares[start + SHARE.at.room] = room;
-    shares[start + SHARE.at.tier] = tier;
-    start += SHARE.count;
+  for (const [id, { leased, capacity, tier }] of request.quotas) {
+    quotas[start + QUOTA.at.id] = id;
+    quotas[start + QUOTA.at.leased] = leased;
+    quotas[start + QUOTA.at.capacity] = capacity;
+    quotas[start + QUOTA.at.tier] = tier;
+    start += QUOTA.count;
   }
-  return { nowMs, leaseMs, tiers, maxPayloadBytes, shares, others, without };
+  return { ...request, quotas, excluded };
 }
 
 export function claimAnswer(
@@ -165,37 +157,30 @@ export function claimAnswer(
 }
 
 /** One result to be stored, as the main thread has it. */
-export interface FinishCall {
+export interface FinishCall extends Pick<FinishedRow, "nowMs" | "disableAfterMs"> {
   readonly result: AttemptResult;
   /** The answer's text, or why the address was refused, if there is either. */
   readonly text: Uint8Array | undefined;
-  readonly nowMs: number;
-  readonly disableAfterMs: number | undefined;
 }
 
 /** One result, as the store's thread has it. */
-export interface FinishedRow {
-  readonly deliveryId: number;
-  readonly claimId: number;
-  readonly startedAtMs: number;
-  readonly durationMs: number;
+export interface FinishedRow extends Pick<
+  AttemptResult,
+  "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "next"
+> {
   readonly statusCode: number | null;
   readonly errorCode: AttemptErrorCode | null;
   /** `null` where there is no text. */
   readonly textBytes: number | null;
-  /** Where its text lies in the transaction's bytes, so that whatever it holds is stored as it is. */
+  /** Where its text lies in the transaction's bytes. */
   readonly textOffset: number;
-  readonly next: NextStep;
   /** Few have any of it. */
   readonly more: Pick<AttemptResult, "connection" | "slow" | "wait"> | null;
   readonly nowMs: number;
   readonly disableAfterMs: number | undefined;
 }
 
-interface ResultColumns {
-  /** The latest of its results. */
-  readonly nowMs: number;
-  readonly disableAfterMs: number | undefined;
+interface ResultColumns extends Pick<FinishedRow, "nowMs" | "disableAfterMs"> {
   /** `ResultRow`s as JSON, which is cheaper to carry than as many objects. */
   readonly rows: string;
 }
@@ -289,7 +274,7 @@ export interface Finished {
 
 /** Another claim holds the delivery. */
 export const FENCED = -1;
-/** What it tells would be too much for one transaction: to be sent again. */
+/** Its service events would be too many for one transaction: it has to be sent again. */
 export const DEFERRED = -2;
 
 const OUTCOMES = new Map<number, FinishOutcome>([
@@ -305,7 +290,7 @@ export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | und
   return deactivated === undefined || outcome?.kind !== "stored" ? outcome : { ...outcome, deactivated };
 }
 
-/** Most have nothing to tell, so that their state stands for them. */
+/** For most the state says all. */
 export type PackedFinished = number | WithServiceEvents<Finished>;
 
 export function packFinished(outcomes: readonly WithServiceEvents<Finished>[]): readonly PackedFinished[] {
@@ -316,7 +301,7 @@ export function packFinished(outcomes: readonly WithServiceEvents<Finished>[]): 
   );
 }
 
-/** Settings as they lie in the file: JSON of those that differ from none. */
+/** Settings as they are stored: JSON of those that are set. */
 export function settingsToJson(settings: SubscriptionSettings): string | null {
   const named = Object.entries(settings).filter(
     ([name, value]) => value !== NO_SETTINGS[name as keyof SubscriptionSettings],
@@ -324,7 +309,7 @@ export function settingsToJson(settings: SubscriptionSettings): string | null {
   return named.length === 0 ? null : JSON.stringify(Object.fromEntries(named));
 }
 
-/** Counted in characters of the texts: filters are long, and what is parsed of them takes several times as much. */
+/** Limited by characters, as filters are long and take several times as much once parsed. */
 const parsedSettings = new LRUCache<string, SubscriptionSettings>({
   maxSize: 16_000_000,
   sizeCalculation: (_, text) => text.length,
@@ -332,15 +317,15 @@ const parsedSettings = new LRUCache<string, SubscriptionSettings>({
 
 /**
  * The same object for the same text, as claims bring it by the thousand. Damaged ones read as none, so that a person can see
- * and replace them; a claim brings nothing of their subscription, and doctor names it.
+ * and replace them; nothing is claimed for their subscription meanwhile, and doctor names it.
  */
-export function settingsFromJson(kept: string | null): SubscriptionSettings {
-  if (kept === null) return NO_SETTINGS;
-  const known = parsedSettings.get(kept);
+export function settingsFromJson(text: string | null): SubscriptionSettings {
+  if (text === null) return NO_SETTINGS;
+  const known = parsedSettings.get(text);
   if (known !== undefined) return known;
-  const settings = readableOr(NO_SETTINGS, kept, (value) =>
+  const settings = readableOr(NO_SETTINGS, text, (value) =>
     typeof value === "object" && !Array.isArray(value) ? { ...NO_SETTINGS, ...value } : undefined,
   );
-  parsedSettings.set(kept, settings);
+  parsedSettings.set(text, settings);
   return settings;
 }
