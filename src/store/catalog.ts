@@ -1,52 +1,52 @@
-import type { Action, ActionSettings, Admission, CompatibilityRule, Schemata } from "../domain/action.ts";
+import type {
+  Action,
+  ActionRevision,
+  ActionSettings,
+  Admission,
+  CompatibilityRule,
+  Schemata,
+} from "../domain/action.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { Bearer } from "../domain/subscription.ts";
-import type { ActionRevision } from "../domain/action.ts";
-import type { Subscription } from "../domain/subscription.ts";
+import type { Bearer, Subscription } from "../domain/subscription.ts";
 
 /** Actions with their revisions, and the subscriptions to them. */
 export interface CatalogStore {
   /** `conflict` when the name is taken. */
   createAction(input: ActionRecord, nowMs: number): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
-  /** By name, from the one that comes after `after`; `applications` limits to what a token may see. */
+  /** By name, after `after`; `applications` limits to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
   /**
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
-   * changed since `expectedVersion`; `not_found` by `undefined`.
+   * changed since `expectedVersion`; `undefined` when there is none.
    */
   reviseAction(input: ActionChange, nowMs: number): Promise<Action | "stale" | undefined>;
   /** `undefined` when there is no such action or revision. */
   findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
-  /** Newest first; `after` walks on to those older than it. None when there is no such action. */
+  /** Newest first; `after` walks on to older ones. None when there is no such action. */
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
   createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
   findSubscription(id: number): Promise<Subscription | undefined>;
-  /** The oldest first, from the one that comes after `after`. */
+  /** Oldest first, after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**
-   * Changes the members given. Turning `active` off holds its unfinished deliveries that are not under way; turning it
-   * on makes held ones due as they were and clears `disabled_reason`. Turning it on (also when it is on) and another
-   * `handler` clear `slowed_until` and `failing_since`. Another action ends its running replay. Turning `ordered` on puts
-   * what waits in order, `conflict` when that is too much; off clears `slowed_until`. From `block` to `skip`, or with fewer
-   * retries where it skips, its first fails that has none left. `conflict` and `not_found` as at create.
+   * Changes the members given; `conflict` and `not_found` as at create.
+   * - `active` off holds its unfinished deliveries that are not under way; on makes them due as they were and clears
+   *   `disabled_reason`. On, even if it was on, and another `handler` clear `slowed_until` and `failing_since`.
+   * - Another action ends its running replay.
+   * - `ordered` on puts what is pending in order, `conflict` when that is too much; off clears `slowed_until`.
+   * - From `block` to `skip`, or with fewer retries where it skips, its first delivery fails if it has none left.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
-  /**
-   * Puts a new secret in force; the one before stays valid for the overlap. `conflict` for an overlap while another one
-   * lasts: of two secrets that receivers may have, neither must go unasked.
-   */
+  /** Sets a new secret; the previous one stays valid for the overlap. `conflict` for an overlap while another one lasts. */
   rotateSecret(
     id: number,
     rotation: { secret: string; overlapMs: number },
     nowMs: number,
   ): Promise<Subscription | undefined>;
-  /**
-   * Cancels its unfinished deliveries and its running replay; those and its history stay listable, and its secrets are
-   * gone.
-   */
+  /** Cancels its unfinished deliveries and its running replay, which stay listable with its history. Deletes its secrets. */
   deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
 }
 
@@ -57,20 +57,19 @@ export interface ActionRecord extends Partial<CompatibilityRule> {
 }
 
 export interface StoredAction extends Action {
-  /** The rowid again, under the name the tasks use. */
+  /** The rowid. */
   readonly actionId: number;
-  /** Whether its events are published by evreg about itself, see `domain/service-events.ts`. */
+  /** Whether evreg publishes its events, see `domain/service-events.ts`. */
   readonly isBuiltIn: boolean;
-  /** Counts its changes, those of settings too, from 1. */
+  /** Counts its changes from 1, settings included. */
   readonly version: number;
-  /** Since when it is deprecated. */
   readonly deprecatedMs: number | null;
 }
 
 export interface ActionChange {
   readonly action: string;
   readonly schemata?: Schemata;
-  /** Kept with the revision, where there will be a new one. */
+  /** Stored with the new revision, if there is one. */
   readonly admission?: Admission;
   readonly application?: string;
   readonly settings?: Partial<ActionSettings>;
@@ -80,7 +79,7 @@ export interface ActionChange {
 export interface ActionSelection {
   readonly application?: string;
   readonly applications?: readonly string[];
-  /** All of them unless told. */
+  /** Unlimited if omitted. */
   readonly limit?: number;
   readonly after?: string;
 }
@@ -99,9 +98,8 @@ export interface SubscriptionRecord {
   readonly maxRetries: number;
   readonly active: boolean;
   readonly secret: string;
-  /** The secret, unless given. */
+  /** Default: the secret. */
   readonly bearer?: BearerSetting;
-  /** None, unless given. */
   readonly settings?: Partial<SubscriptionSettings>;
 }
 
@@ -114,7 +112,7 @@ export interface SubscriptionSelection {
   readonly action?: string;
   readonly active?: boolean;
   readonly applications?: readonly string[];
-  /** All of them unless told. */
+  /** Unlimited if omitted. */
   readonly limit?: number;
   readonly after?: number;
 }

@@ -1,14 +1,14 @@
 import type { Logger } from "../runtime/logger.ts";
 
-/** One transaction, as the one who did it measured it. */
+/** Measures of one transaction. */
 export interface CommitReport {
-  /** Calls that were done together in it. */
+  /** Calls that share it. */
   readonly writes: number;
-  /** From its beginning until it was durable. */
+  /** From its start until it was durable. */
   readonly tookMs: number;
-  /** The end of it: what making it durable took. */
+  /** What making it durable took. */
   readonly commitMs: number;
-  /** Why what was committed stays in the log, which then grows. */
+  /** Why the log cannot be moved into the data file, so that it grows. */
   readonly checkpointFailure: string | undefined;
 }
 
@@ -22,22 +22,22 @@ export class CheckpointLog {
   }
 
   committed({ checkpointFailure: reason }: CommitReport): void {
-    const before = this.#failure;
+    const previous = this.#failure;
     this.#failure = reason;
-    if (before === undefined && reason !== undefined) {
+    if (previous === undefined && reason !== undefined) {
       this.#logger.warn(
         { reason },
         "The log cannot be moved into the data file: nothing that is acknowledged is lost, but the log grows until the disk is full. Look after the disk, then start evreg again.",
       );
-    } else if (before !== undefined && reason === undefined) {
+    } else if (previous !== undefined && reason === undefined) {
       this.#logger.info({}, "The log was moved into the data file again.");
     }
   }
 }
 
-const MOST_KEPT = 1_000;
+const MAX_EVENTS = 1_000;
 
-/** What was found damaged: each event and subscription is told of once, however often it is asked for. */
+/** What was found damaged. Each event and subscription is logged once. */
 export class DamagedEvents {
   readonly #logger: Logger;
   readonly #events = new Set<number>();
@@ -51,7 +51,6 @@ export class DamagedEvents {
     return [...this.#events];
   }
 
-  /** Of which what is due cannot be read. */
   get subscriptions(): readonly number[] {
     return [...this.#subscriptions];
   }
@@ -65,14 +64,13 @@ export class DamagedEvents {
     );
   }
 
-  /** What was written may be good again: it is tried with the next claim. */
-  mended<T>(subscription: number, answer: T): T {
+  /** A write may have repaired it: the next claim tries it. */
+  retrySubscription(subscription: number): void {
     this.#subscriptions.delete(subscription);
-    return answer;
   }
 
   note(event: number): void {
-    if (this.#events.has(event) || this.#events.size >= MOST_KEPT) return;
+    if (this.#events.has(event) || this.#events.size >= MAX_EVENTS) return;
     this.#events.add(event);
     this.#logger.error(
       { event },

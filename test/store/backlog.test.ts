@@ -51,7 +51,7 @@ describe("counting a long backlog", () => {
     return row!;
   }
 
-  const counted = (limits?: { most?: number; slice?: number; firstCount?: number }) => {
+  const counted = (limits?: { max?: number; slice?: number; firstCount?: number }) => {
     const { due, waiting, held, isWhole } = runSync(countBacklog(connection.read, NOW, limits));
     return { due: due.deliveries, waiting: waiting.deliveries, held: held.deliveries, isWhole };
   };
@@ -74,7 +74,7 @@ describe("counting a long backlog", () => {
   it("stops at its limit, reports that, and never counts too many", () => {
     fill(1, 20_000, "1 + n % 4", "n");
     const plain = countedPlainly();
-    const { isWhole, ...parts } = counted({ most: 2_000, slice: 100, firstCount: 10 });
+    const { isWhole, ...parts } = counted({ max: 2_000, slice: 100, firstCount: 10 });
     expect(isWhole).toBe(false);
     const sum = parts.due + parts.waiting + parts.held;
     expect(sum).toBeGreaterThanOrEqual(1_500);
@@ -82,7 +82,7 @@ describe("counting a long backlog", () => {
     for (const [part, most] of Object.entries(plain)) {
       expect(parts[part as keyof typeof parts]).toBeLessThanOrEqual(most);
     }
-    const since = runSync(countBacklog(connection.read, NOW, { most: 1 })).due.sinceMs;
+    const since = runSync(countBacklog(connection.read, NOW, { max: 1 })).due.sinceMs;
     expect(since).toBe(1);
   });
 

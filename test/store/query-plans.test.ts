@@ -181,7 +181,7 @@ describe("query plans", () => {
   });
 
   it("waiting deliveries are counted through their index", () => {
-    const some = { most: 9, slice: 1, firstCount: 1 };
+    const some = { max: 9, slice: 1, firstCount: 1 };
     const plans = [
       ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
       ...plansOf((sql) => runSync(SLICED_READS.countPending(sql, 1))),

@@ -153,8 +153,11 @@ export function createLibsqlStore(
       createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
       findSubscription: (id) => ask("findSubscription", id),
       listSubscriptions: (query) => ask("listSubscriptions", query),
-      updateSubscription: async (id, patch, nowMs) =>
-        damaged.mended(id, heard(await write("updateSubscription", id, patch, nowMs, key))),
+      async updateSubscription(id, patch, nowMs) {
+        const updated = await write("updateSubscription", id, patch, nowMs, key);
+        damaged.retrySubscription(id);
+        return heard(updated);
+      },
       rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
       deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
     },

@@ -6,27 +6,27 @@ import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { headOf, settingOf } from "./order.ts";
 
-/** How much of the index one answer may go through: some 30 ms of the store's thread, in steps. */
+/** Deliveries that one answer may count, in steps: some 30 ms of the store's thread. */
 const MAX_COUNTED = 200_000;
-/** A step's share of it. */
-const SLICE = 4_000;
-/** So many subscriptions are looked at in a step, each for so many deliveries; who has more is counted by itself. */
-const SUBSCRIPTIONS_AT_ONCE = 20;
+const STEP_DELIVERIES = 4_000;
+/** A step looks at so many subscriptions, and counts so many deliveries of each; longer ones are counted by themselves. */
+const STEP_SUBSCRIPTIONS = 20;
 const FIRST_COUNT = 100;
-/** No delivery is due later, and none is due by the other but those that persons requested. */
+/** No delivery is due later than the end, and before the other only those that persons requested. */
 const END_MS = Number.MAX_SAFE_INTEGER;
 const NONE_MS = Number.MIN_SAFE_INTEGER;
 
-interface Part {
-  deliveries: number;
-  sinceMs: number | undefined;
+type Part = { -readonly [K in keyof Backlog["due"]]: Backlog["due"][K] };
+
+function emptyPart(): Part {
+  return { deliveries: 0, sinceMs: undefined };
 }
 
 interface Leased {
   readonly id: number;
   readonly leased: number;
-  /** Those of them that persons asked for. */
-  readonly asked: number;
+  /** Those of them that persons requested. */
+  readonly requested: number;
   readonly since_ms: number;
 }
 
@@ -44,20 +44,16 @@ type FirstCounts = readonly [
 ];
 
 /**
- * What is unfinished, by what it waits for. Goes through the index of what waits, subscription by subscription, and no
- * further than `most` of it: past that, numbers are what was counted so far.
+ * What is unfinished, by what it waits for. Walks the index of pending deliveries, subscription by subscription, up to
+ * `max` deliveries.
  */
 export function* countBacklog(
   sql: Sql,
   nowMs: number,
-  { most = MAX_COUNTED, slice = SLICE, firstCount = FIRST_COUNT } = {},
+  { max = MAX_COUNTED, slice = STEP_DELIVERIES, firstCount = FIRST_COUNT } = {},
 ): Steps<Backlog> {
-  const due: Part = { deliveries: 0, sinceMs: undefined };
-  const busy: Part = { deliveries: 0, sinceMs: undefined };
-  const paced: Part = { deliveries: 0, sinceMs: undefined };
-  const waiting: Part = { deliveries: 0, sinceMs: undefined };
-  const delivering: Part = { deliveries: 0, sinceMs: undefined };
-  const held: Part = { deliveries: 0, sinceMs: undefined };
+  const [due, busy, paced, waiting] = [emptyPart(), emptyPart(), emptyPart(), emptyPart()];
+  const [delivering, held] = [emptyPart(), emptyPart()];
   const leasedOf = new Map<number, Leased>();
   for (const row of loadLeased(sql)) {
     leasedOf.set(row.id, row);
@@ -65,22 +61,21 @@ export function* countBacklog(
     delivering.sinceMs = earliestOf(delivering.sinceMs, row.since_ms);
   }
   yield;
-  let left = most;
+  let remaining = max;
   const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(({ isDeleted }) => !isDeleted);
   const long: Remaining[] = [];
-  for (let at = 0; at < living.length; at += SUBSCRIPTIONS_AT_ONCE) {
-    const some = living.slice(at, at + SUBSCRIPTIONS_AT_ONCE).map((subscription) => {
-      const { leased = 0, asked = 0 } = leasedOf.get(subscription.id) ?? {};
-      return claimWindowOf(subscription, { leased, asked }, nowMs);
+  for (let at = 0; at < living.length; at += STEP_SUBSCRIPTIONS) {
+    const some = living.slice(at, at + STEP_SUBSCRIPTIONS).map((subscription) => {
+      return claimWindowOf(subscription, leasedOf.get(subscription.id), nowMs);
     });
-    const limit = Math.max(1, Math.min(firstCount, Math.floor(left / some.length)));
+    const limit = Math.max(1, Math.min(firstCount, Math.floor(remaining / some.length)));
     const looks = countFirst(sql, some, limit);
     for (const [index, look] of looks.entries()) {
       const [dueCount, laterCount, first, headMs, isPaced] = look;
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
       const unpaced = leasedDue + leasedLater > 0 ? busy : due;
       const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : unpaced, waiting] : [held, held];
-      left -= dueCount + laterCount;
+      remaining -= dueCount + laterCount;
       const [priority, sinceMs] = first ?? [NORMAL, headMs];
       if (sinceMs !== null) {
         const waited = priority === REQUESTED ? sinceMs : Math.max(sinceMs, notBeforeMs);
@@ -100,11 +95,11 @@ export function* countBacklog(
   }
   let isWhole = true;
   for (const range of long) {
-    let after: IndexPlace | undefined = range.from;
-    for (let counted = 0; left > 0 && after !== undefined; yield) {
+    let after: IndexPosition | undefined = range.from;
+    for (let counted = 0; remaining > 0 && after !== undefined; yield) {
       const found = countSlice(sql, { ...range, from: after }, slice);
       counted += found.counted;
-      left -= found.counted;
+      remaining -= found.counted;
       after = found.end;
       range.counted = Math.max(range.counted, counted);
     }
@@ -114,44 +109,43 @@ export function* countBacklog(
   return { due, busy, paced, waiting, delivering, held, isWhole };
 }
 
-/** What a look at one subscription showed. */
+/** Deliveries of one subscription that belong to a part. */
 interface Counted {
   counted: number;
-  /** So many of these are in another part. */
+  /** How many of these are in another part. */
   readonly elsewhere: number;
   readonly part: Part;
 }
 
-/** Where pending deliveries of a subscription lie in the index, those that persons requested first. */
-interface IndexPlace {
+/** A position among the pending deliveries of a subscription in the index; requested ones are first. */
+interface IndexPosition {
   readonly priority: number;
   readonly due_ms: number;
 }
 
-const START: IndexPlace = { priority: REQUESTED, due_ms: NONE_MS };
+const START: IndexPosition = { priority: REQUESTED, due_ms: NONE_MS };
 
-/** One that has more than the first look showed: all after `from`, up to those that are due by `toMs`. */
+/** To be counted further: all after `from` that are due by `toMs`. */
 interface Remaining extends Counted {
   readonly id: number;
-  readonly from: IndexPlace;
+  readonly from: IndexPosition;
   readonly toMs: number;
 }
 
-/** A clock that was set back may make some that are under way due in times to come. */
+/** After the clock was set back, some that are under way may be due in the future. */
 function add({ counted, elsewhere, part }: Counted): void {
   part.deliveries += Math.max(0, counted - elsewhere);
 }
 
-/** As few rows as the engine sends at a time, and a little ahead. */
 function loadLeased(sql: Sql): readonly Leased[] {
   return sql.rows<Leased>(
-    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS asked,
+    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS requested,
         min(l.claimed_ms) AS since_ms
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY d.subscription_id`,
   );
 }
 
-/** What of the subscription `asked` is due by its time, and what later. */
+/** What of the subscription `asked` is due by its time, and what is due later. */
 const PENDING =
   "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = asked.value ->> 0 AND w.due_ms IS NOT NULL";
 const IS_DUE = `(w.priority, w.due_ms) <= (${NORMAL}, asked.value ->> 1)`;
@@ -175,18 +169,15 @@ function countFirst(sql: Sql, turns: readonly ClaimWindow[], limit: number): rea
   return JSON.parse(looks) as FirstCounts[];
 }
 
-/**
- * Counts on by about `slice` deliveries: all with the same priority and time come together, as they are told apart by
- * nothing else here. `end` is where to go on, `undefined` at the end.
- */
+/** Counts about `slice` more; all with the same priority and time at once. `end` is where to continue, if there is more. */
 function countSlice(
   sql: Sql,
   { id, from, toMs }: Pick<Remaining, "id" | "from" | "toMs">,
   slice: number,
-): { readonly counted: number; readonly end: IndexPlace | undefined } {
+): { readonly counted: number; readonly end: IndexPosition | undefined } {
   const within = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL
     AND (priority, due_ms) > (?2, ?3) AND (priority, due_ms) <= (?4, ?5)`;
-  const end = sql.first<IndexPlace>(
+  const end = sql.first<IndexPosition>(
     `SELECT priority, due_ms ${within} ORDER BY priority, due_ms LIMIT 1 OFFSET ?6`,
     id,
     from.priority,
@@ -212,25 +203,25 @@ interface ClaimWindow {
   readonly isActive: boolean;
   /** What is due later than this waits. */
   readonly dueByMs: number;
-  /** Nothing was due before, but for what persons asked for. */
+  /** Nothing was due before, except what persons requested. */
   readonly notBeforeMs: number;
   readonly leasedDue: number;
   readonly leasedLater: number;
-  /** Whether the first of those that are due later may be sent all the same. */
+  /** Whether the first that is due later may be sent now. */
   readonly isHeadDue: boolean;
 }
 
-/** As `claimDue` has it: of one that waits only what persons requested, of an ordered one its first when it has none leased. */
+/** As in `claimDue`: of one that waits only what persons requested, of an ordered one its first when none is leased. */
 function claimWindowOf(
   { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
-  { leased, asked }: { leased: number; asked: number },
+  { leased, requested }: Pick<Leased, "leased" | "requested"> = { leased: 0, requested: 0 },
   nowMs: number,
 ): ClaimWindow {
   const waits = waitEndMs > nowMs;
   const common = { id, isActive, notBeforeMs: isActive ? waitEndMs : 0 };
   if (isActive && (waits || isOrdered)) {
     const isHeadDue = isOrdered && !waits && leased === 0;
-    return { ...common, dueByMs: NONE_MS, leasedDue: asked, leasedLater: leased - asked, isHeadDue };
+    return { ...common, dueByMs: NONE_MS, leasedDue: requested, leasedLater: leased - requested, isHeadDue };
   }
   // Those under way are among the due ones.
   return {
