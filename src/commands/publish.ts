@@ -5,7 +5,7 @@ import { openBulk } from "../cli/publish/bulk.ts";
 import { publishOne } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
 
-/** Each holds up to a mebibyte of lines and as much of their answer. */
+/** Each holds up to 1 MiB of lines and as much of their answer. */
 const MAX_REQUESTS = 32;
 
 export class Publish extends TargetCommand {
@@ -114,7 +114,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       }
       const { batch: path, atomic, checkpoint, rejects, "on-error": onError = "continue" } = flags;
       const { concurrency = 1 } = flags;
-      checkBulk({ concurrency, checkpoint, onError });
+      checkBulk(concurrency, checkpoint, onError);
       const bulk = { path, atomic, checkpoint, rejects, concurrency, onError, output };
       const { publish, close } = await openBulk(bulk);
       return this.withTarget(flags, publish, { creates: "data" }).finally(close);
@@ -127,12 +127,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   }
 }
 
-function checkBulk(flags: {
-  concurrency: number;
-  checkpoint: string | undefined;
-  onError: "continue" | "stop";
-}): void {
-  const { concurrency, checkpoint, onError } = flags;
+function checkBulk(concurrency: number, checkpoint: string | undefined, onError: "continue" | "stop"): void {
   if (concurrency < 1 || concurrency > MAX_REQUESTS) {
     throw usageError(`--concurrency: must be from 1 to ${MAX_REQUESTS}, not ${concurrency}.`);
   }
@@ -142,7 +137,7 @@ function checkBulk(flags: {
   }
   if (checkpoint !== undefined) {
     throw usageError(
-      "--on-error stop asks for the file to be mended, and a checkpoint is of the file as it is; leave one of them out.",
+      "After --on-error stop the file is to be fixed, and a checkpoint is of the file as it is; leave one of them out.",
     );
   }
 }

@@ -305,9 +305,8 @@ export class SubscriptionsReplay extends TargetCommand {
     const { args, flags } = await this.parse(SubscriptionsReplay);
     const { from, to, status, wait } = flags;
     const input = { from, status, ...definedOnly({ to }) };
-    const options = { subscription: args.id, input, dryRun: flags["dry-run"], wait };
-    const output = this.outputFor(flags);
+    const options = { dryRun: flags["dry-run"], wait, output: this.outputFor(flags) };
     const serverFor = wait ? "--wait" : undefined;
-    return this.withTarget(flags, (evreg) => runReplay(evreg, { ...options, output }), { serverFor });
+    return this.withTarget(flags, (evreg) => runReplay(evreg, args.id, input, options), { serverFor });
   }
 }

@@ -55,7 +55,7 @@ test("events counted in a checkpoint are not published again, with the checkpoin
   expect(await bulk(checkpoint, rejects)).toMatchObject({
     code: 7,
     stderr: expect.stringContaining(
-      "2 events published, 2 lines refused. Mend those and publish them by themselves; the lines: jq -r .text kept.refused\n",
+      "2 events published, 2 lines refused. Fix those lines and publish them separately; the lines: jq -r .text kept.refused\n",
     ) as string,
   });
   expect(await bulk(checkpoint, rejects, "--json")).toEqual({
@@ -65,7 +65,7 @@ test("events counted in a checkpoint are not published again, with the checkpoin
     stderr: "",
   });
   expect((await bulk(checkpoint, rejects)).stderr).toMatch(
-    /^Nothing was left to publish: kept\.checkpoint says that this file is done\. Before, up to line 5: 2 events published, 2 lines refused\. Mend those/m,
+    /^Nothing was left to publish: kept\.checkpoint says that this file is done\. Before, up to line 5: 2 events published, 2 lines refused\. Fix those lines/m,
   );
   const again = await bulk("--checkpoint=another.checkpoint", "--concurrency=2");
   expect(again.stderr).toMatch(/^0 events published, 2 already there, 2 lines refused\./m);
@@ -141,7 +141,7 @@ test("an interrupted bulk resumes with the same command, also past a server that
   await proxy.close();
   expect(stderr).toBe(
     "Too much. Trying again for 2 minutes.\n" +
-      "500 events published, 0 lines refused. Interrupted behind line 500. The same command goes on from there, by cut.checkpoint; no line is stored twice.\n",
+      "500 events published, 0 lines refused. Interrupted after line 500. The same command continues there, by cut.checkpoint; no line is stored twice.\n",
   );
   // As a crash between two of its saves would leave it: the server has more than the checkpoint counts.
   const ahead = lines
@@ -152,7 +152,7 @@ test("an interrupted bulk resumes with the same command, also past a server that
   const before = "Before, up to line 500: 500 events published, 0 lines refused.";
   expect(rest).toMatchObject({
     code: 0,
-    stderr: `Going on behind line 500 of cut.ndjson, by cut.checkpoint.\n600 events published, 100 already there, 0 lines refused. ${before}\n`,
+    stderr: `Continuing after line 500 of cut.ndjson, by cut.checkpoint.\n600 events published, 100 already there, 0 lines refused. ${before}\n`,
   });
   expect(await total("cut")).toBe(1_200);
 });
@@ -162,7 +162,7 @@ test("a file that grew is resumed, and no line is stored twice", async () => {
   const rest = await run(["publish", "--batch", "cut.ndjson", "--checkpoint", "cut.checkpoint"]);
   expect(rest).toMatchObject({ code: 0 });
   expect(rest.stderr).toMatch(
-    /^cut\.ndjson has grown\. Going on behind line 1,200 of cut\.ndjson, by cut\.checkpoint\.\n1 event published, /,
+    /^cut\.ndjson has grown\. Continuing after line 1,200 of cut\.ndjson, by cut\.checkpoint\.\n1 event published, /,
   );
   expect(await total("cut")).toBe(1_201);
 });

@@ -68,7 +68,7 @@ test("refused lines are reported with number and reason, the others are publishe
   expect(stderr).toMatch(/^Line 5: .*id must be an integer\n/m);
   expect(stderr).toMatch(/^Line 7: .*no\.such.*\n/m);
   expect(stderr).toMatch(
-    /^4 events published, 3 lines refused\. Mend those and publish them by themselves\.\n$/m,
+    /^4 events published, 3 lines refused\. Fix those lines and publish them separately\.\n$/m,
   );
   expect(await idsOf(name)).toEqual([1, 4, 6, 8]);
 });
@@ -85,7 +85,7 @@ test("lines refused for the same reason are printed five times, then counted; JS
   expect(toldLines(table.stderr)).toEqual([2, 3, 4, 5, 6, 1_202]);
   const [alike, how, counts] = table.stderr.trimEnd().split("\n").slice(-3);
   expect(alike).toMatch(/^1,195 more lines, up to line 1201: .*no\.such/);
-  expect(how).toBe("--output jsonl tells each refused line.");
+  expect(how).toBe("--output jsonl shows each refused line.");
   expect(counts).toMatch(/^1 event published, 1,201 lines refused\./);
   expect(jsonLines(jsonl.stderr)).toHaveLength(1_201);
 });
@@ -164,8 +164,8 @@ test("--on-error stop publishes everything before the first refused line and not
   ]);
   for (const { code, stderr } of outcomes) {
     expect(code).toBe(7);
-    expect(stderr).toContain("Stopped at line 3; nothing behind it was published.");
-    expect(stderr).toContain("Mend it, then go on with: tail -n +3 FILE | evreg publish --batch -");
+    expect(stderr).toContain("Stopped at line 3; nothing after it was published.");
+    expect(stderr).toContain("Fix it, then continue with: tail -n +3 FILE | evreg publish --batch -");
   }
   expect(await idsOf(early)).toEqual([1]);
   expect(await idsOf(late)).toEqual([1, 2]);
@@ -175,9 +175,7 @@ test("--atomic publishes all lines or none", async () => {
   const name = await action("batch.atomic");
   const refused = await run(["publish", "--batch", "-", "--atomic"], { input: withBadLines(name) });
   expect(refused).toMatchObject({ code: 1, stdout: "" });
-  expect(refused.stderr).toContain(
-    "Nothing was published: 3 lines refused. Mend them and publish all again.",
-  );
+  expect(refused.stderr).toContain("Nothing was published: 3 lines refused. Fix them and publish all again.");
   const inTurn = await run(["publish", "--batch", "-", "--atomic"], { input: withFaultsInTurn(name) });
   expect(toldLines(inTurn.stderr)).toEqual([2, 3, 4, 5]);
   const against = `${line(name, 1)}\n${line("no.such", 2)}`;
@@ -240,16 +238,14 @@ test("lines of a slow producer are published as they come, and an interruption r
   expect(await idsOf(name)).toEqual([1, 2]);
   child.kill("SIGINT");
   expect(await ended).toBe(130);
-  expect(stderr).toMatch(/2 events published, 0 lines refused\. Interrupted behind line 2\. .*tail -n \+3/);
+  expect(stderr).toMatch(/2 events published, 0 lines refused\. Interrupted after line 2\. .*tail -n \+3/);
 });
 
 test("an unreachable target ends the command before anything is published", async () => {
   const input = line("any", 1);
   const outcome = await run(["publish", "--batch", "-", "--url", "http://127.0.0.1:9"], { input });
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
-  expect(outcome.stderr).toMatch(
-    /^0 events published, 0 lines refused\. It came to an end behind line 0\.\nError: /,
-  );
+  expect(outcome.stderr).toMatch(/^0 events published, 0 lines refused\. Ended after line 0\.\nError: /);
 });
 
 test("after a broken connection it is clear which lines are uncertain", async () => {
@@ -260,6 +256,6 @@ test("after a broken connection it is clear which lines are uncertain", async ()
   await receiver.close();
   expect(outcome).toMatchObject({ code: 6, stdout: "" });
   expect(outcome.stderr).toMatch(
-    /lines 1 to 2 .* not known; those with an idempotency_key can be sent again/,
+    /Lines 1 to 2 may be published or not; those with an idempotency_key can be sent again/,
   );
 });

@@ -11,7 +11,7 @@ test("the first five lines of a reason are printed each, the others as a count",
   expect(tally.remaining(undefined)).toEqual([
     "995 more lines, up to line 1999: odd",
     "995 more lines, up to line 2000: even",
-    "--output jsonl tells each refused line.",
+    "--output jsonl shows each refused line.",
   ]);
   expect(tally.remaining("refused.ndjson").at(-1)).toBe("refused.ndjson holds each refused line.");
 });

@@ -147,7 +147,7 @@ describe.skipIf(process.platform !== "linux" || !existsSync(SCRIPT))("on a termi
     expect(text).toMatch(/\d+% \| \d+ published, \d+ refused, [\d,]+\/s \| \S+ left/);
     expect(text).toContain("Line 701: ");
     expect(text).toMatch(
-      /701 events published, 1 line refused\. Mend those and publish them by themselves\.\r\n$/,
+      /701 events published, 1 line refused\. Fix those lines and publish them separately\.\r\n$/,
     );
     expect(text.lastIndexOf("\u001b[?25h")).toBeGreaterThan(text.lastIndexOf("\u001b[?25l"));
   });

@@ -15,10 +15,9 @@ const NEWLINE = 0x0a;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /**
- * The lines of an input of any length, in groups as they arrive: a group ends where the input has nothing more to give
- * at once, so that a caller who batches need not let a slow producer's lines wait for company. Blank lines are left
- * out, and keep their numbers. An overlong line is passed over without being held.
- * @param after where the chunks begin, when that is behind a line of the input
+ * The lines of an input of any length, in groups as they arrive, so that a slow producer's lines need not wait for others.
+ * Blank lines are left out but counted. An overlong line is skipped without being held in memory.
+ * @param after the line that the chunks begin after
  */
 export async function* readLines(
   chunks: AsyncIterable<Buffer>,
@@ -32,16 +31,16 @@ export async function* readLines(
 
   const hold = (part: Buffer) => {
     heldBytes += part.length;
+    endsAt += part.length;
     if (heldBytes <= maxLineBytes) held.push(part);
     else held = [];
   };
-  const finish = (): Line | undefined => {
+  const finish = (lines: Line[]): void => {
     const bytes = heldBytes > maxLineBytes ? undefined : joined(held, number === 1);
-    const line = { number, bytes, endsAt };
+    if (bytes === undefined || !isBlank(bytes)) lines.push({ number, bytes, endsAt });
     held = [];
     heldBytes = 0;
     number += 1;
-    return bytes !== undefined && isBlank(bytes) ? undefined : line;
   };
 
   for await (const chunk of chunks) {
@@ -49,43 +48,39 @@ export async function* readLines(
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
       hold(chunk.subarray(start, end));
-      endsAt += end + 1 - start;
-      const line = finish();
-      if (line !== undefined) lines.push(line);
+      endsAt += 1;
+      finish(lines);
       start = end + 1;
     }
     hold(chunk.subarray(start));
-    endsAt += chunk.length - start;
     if (lines.length > 0) yield lines;
   }
-  if (heldBytes > 0) {
-    const line = finish();
-    if (line !== undefined) yield [line];
-  }
+  const last: Line[] = [];
+  if (heldBytes > 0) finish(last);
+  if (last.length > 0) yield last;
 }
 
-function joined(parts: readonly Buffer[], first: boolean): Buffer {
-  const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
-  const marked = first && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK);
-  return marked ? bytes.subarray(3) : bytes;
+function joined(parts: readonly Buffer[], isFirst: boolean): Buffer {
+  const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
+  return isFirst && bytes.subarray(0, 3).equals(BYTE_ORDER_MARK) ? bytes.subarray(3) : bytes;
 }
 
 function isBlank(bytes: Uint8Array): boolean {
   return bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d);
 }
 
-/** How much of a file is read at either end to know it again, and how much is hashed at once. */
+/** How much of a file is read at either end to recognise it, and how much is hashed at once. */
 const BLOCK_BYTES = 1024 * 1024;
 const RETURN = 0x0d;
 
-/** What the same file has in common with itself from run to run, wherever it lies. */
+/** Identifies a file from run to run, wherever it lies. */
 export interface FileFingerprint {
   readonly size: number;
   /** SHA-256 of its size, its first and its last mebibyte, in base64url. */
   readonly digest: string;
 }
 
-/** The bytes before some place in a file, by SHA-256 in base64url. It can be extended to a later place. */
+/** Identifies the bytes before a position in a file, by SHA-256 in base64url. It can be extended to a later position. */
 export interface PrefixDigest {
   readonly bytes: number;
   /** Of the whole blocks: each hashed with the digest of those before it. */
@@ -96,7 +91,7 @@ export interface PrefixDigest {
 
 export const EMPTY_PREFIX: PrefixDigest = { bytes: 0, blocks: "", digest: digestOf("") };
 
-/** A file that a bulk publishes, as something to be known again. */
+/** A file that a bulk publishes, and that a later run must recognise. */
 export class BulkSource {
   readonly path: string;
   /** As it was when it was opened. */
@@ -104,12 +99,12 @@ export class BulkSource {
   readonly #descriptor: number;
   readonly #block = Buffer.alloc(BLOCK_BYTES);
 
-  /** @throws EvregError `usage` for anything but a file with a size, as only that can be resumed */
+  /** @throws EvregError `usage` for anything but a regular file, as only that can be resumed */
   constructor(path: string) {
     if (path === "-") throw usageError("--checkpoint needs a file that can be read again, not stdin.");
     this.path = path;
     try {
-      // Before it is opened, which waits for a writer where it is a pipe.
+      // Opening a pipe would wait for a writer.
       if (!statSync(path).isFile()) {
         throw usageError(`--checkpoint needs a file that can be read again, and ${path} is none.`);
       }
@@ -120,7 +115,7 @@ export class BulkSource {
     this.file = this.#fingerprintOf(fstatSync(this.#descriptor).size);
   }
 
-  /** Whether all that this file was is there, at its beginning. */
+  /** Whether this file begins with the whole of the earlier one. */
   beginsWith({ size, digest }: FileFingerprint): boolean {
     return this.file.size >= size && this.#fingerprintOf(size).digest === digest;
   }
@@ -135,16 +130,13 @@ export class BulkSource {
     return { bytes, blocks, digest: digestOf(blocks, this.#read(at, bytes - at)) };
   }
 
-  /**
-   * The end of the line that ends at this place, with its line break where that came later; `undefined` where the line
-   * itself goes on.
-   */
-  lineEnd(place: number): number | undefined {
-    if (place === 0 || this.#read(place - 1, 1)[0] === NEWLINE) return place;
-    const [first, second] = this.#read(place, 2);
-    if (first === NEWLINE) return place + 1;
-    if (first === RETURN && second === NEWLINE) return place + 2;
-    return first === undefined ? place : undefined;
+  /** The end of the line that ended here, with a line break added since; `undefined` where the line became longer. */
+  lineEnd(at: number): number | undefined {
+    if (at === 0 || this.#read(at - 1, 1)[0] === NEWLINE) return at;
+    const [first, second] = this.#read(at, 2);
+    if (first === NEWLINE) return at + 1;
+    if (first === RETURN && second === NEWLINE) return at + 2;
+    return first === undefined ? at : undefined;
   }
 
   close(): void {
@@ -158,7 +150,7 @@ export class BulkSource {
     return { size, digest: hash.digest("base64url") };
   }
 
-  /** At most a block, and less at the end of the file; good until the next call. */
+  /** At most a block, and less at the end of the file; valid until the next call. */
   #read(at: number, length: number): Buffer {
     let bytes = 0;
     try {

@@ -3,6 +3,7 @@ import { closeSync, fstatSync, ftruncateSync, openSync, realpathSync, writeSync 
 import { resolve } from "node:path";
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { systemReason } from "../io/files.ts";
+import { note } from "../io/output.ts";
 import { progressBar, MovingRate } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
@@ -19,8 +20,8 @@ export interface BulkFiles {
   readonly rejects?: string | undefined;
 }
 
-/** What came about since `from`. */
-export function sinceCheckpoint<T extends BulkState>(from: BulkState, state: T): T {
+/** Counts since `from`. */
+export function sinceCheckpoint(from: BulkState, state: BulkState): BulkState {
   return {
     ...state,
     accepted: state.accepted - from.accepted,
@@ -41,58 +42,52 @@ export function resumeNote(
 ): string | undefined {
   if (settledLine === 0 || settledBytes === size) return undefined;
   const grown = hasGrown ? `${path} has grown. ` : "";
-  return `${grown}Going on behind line ${settledLine.toLocaleString("en")} of ${path}, by ${checkpoint}.`;
+  return `${grown}Continuing after line ${settledLine.toLocaleString("en")} of ${path}, by ${checkpoint}.`;
 }
 
 /**
- * What became of a bulk, and how to go on.
- * @param from how far the checkpoint said it had come before; what it counts is among the outcome's
+ * The result of a bulk, and what to do next.
+ * @param from what the checkpoint said at the start; its counts are among the outcome's
  */
 export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState): string {
   const { refused, end, settledLine } = outcome;
+  const since = countsText(sinceCheckpoint(from, outcome));
   const before =
     from.settledLine === 0
       ? ""
       : ` Before, up to line ${from.settledLine.toLocaleString("en")}: ${countsText(from)}`;
   if (end === "all") {
-    const mend = refused === 0 ? "" : ` ${mending(files)}`;
+    const how = files.rejects === undefined ? "." : `; the lines: jq -r .text ${files.rejects}`;
+    const fix = refused === 0 ? "" : ` Fix those lines and publish them separately${how}`;
     return settledLine === 0 || settledLine > from.settledLine
-      ? `${countsText(sinceCheckpoint(from, outcome))}${before}${mend}`
-      : `Nothing was left to publish: ${files.checkpoint} says that this file is done.${before}${mend}`;
+      ? `${since}${before}${fix}`
+      : `Nothing was left to publish: ${files.checkpoint} says that this file is done.${before}${fix}`;
   }
   if (end === "stopped") {
     return settledLine === 0
-      ? `Nothing was published: ${counted(refused, "line")} refused. Mend ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${countsText(outcome)} Stopped at line ${settledLine}; nothing behind it was published. Mend it, then go on with: ${fromLine(settledLine, files)}`;
+      ? `Nothing was published: ${counted(refused, "line")} refused. Fix ${refused === 1 ? "it" : "them"} and publish all again.`
+      : `${since} Stopped at line ${settledLine}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
   }
-  const place = `${end === "interrupted" ? "Interrupted" : "It came to an end"} behind line ${settledLine}.`;
-  return [`${countsText(sinceCheckpoint(from, outcome))}${before}`, place, ...nextSteps(outcome, files)].join(
-    " ",
-  );
+  const stopped = `${end === "interrupted" ? "Interrupted" : "Ended"} after line ${settledLine}.`;
+  return [`${since}${before}`, stopped, ...nextSteps(outcome, files)].join(" ");
 }
 
 function countsText({ accepted, replayed, refused }: BulkState): string {
-  const there = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
-  return `${counted(accepted - replayed, "event")} published${there}, ${counted(refused, "line")} refused.`;
-}
-
-function mending({ rejects }: BulkFiles): string {
-  return rejects === undefined
-    ? "Mend those and publish them by themselves."
-    : `Mend those and publish them by themselves; the lines: jq -r .text ${rejects}`;
+  const existing = replayed === 0 ? "" : `, ${replayed.toLocaleString("en")} already there`;
+  return `${counted(accepted - replayed, "event")} published${existing}, ${counted(refused, "line")} refused.`;
 }
 
 function nextSteps({ settledLine, lastUncertainLine }: BulkOutcome, files: BulkFiles): string[] {
   if (files.checkpoint !== undefined) {
-    return [`The same command goes on from there, by ${files.checkpoint}; no line is stored twice.`];
+    return [`The same command continues there, by ${files.checkpoint}; no line is stored twice.`];
   }
   const next: string[] = [];
   if (lastUncertainLine !== undefined) {
     next.push(
-      `Whether lines ${settledLine + 1} to ${lastUncertainLine} were published is not known; those with an idempotency_key can be sent again without harm.`,
+      `Lines ${settledLine + 1} to ${lastUncertainLine} may be published or not; those with an idempotency_key can be sent again without harm.`,
     );
   }
-  if (settledLine > 0) next.push(`Go on with: ${fromLine(settledLine + 1, files)}`);
+  if (settledLine > 0) next.push(`Continue with: ${fromLine(settledLine + 1, files)}`);
   return next;
 }
 
@@ -100,62 +95,37 @@ function fromLine(number: number, { path }: BulkFiles): string {
   return `tail -n +${number} ${path === "-" ? "FILE" : path} | ${nextCommand("publish --batch -")}`;
 }
 
-/** Shows on stderr how far a bulk has come, with log lines in between. */
-interface BulkProgress {
-  update(state: BulkState): void;
-  /** One line on stderr; with a bar shown, above it. */
-  log(line: string): void;
-  stop(): void;
-}
-
-const NO_BAR: BulkProgress = {
-  update() {},
-  log: (line) => void process.stderr.write(`${line}\n`),
-  stop() {},
-};
-
-interface BulkProgressOptions {
-  /** Bytes of input, where known. */
-  readonly size: number | undefined;
-  /** Where the bulk begins. */
-  readonly from: BulkState;
-  readonly nowMs: () => number;
-}
-
-/** A bar when stderr is a terminal, nothing elsewhere. */
-export async function bulkProgress({ size, from, nowMs }: BulkProgressOptions): Promise<BulkProgress> {
-  const counts = "{published} published{there}, {refused} refused, {rate}/s";
+/**
+ * Shows on stderr how far a bulk is: a bar when that is a terminal, and log lines above it.
+ * @param size bytes of input, where known
+ * @param from where the bulk begins
+ */
+export async function bulkProgress(size: number | undefined, from: BulkState, nowMs: () => number) {
+  const counts = "{published} published{existing}, {refused} refused, {rate}/s";
   const format = size === undefined ? counts : `{bar} {percentage}% | ${counts} | {left} left`;
   const lines = new MovingRate(nowMs);
   const bytes = new MovingRate(nowMs);
   const shown = (state: BulkState) => {
+    lines.reach(state.accepted + state.refused);
+    bytes.reach(state.settledBytes);
     const { settledBytes, accepted, replayed, refused } = sinceCheckpoint(from, state);
     return {
       published: accepted - replayed,
-      there: replayed === 0 ? "" : `, ${replayed} already there`,
+      existing: replayed === 0 ? "" : `, ${replayed} already there`,
       refused,
       rate: Math.round(lines.perS).toLocaleString("en"),
       left: timeLeft((size ?? 0) - settledBytes, bytes.perS),
     };
   };
-  const note = (state: BulkState): void => {
-    lines.reach(state.accepted + state.refused);
-    bytes.reach(state.settledBytes);
-  };
-  note(from);
   const bar = await progressBar(format, shown(from));
-  if (bar === undefined) return NO_BAR;
   return {
-    update: (state) => {
-      note(state);
-      bar.update(state.settledBytes, size ?? 1, shown(state));
-    },
-    log: (line) => bar.log(line),
-    stop: () => bar.stop(),
+    update: (state: BulkState) => bar?.update(state.settledBytes, size ?? 1, shown(state)),
+    log: (line: string) => (bar === undefined ? note(line) : bar.log(line)),
+    stop: () => bar?.stop(),
   };
 }
 
-/** Such as `1h 4m`, `3m 20s` or `8s`; a dash while nothing can be said. */
+/** Such as `1h 4m`, `3m 20s` or `8s`; a dash while it is not known. */
 function timeLeft(bytes: number, bytesPerS: number): string {
   if (bytesPerS <= 0) return "–";
   const seconds = Math.ceil(bytes / bytesPerS);
@@ -165,9 +135,9 @@ function timeLeft(bytes: number, bytesPerS: number): string {
 }
 
 /**
- * The refused lines, in a file of the person's own: `{"line", "code", "error", "field"?, "errors"?, "text"}` a line.
- * `errors` are all the rules that a payload breaks, `error` being the first. `text` is the line itself, so that
- * a mended one can be made of it; `text_base64` stands for one that is not UTF-8, and neither for one too long to be held.
+ * The refused lines, as `{"line", "code", "error", "field"?, "errors"?, "text"}` a line. `errors` are all the rules that a
+ * payload breaks, `error` the first. `text` is the line itself, to be corrected; `text_base64` is one that is not UTF-8,
+ * and a line too long to be held has neither.
  */
 export class RejectFile {
   readonly #path: string;
@@ -175,24 +145,23 @@ export class RejectFile {
   #bytes: number;
 
   /**
-   * @param bytes how much of the file is kept, when a bulk goes on
-   * @throws EvregError `usage` for a place that cannot be written, `unavailable` when the disk refuses
+   * @param bytes how much of the file stays, when a bulk resumes
+   * @throws EvregError `usage` for a path that cannot be written
    */
   constructor(path: string, bytes: number) {
     this.#path = path;
     try {
       this.#file = openSync(path, bytes === 0 ? "w" : "r+", 0o600);
     } catch (error) {
-      throw bytes > 0 && (error as NodeJS.ErrnoException).code === "ENOENT"
-        ? tooShort(path)
-        : this.#unwritten(error, usageError);
+      const isMissing = bytes > 0 && (error as NodeJS.ErrnoException).code === "ENOENT";
+      throw isMissing ? tooShort(path) : usageError(this.#unwritten(error));
     }
     if (fstatSync(this.#file).size < bytes) throw tooShort(path);
     ftruncateSync(this.#file, bytes);
     this.#bytes = bytes;
   }
 
-  /** Of the file, with all that was written. */
+  /** Length of the file, with all that was written. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -200,47 +169,48 @@ export class RejectFile {
   /** @throws EvregError `unavailable` */
   add({ number, bytes }: Line, { error, details, code }: ErrorBody): void {
     const { field, errors } = details;
-    const text = bytes === undefined ? {} : textOf(bytes);
     const record = {
       line: number,
       code,
       error,
       ...(typeof field === "string" ? { field } : {}),
       ...(Array.isArray(errors) && errors.length > 1 ? { errors } : {}),
-      ...text,
+      ...(bytes === undefined ? {} : textOf(bytes)),
     };
     const written = Buffer.from(`${encodeJson(record)}\n`);
-    try {
+    this.#write(() => {
       for (let at = 0; at < written.length;) {
         at += writeSync(this.#file, written, at, written.length - at, this.#bytes + at);
       }
-      this.#bytes += written.length;
-    } catch (failure) {
-      throw this.#unwritten(failure, (message) => new EvregError("unavailable", message));
-    }
+    });
+    this.#bytes += written.length;
   }
 
   /** Has the disk hold what was added, so that a checkpoint may count it. @throws EvregError `unavailable` */
   sync(): void {
-    try {
-      syncFile(this.#file, this.#path);
-    } catch (failure) {
-      throw this.#unwritten(failure, (message) => new EvregError("unavailable", message));
-    }
+    this.#write(() => syncFile(this.#file, this.#path));
   }
 
   close(): void {
     closeSync(this.#file);
   }
 
-  #unwritten(error: unknown, make: (message: string) => Error): Error {
-    return make(`--rejects: ${this.#path} could not be written (${systemReason(error)}).`);
+  #write(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      throw new EvregError("unavailable", this.#unwritten(error));
+    }
+  }
+
+  #unwritten(error: unknown): string {
+    return `--rejects: ${this.#path} could not be written (${systemReason(error)}).`;
   }
 }
 
 function tooShort(path: string): Error {
   return usageError(
-    `--rejects: ${path} is not there or shorter than the checkpoint says. Give the file of the run before, or begin anew with another --checkpoint.`,
+    `--rejects: ${path} is missing or shorter than the checkpoint says. Give the file of the previous run, or start again with another --checkpoint.`,
   );
 }
 
@@ -254,15 +224,15 @@ export function assertDistinctPaths(files: Readonly<Record<string, string | unde
   const seen = new Map<string, string>();
   for (const [name, path] of Object.entries(files)) {
     if (path === undefined || path === "-") continue;
-    const place = placeOf(path);
-    const other = seen.get(place);
+    const real = realPath(path);
+    const other = seen.get(real);
     if (other !== undefined)
       throw usageError(`${other} and ${name} name the same file, ${path}; give each its own.`);
-    seen.set(place, name);
+    seen.set(real, name);
   }
 }
 
-function placeOf(path: string): string {
+function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {
@@ -270,25 +240,20 @@ function placeOf(path: string): string {
   }
 }
 
-/** So many lines with the same reason are shown one by one; further ones are counted. */
+/** Lines with the same reason that are shown; further ones are counted. */
 const SHOWN_PER_REASON = 5;
 /** Lines with reasons beyond this number are all shown: the summary must not grow with the file. */
 const MAX_REASONS = 1_000;
 
-interface Reason {
-  lines: number;
-  lastLine: number;
-}
-
-/** Keeps a file of a million lines, all refused alike, from filling the screen with one sentence. */
+/** Keeps a file of a million lines, all refused for one reason, from filling the screen. */
 export class ErrorSummary {
-  readonly #alike = new Map<string, Reason>();
+  readonly #byReason = new Map<string, { lines: number; lastLine: number }>();
 
-  /** Counts a refused line; answers whether to show it by itself. */
+  /** Counts a refused line; answers whether to show it. */
   add(line: number, reason: string): boolean {
-    const known = this.#alike.get(reason);
+    const known = this.#byReason.get(reason);
     if (known === undefined) {
-      if (this.#alike.size < MAX_REASONS) this.#alike.set(reason, { lines: 1, lastLine: line });
+      if (this.#byReason.size < MAX_REASONS) this.#byReason.set(reason, { lines: 1, lastLine: line });
       return true;
     }
     known.lines += 1;
@@ -301,18 +266,13 @@ export class ErrorSummary {
    * @param rejects the file that holds each of them, if one does
    */
   remaining(rejects: string | undefined): readonly string[] {
-    const sums: string[] = [];
-    for (const [reason, { lines, lastLine }] of this.#alike) {
-      const more = lines - SHOWN_PER_REASON;
-      if (more < 1) continue;
-      sums.push(`${counted(more, "more line")}, up to line ${lastLine}: ${reason}`);
-    }
-    if (sums.length === 0) return sums;
-    return [
-      ...sums,
-      rejects === undefined
-        ? "--output jsonl tells each refused line."
-        : `${rejects} holds each refused line.`,
-    ];
+    const counts = [...this.#byReason]
+      .filter(([, { lines }]) => lines > SHOWN_PER_REASON)
+      .map(([reason, { lines, lastLine }]) => {
+        return `${counted(lines - SHOWN_PER_REASON, "more line")}, up to line ${lastLine}: ${reason}`;
+      });
+    if (counts.length === 0) return counts;
+    const how = rejects === undefined ? "--output jsonl shows" : `${rejects} holds`;
+    return [...counts, `${how} each refused line.`];
   }
 }

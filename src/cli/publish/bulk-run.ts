@@ -1,37 +1,36 @@
 import { type ErrorBody, EvregError } from "../../domain/error.ts";
 import { type Event, EVENT_LIMITS } from "../../domain/event.ts";
 import {
+  type BatchEntry,
+  type BatchOutcome,
   isCertain,
   itemOn,
-  itemsOf,
   MAX_LINE_BYTES,
-  type BatchEntry,
+  publishBatch,
   type PublishItems,
-  publishEntries,
-  type BatchOutcome,
-  batchOutcome,
+  publishUntilRefused,
 } from "./bulk-batch.ts";
 import type { Line } from "./bulk-input.ts";
 
-/** A batch is sent when it holds this many events or bytes, or when the input pauses and there is room for a request. */
+/** A batch is sent when it has this many events or bytes, or when the input pauses and a request may begin. */
 const BATCH_ITEMS = 500;
 const BATCH_BYTES = 1024 * 1024;
 
 export interface BulkOptions {
   readonly lines: AsyncIterable<readonly Line[]>;
   readonly publish: PublishItems;
-  /** Requests under way at once; with more than one, events are not stored in the order of the lines. */
+  /** Requests in flight at once; with more than one, events are not stored in the order of the lines. */
   readonly concurrency: number;
   /** The idempotency key of a line that names none. */
   readonly keyOf?: ((line: Line) => string) | undefined;
-  /** `stop`: nothing behind the first refused line is published, everything before it is. One request at a time only. */
+  /** `stop`: everything before the first refused line is published, and nothing after it. For one request at a time only. */
   readonly onError: "stop" | "continue";
   readonly signal: AbortSignal;
   /** Called when nothing more is sent, so that nobody waits for a producer that has paused; the lines then abort. */
   readonly stopReading: () => void;
   /**
-   * These three are called in the order of the lines, whatever order the answers come in. Without the first one the target
-   * is not asked for the events.
+   * These three are called in the order of the lines, whatever order the answers come in. Without the first one the events
+   * are not requested.
    */
   readonly accepted?: ((events: readonly Event[]) => Promise<void> | void) | undefined;
   readonly refused: (line: Line, error: ErrorBody) => void;
@@ -41,7 +40,7 @@ export interface BulkOptions {
 
 export interface BulkState {
   readonly accepted: number;
-  /** Of the accepted, those that were there already: their idempotency key stands for an older event. */
+  /** Of the accepted, those whose idempotency key stands for an older event. */
   readonly replayed: number;
   readonly refused: number;
   /** Every line up to this one is published or refused. */
@@ -62,11 +61,11 @@ export interface BulkOutcome extends BulkState {
   readonly end: "all" | "stopped" | "interrupted" | "failed";
   /** What went wrong with the target, not with a line. */
   readonly failure?: unknown;
-  /** The last of the lines behind the settled ones that may be published or not. */
+  /** The last of the lines after the settled ones that may be published or not. */
   readonly lastUncertainLine?: number;
 }
 
-/** Publishes NDJSON lines, holding one batch more than there are requests under way. */
+/** Publishes NDJSON lines, holding one batch more than there are requests in flight. */
 export function publishLines(options: BulkOptions, from: BulkState = NOTHING_SETTLED): Promise<BulkOutcome> {
   return new BulkRun(options, from).run();
 }
@@ -76,9 +75,9 @@ class BulkRun {
   #state: BulkState;
   #batch: BatchEntry[] = [];
   #batchBytes = 0;
-  /** Settles batches one after the other, in the order of the lines; the first is the next to be settled. */
+  /** Each settles its batch after the one before it, so the first is the next to be settled. */
   readonly #inFlight: Promise<void>[] = [];
-  /** No batch is sent any more. */
+  /** Once set, no batch is sent any more. */
   #end: "stopped" | "interrupted" | "failed" | undefined;
   #failure: unknown;
   #lastUncertainLine = 0;
@@ -89,19 +88,28 @@ class BulkRun {
     this.#state = from;
   }
 
+  get #isOver(): boolean {
+    return this.#end !== undefined || this.#options.signal.aborted;
+  }
+
+  get #isFree(): boolean {
+    return this.#inFlight.length < this.#options.concurrency;
+  }
+
   async run(): Promise<BulkOutcome> {
-    const read = await this.#readAll().catch((error: unknown) => ({ error }));
+    let error: unknown;
+    const isWhole = await this.#readAll().catch((thrown: unknown) => {
+      error = thrown;
+      return false;
+    });
     while (this.#inFlight.length > 0) await this.#inFlight[0];
-    const isOver = this.#end !== undefined || this.#options.signal.aborted;
-    const isCut = typeof read === "object" && isOver && isAbort(read.error);
-    if (typeof read === "object" && !isCut) this.#fail(read.error);
-    const end = this.#end ?? (read === true ? "all" : "interrupted");
-    const isDoubtful = this.#lastUncertainLine > this.#state.settledLine;
+    if (error !== undefined && !(this.#isOver && isAbort(error))) this.#fail(error);
+    const isUncertain = this.#lastUncertainLine > this.#state.settledLine;
     return {
       ...this.#state,
-      end,
+      end: this.#end ?? (isWhole ? "all" : "interrupted"),
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
-      ...(isDoubtful ? { lastUncertainLine: this.#lastUncertainLine } : {}),
+      ...(isUncertain ? { lastUncertainLine: this.#lastUncertainLine } : {}),
     };
   }
 
@@ -113,13 +121,12 @@ class BulkRun {
       for (const line of lines) {
         if (signal.aborted) return false;
         const size = line.bytes?.length ?? 0;
-        if (this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES) {
-          if (!(await this.#sendWhenFree())) return false;
-        }
+        const isFull = this.#batch.length >= BATCH_ITEMS || this.#batchBytes + size > BATCH_BYTES;
+        if (isFull && !(await this.#sendWhenFree())) return false;
         this.#batch.push({ line, item: itemOn(line, keyOf) });
         this.#batchBytes += size;
       }
-      this.#sendIfFree();
+      if (this.#isFree) this.#send();
       this.#isInputPaused = true;
     }
     return !signal.aborted && (await this.#sendWhenFree());
@@ -127,43 +134,37 @@ class BulkRun {
 
   /** Waits until a request may begin. Answers whether to go on. */
   async #sendWhenFree(): Promise<boolean> {
-    while (this.#inFlight.length >= this.#options.concurrency) await this.#inFlight[0];
-    if (this.#end !== undefined || this.#options.signal.aborted) return false;
+    while (!this.#isFree) await this.#inFlight[0];
     this.#send();
-    return true;
-  }
-
-  #sendIfFree(): void {
-    const { concurrency, signal } = this.#options;
-    if (this.#end === undefined && !signal.aborted && this.#inFlight.length < concurrency) this.#send();
+    return !this.#isOver;
   }
 
   #send(): void {
     const batch = this.#batch;
-    const last = batch.at(-1);
-    if (last === undefined) return;
+    const last = batch.at(-1)?.line;
+    if (last === undefined || this.#isOver) return;
     this.#batch = [];
     this.#batchBytes = 0;
-    const before = this.#inFlight.at(-1);
-    const settling = this.#sendBatch(batch, last.line, before).finally(() => {
+    const sending = this.#sendBatch(batch, last, this.#inFlight.at(-1)).finally(() => {
       void this.#inFlight.shift();
       // Lines of a producer that has paused do not wait for its next ones.
-      if (this.#isInputPaused) this.#sendIfFree();
+      if (this.#isInputPaused && this.#isFree) this.#send();
     });
-    this.#inFlight.push(settling);
+    this.#inFlight.push(sending);
   }
 
-  /** Never rejects. @param before the batch before this one, settled first */
+  /** Never rejects. @param previous the batch to be settled first */
   async #sendBatch(
     batch: readonly BatchEntry[],
     last: Line,
-    before: Promise<void> | undefined,
+    previous: Promise<void> | undefined,
   ): Promise<void> {
     const { publish, onError, accepted } = this.#options;
     try {
-      const publishing = publishEntries(batch, publish, { onError, minimal: accepted === undefined });
-      await Promise.allSettled([publishing, before]);
-      await this.#settle(await publishing, last);
+      const send = onError === "stop" ? publishUntilRefused : publishBatch;
+      const sending = send(batch, publish, { minimal: accepted === undefined });
+      await Promise.allSettled([sending, previous]);
+      await this.#settle(await sending, last);
     } catch (error) {
       if (!isCertain(error)) this.#lastUncertainLine = last.number;
       this.#fail(error);
@@ -172,12 +173,11 @@ class BulkRun {
 
   async #settle({ accepted, events, replayed, refused }: BatchOutcome, last: Line): Promise<void> {
     if (this.#end !== undefined) {
-      // Behind a batch that failed nothing counts as settled, even where it is published.
+      // After a batch that failed nothing counts as settled, even where it is published.
       this.#lastUncertainLine = last.number;
       return;
     }
-    const { onError, settled } = this.#options;
-    const stopAt = onError === "stop" ? refused[0]?.line : undefined;
+    const stopAt = this.#options.onError === "stop" ? refused[0]?.line : undefined;
     if (stopAt !== undefined) this.#stop("stopped");
     const { number, endsAt } = stopAt ?? last;
     this.#state = {
@@ -189,12 +189,12 @@ class BulkRun {
     };
     await this.#options.accepted?.(events);
     for (const { line, error } of refused) this.#options.refused(line, error);
-    settled(this.#state);
+    this.#options.settled(this.#state);
   }
 
   #fail(error: unknown): void {
     if (this.#end !== undefined) return;
-    // An interruption ends the wait for a server that cannot now by that server's failure.
+    // An interruption ends the wait for a server that is away with that server's failure.
     this.#stop(this.#options.signal.aborted ? "interrupted" : "failed");
     this.#failure = error;
   }
@@ -214,6 +214,7 @@ function isAbort(error: unknown): boolean {
  * @throws EvregError `too_large` when the lines do not fit into one batch
  */
 export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOutcome> {
+  const { signal, publish, accepted } = options;
   const batch: BatchEntry[] = [];
   let bytes = 0;
   try {
@@ -225,20 +226,18 @@ export async function publishAllOrNothing(options: BulkOptions): Promise<BulkOut
       }
     }
   } catch (error) {
-    if (options.signal.aborted) return { ...NOTHING_SETTLED, end: "interrupted" };
+    if (signal.aborted) return { ...NOTHING_SETTLED, end: "interrupted" };
     throw error;
   }
   const last = batch.at(-1)?.line;
   if (last === undefined) return { ...NOTHING_SETTLED, end: "all" };
-  const how = { atomic: true, minimal: options.accepted === undefined };
-  const settled = batchOutcome(batch, await options.publish(itemsOf(batch), how));
-  for (const { line, error } of settled.refused) options.refused(line, error);
-  if (settled.refused.length > 0)
-    return { ...NOTHING_SETTLED, refused: settled.refused.length, end: "stopped" };
-  const { accepted, events, replayed } = settled;
-  await options.accepted?.(events);
-  const end = { settledLine: last.number, settledBytes: last.endsAt, end: "all" as const };
-  return { accepted, replayed, refused: 0, ...end };
+  const outcome = await publishBatch(batch, publish, { atomic: true, minimal: accepted === undefined });
+  for (const { line, error } of outcome.refused) options.refused(line, error);
+  const refused = outcome.refused.length;
+  if (refused > 0) return { ...NOTHING_SETTLED, refused, end: "stopped" };
+  await accepted?.(outcome.events);
+  const settled = { settledLine: last.number, settledBytes: last.endsAt };
+  return { accepted: outcome.accepted, replayed: outcome.replayed, refused, ...settled, end: "all" };
 }
 
 function tooManyLines(): EvregError {

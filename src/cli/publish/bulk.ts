@@ -14,13 +14,13 @@ import { EXIT, usageError } from "../usage-errors.ts";
 import { MAX_LINE_BYTES, withRetry, type PublishItems } from "./bulk-batch.ts";
 import { BulkSource, readLines } from "./bulk-input.ts";
 import {
-  sinceCheckpoint,
+  assertDistinctPaths,
   type BulkFiles,
   bulkProgress,
-  resumeNote,
-  assertDistinctPaths,
   ErrorSummary,
   RejectFile,
+  resumeNote,
+  sinceCheckpoint,
   summary,
 } from "./bulk-report.ts";
 import {
@@ -40,122 +40,98 @@ interface BulkPublishOptions extends BulkFiles {
   readonly output: Output;
 }
 
-/** All that is open for a bulk. */
 interface Opened {
   readonly input: Input;
-  readonly from: BulkState;
   readonly checkpoint: Checkpoint | undefined;
-  readonly rejects: RejectFile | undefined;
   readonly publish: PublishItems;
 }
 
-const nowMs = () => performance.now();
-
 /** A bulk whose file is open. */
 interface Bulk {
-  /** Publishes it and prints the result. */
+  /** Publishes it, prints the result and answers the exit code. */
   readonly publish: (evreg: Evreg, target: Pick<Target, "dataKey">) => Promise<number>;
   /** To be called in any case: there may be no target to publish to. */
   readonly close: () => void;
 }
 
+const nowMs = () => performance.now();
+
 /** Opens the file first, so that a wrong name fails before anything else. */
 export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
-  const { path, checkpoint, rejects, output } = options;
-  assertDistinctPaths({ "--batch": path, "--checkpoint": checkpoint, "--rejects": rejects });
-  const { open, close } = await prepare(options);
-  const publish: Bulk["publish"] = async (evreg, { dataKey: place }) => {
-    const opened = await open(evreg, place);
-    const resumed = resumeNote(opened.from, opened.input.size, options, opened.checkpoint?.hasGrown === true);
-    if (resumed !== undefined) note(escapeControl(resumed));
-    const outcome = await publishOpened(opened, options);
-    if (output.format === "table") {
-      await noteUndelivered(
-        evreg,
-        "Deliveries",
-        async () => outcome.accepted > 0 && (await hasPending(evreg)),
-      );
-    }
-    return exitCode(outcome, opened.from, options);
-  };
-  return { publish, close };
-}
-
-async function prepare({
-  path,
-  checkpoint: checkpointPath,
-  rejects: rejectsPath,
-}: BulkPublishOptions): Promise<{
-  open: (evreg: Evreg, target: string) => Promise<Opened>;
-  close: () => void;
-}> {
-  const rejectsFrom = (bytes: number) =>
-    rejectsPath === undefined ? undefined : new RejectFile(rejectsPath, bytes);
+  const { path, checkpoint: checkpointPath, rejects } = options;
+  assertDistinctPaths({ "--batch": path, "--checkpoint": checkpointPath, "--rejects": rejects });
   if (checkpointPath === undefined) {
     const input = await openInput(path);
-    const fresh = { input, from: NOTHING_SETTLED, checkpoint: undefined };
-    const opened = (evreg: Evreg) => ({ ...fresh, rejects: rejectsFrom(0), publish: batchesOf(evreg) });
     return {
-      open: (evreg) => Promise.resolve(opened(evreg)),
+      publish: (evreg) =>
+        publishBulk(evreg, { input, checkpoint: undefined, publish: batchesOf(evreg) }, options),
       close: () => void input.stream.destroy(),
     };
   }
   const source = new BulkSource(path);
-  const open = async (evreg: Evreg, target: string): Promise<Opened> => {
-    const dataId = await dataIdOf(evreg, target);
-    const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
-    const { state: from, rejectsBytes } = checkpoint;
-    return {
-      input: await openInput(path, from.settledBytes),
-      from,
-      checkpoint,
-      rejects: rejectsFrom(rejectsBytes),
-      publish: pinDataId(dataId, batchesOf(evreg)),
-    };
+  return {
+    publish: async (evreg, { dataKey: target }) => {
+      const dataId = await dataIdOf(evreg, target);
+      const checkpoint = await Checkpoint.open({ path: checkpointPath, source, dataId, target, nowMs });
+      const input = await openInput(path, checkpoint.state.settledBytes);
+      const publish = pinDataId(dataId, batchesOf(evreg));
+      return publishBulk(evreg, { input, checkpoint, publish }, options);
+    },
+    close: () => source.close(),
   };
-  return { open, close: () => source.close() };
 }
 
 function batchesOf({ events }: Evreg): PublishItems {
   return (items, how) => events.publishBatch(items, how);
 }
 
-async function hasPending(evreg: Evreg): Promise<boolean> {
-  const pending = await evreg.deliveries.list({ status: "pending", limit: 1 }).catch(() => undefined);
-  return (pending?.data.length ?? 0) > 0;
+async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOptions): Promise<number> {
+  const { input, checkpoint } = opened;
+  const from = checkpoint?.state ?? NOTHING_SETTLED;
+  const rejects =
+    options.rejects === undefined
+      ? undefined
+      : new RejectFile(options.rejects, checkpoint?.rejectsBytes ?? 0);
+  const resumed = resumeNote(from, input.size, options, checkpoint?.hasGrown === true);
+  if (resumed !== undefined) note(escapeControl(resumed));
+  const outcome = await runBulk(opened, from, rejects, options);
+  if (options.output.format === "table") {
+    await noteUndelivered(evreg, "Deliveries", async () => {
+      if (outcome.accepted === 0) return false;
+      const pending = await evreg.deliveries.list({ status: "pending", limit: 1 }).catch(() => undefined);
+      return (pending?.data.length ?? 0) > 0;
+    });
+  }
+  return report(outcome, from, options);
 }
 
-async function publishOpened(opened: Opened, options: BulkPublishOptions): Promise<BulkOutcome> {
-  const { path, atomic, concurrency, onError, output } = options;
-  const { input, from, checkpoint, rejects, publish } = opened;
+async function runBulk(
+  { input, checkpoint, publish }: Opened,
+  from: BulkState,
+  rejects: RejectFile | undefined,
+  { path, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
+): Promise<BulkOutcome> {
   const { stream, size } = input;
   const signal = interruption();
   const over = new AbortController();
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
-  const progress = await bulkProgress({ size, from, nowMs });
-  const tally = new ErrorSummary();
+  const progress = await bulkProgress(size, from, nowMs);
+  const { log } = progress;
+  const errors = new ErrorSummary();
   const warnedOf = new Set<string>();
+  const publishWithNotes: PublishItems = async (items, how) => {
+    const result = await publish(items, how);
+    for (const deprecation of result.meta.deprecated ?? []) {
+      if (!warnedOf.has(deprecation.action)) log(deprecationNote(deprecation));
+      warnedOf.add(deprecation.action);
+    }
+    return result;
+  };
+  const sleepMs = (delayMs: number) => sleep(delayMs, undefined, { signal });
+  const after = { number: from.settledLine, endsAt: from.settledBytes };
   const bulk: BulkOptions = {
-    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, {
-      number: from.settledLine,
-      endsAt: from.settledBytes,
-    }),
-    publish: withRetry(
-      async (items, how) => {
-        const result = await publish(items, how);
-        for (const deprecation of result.meta.deprecated ?? []) {
-          if (!warnedOf.has(deprecation.action)) progress.log(deprecationNote(deprecation));
-          warnedOf.add(deprecation.action);
-        }
-        return result;
-      },
-      {
-        signal,
-        nowMs,
-        sleep: (delayMs) => sleep(delayMs, undefined, { signal }),
-        log: (line) => progress.log(line),
-      },
-    ),
+    lines: readLines(chunksOf(stream, path), MAX_LINE_BYTES, after),
+    publish: withRetry(publishWithNotes, { signal, nowMs, sleep: sleepMs, log }),
     concurrency,
     keyOf: checkpoint?.keyOf,
     onError,
@@ -165,8 +141,8 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
     refused: (line, error) => {
       rejects?.add(line, error);
       const { number } = line;
-      if (output.format !== "table") progress.log(refusalRecord(number, error));
-      else if (tally.add(number, error.error)) progress.log(refusalText(number, error));
+      if (output.format !== "table") log(escapeControlInJson(encodeJson({ line: number, ...error })));
+      else if (errors.add(number, error.error)) log(refusalText(number, error));
     },
     settled: (state) => {
       checkpoint?.note(state, rejects);
@@ -175,29 +151,24 @@ async function publishOpened(opened: Opened, options: BulkPublishOptions): Promi
   };
   try {
     const outcome = await (atomic ? publishAllOrNothing(bulk) : publishLines(bulk, from));
-    // The first error is the one to report; it may be the disk that the checkpoint is on.
-    if (outcome.end !== "failed") {
+    try {
       rejects?.sync();
       checkpoint?.save(rejects);
-    } else saveIfPossible(checkpoint, rejects);
+    } catch (error) {
+      // Only the first error is reported. The checkpoint before stays, and lines after it are sent again with their keys.
+      if (outcome.end !== "failed") throw error;
+    }
     return outcome;
   } finally {
     progress.stop();
     stream.destroy();
     rejects?.close();
-    for (const text of tally.remaining(options.rejects)) note(escapeControl(text));
+    for (const text of errors.remaining(rejectsPath)) note(escapeControl(text));
   }
 }
 
-function saveIfPossible(checkpoint: Checkpoint | undefined, rejects: RejectFile | undefined): void {
-  try {
-    checkpoint?.save(rejects);
-  } catch {
-    // The one before it stands, and lines behind that are sent again with their keys.
-  }
-}
-
-async function exitCode(outcome: BulkOutcome, from: BulkState, options: BulkPublishOptions): Promise<number> {
+/** Prints the counts and what to do next, and answers the exit code. */
+async function report(outcome: BulkOutcome, from: BulkState, options: BulkPublishOptions): Promise<number> {
   const { atomic, output } = options;
   const { end } = outcome;
   const ofThisRun = sinceCheckpoint(from, outcome);
@@ -208,12 +179,12 @@ async function exitCode(outcome: BulkOutcome, from: BulkState, options: BulkPubl
   if (output.format === "table" || end !== "all") note(escapeControl(summary(outcome, options, from)));
   if (end === "failed") throw outcome.failure;
   if (end === "interrupted") return EXIT.interrupted;
-  // A run before has reported its own refused lines, and they may have been corrected since.
+  // An earlier run has reported its own refused lines, and they may have been corrected since.
   if (ofThisRun.refused === 0) return EXIT.done;
   return atomic ? EXIT.failed : EXIT.someFailed;
 }
 
-/** The counts of a batch's answer; `published` are the new ones among the accepted. */
+/** The counts as a batch's answer has them; `published` are the new ones among the accepted. */
 function countsOf({ accepted, refused, replayed }: BulkState): Readonly<Record<string, number>> {
   return { accepted, published: accepted - replayed, rejected: refused, replayed };
 }
@@ -230,41 +201,31 @@ function refusalText(number: number, { error, details }: ErrorBody): string {
   return [`Line ${number}: ${escapeControl(error)}`, ...lines].join("\n");
 }
 
-/** A refused line for a program: the API's error with the line's number. */
-function refusalRecord(number: number, error: ErrorBody): string {
-  return escapeControlInJson(encodeJson({ line: number, ...error }));
-}
-
 /**
  * Which data a bulk publishes to.
  * @param target the address or the data folder, for a person
  * @throws EvregError `usage` for a server that does not say; those of `whoami`
  */
-async function dataIdOf(evreg: Pick<Evreg, "whoami">, target: string): Promise<string> {
+async function dataIdOf(evreg: Evreg, target: string): Promise<string> {
   const { data_id: id } = (await evreg.whoami()).data as { data_id?: string };
   if (id !== undefined) return id;
   throw usageError(
-    `--checkpoint: the server at ${target} does not tell which data it has, as one of an older evreg. Update that one, or leave --checkpoint out.`,
+    `--checkpoint: the server at ${target} runs an older evreg, which does not say which data it has. Update that server, or leave --checkpoint out.`,
   );
 }
 
 /**
- * Publishes to this data only: a server that was away, or was not seen to be, may have other data since, where what the
- * checkpoint counts is not.
- * @throws EvregError also `usage` when it has
+ * Publishes to this data only. A server that was away may come back with other data, without what the checkpoint counts.
+ * @throws EvregError also `usage` when it has other data
  */
 export function pinDataId(dataId: string, publish: PublishItems): PublishItems {
   return (items, how) =>
     publish(items, { ...how, data_id: dataId }).catch((error: unknown) => {
-      if (error instanceof EvregError && error.code === "conflict" && error.details["field"] === "data_id") {
-        throw hasChanged();
-      }
-      throw error;
+      const isOther =
+        error instanceof EvregError && error.code === "conflict" && error.details["field"] === "data_id";
+      if (!isOther) throw error;
+      throw usageError(
+        "The server has other data than before: another data folder, or the one from before a restore. Nothing more was published. Run the same command again to see how to go on.",
+      );
     });
-}
-
-function hasChanged(): EvregError {
-  return usageError(
-    "The server has other data than before: another data folder, or the one from before a restore. Nothing more was published. The same command tells how to go on.",
-  );
 }

@@ -35,57 +35,59 @@ interface PublishOneOptions {
 
 /** Reads the payload first, so that a folder is not held while a person is still typing it; then publishes. */
 export async function publishOne(options: PublishOneOptions): Promise<(evreg: Evreg) => Promise<number>> {
-  const { action, key, output } = options;
+  const { action, key, sample, wait, output } = options;
   if (action === undefined)
     throw usageError("Name the action to publish, or give a file of events with --batch.");
-  const payloadFor = await payloadSource(action, options);
+  if (sample && options.payload !== undefined)
+    throw usageError("With --sample the payload is made up; leave it out.");
+  const given = sample ? undefined : await givenPayload(options);
   return async (evreg) => {
-    const payload = await payloadFor(evreg);
+    const payload = given ?? (await sampleOf(evreg, action, options.seed));
     const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
     const { data, replayed, deprecation } = await evreg.events.publish(event);
     if (deprecation !== undefined) note(deprecationNote(deprecation));
     if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
-    if (options.wait) return report(evreg, data, options);
+    if (wait) return waitAndReport(evreg, data, options);
     await output.record({ data }, eventLines(options));
-    if (output.format === "table")
-      await noteUndelivered(evreg, "Its deliveries", () => hasDeliveries(evreg, data));
+    if (output.format === "table") {
+      await noteUndelivered(evreg, "Its deliveries", async () => {
+        const deliveries = await evreg.events.deliveries(data.rowid).catch(() => undefined);
+        return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
+      });
+    }
     return EXIT.done;
   };
 }
 
-/** What answers the payload once the target is there: a payload that is made up needs its schema. */
-async function payloadSource(
-  action: string,
-  options: PublishOneOptions,
-): Promise<(evreg: Evreg) => Promise<RawJson>> {
-  if (!options.sample) {
-    const bytes = await payloadBytes(options);
-    // How large a payload may be is for the target to say.
-    const payload = payloadIn(bytes, options.payload);
-    return () => Promise.resolve(payload);
-  }
-  if (options.payload !== undefined) throw usageError("With --sample the payload is made up; leave it out.");
-  return async (evreg) => {
-    const { data } = await evreg.actions.get(action);
-    const { anySeed, samplePayloads } = await import("../sample-payload.ts");
-    return samplePayloads(data, options.seed ?? anySeed(), 1)[0]!;
-  };
+async function sampleOf(evreg: Evreg, action: string, seed: number | undefined): Promise<RawJson> {
+  const { data } = await evreg.actions.get(action);
+  const { anySeed, samplePayloads } = await import("../sample-payload.ts");
+  return samplePayloads(data, seed ?? anySeed(), 1)[0]!;
 }
 
-/** @param typed the word on the command line, where the payload is that */
-function payloadIn(bytes: Uint8Array, typed: string | undefined): RawJson {
+/** The payload as it was typed, or from its file. The target decides how large it may be. */
+async function givenPayload({ payload, file }: PublishOneOptions): Promise<RawJson> {
+  if (payload !== undefined && file !== undefined)
+    throw usageError("Give the payload as an argument or by --file, not both.");
+  const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;
+  const typed = path === undefined ? payload : undefined;
+  if (path === undefined && typed === undefined)
+    throw usageError(
+      "Give the payload: as an argument, by --file FILE, - to read it from stdin, or made up with --sample.",
+    );
+  const bytes = path === undefined ? Buffer.from(typed!) : await readInput(path);
   try {
     return parsePayload(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
   } catch (error) {
     const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
     if (!isForm) throw error;
-    const way = `A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'`;
-    if (typed === undefined || typed === "-" || typed.trimStart().startsWith("{")) {
-      const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${way}.`;
+    const how = `A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'`;
+    if (typed === undefined || typed.trimStart().startsWith("{")) {
+      const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${how}.`;
       throw new EvregError(error.code, message, error.details);
     }
-    const file = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
-    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${way}${file}.`;
+    const named = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
+    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${how}${named}.`;
     throw new EvregError(error.code, message, error.details);
   }
 }
@@ -95,49 +97,32 @@ function eventLines({ sample }: PublishOneOptions): typeof EVENTS.record {
   return sample ? EVENTS.record : PUBLISHED_RECORD;
 }
 
-async function payloadBytes({ payload, file }: PublishOneOptions): Promise<Uint8Array> {
-  if (payload !== undefined && file !== undefined)
-    throw usageError("Give the payload as an argument or by --file, not both.");
-  if (payload !== undefined && payload !== "-") return Buffer.from(payload);
-  const path = payload ?? file;
-  if (path === undefined)
-    throw usageError(
-      "Give the payload: as an argument, by --file FILE, - to read it from stdin, or made up with --sample.",
-    );
-  return readInput(path);
-}
-
-async function hasDeliveries(evreg: Evreg, { rowid }: Event): Promise<boolean> {
-  const deliveries = await evreg.events.deliveries(rowid).catch(() => undefined);
-  return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
-}
-
-/** A token may be allowed to publish, and not to read the subscriptions of others. */
-const NO_DELIVERY_SEEN =
-  "No delivery to be seen: the action had no active subscription, or none that this token may read.";
-
-async function report(evreg: Evreg, event: Event, options: PublishOneOptions): Promise<number> {
-  let followed: PollResult;
+async function waitAndReport(evreg: Evreg, event: Event, options: PublishOneOptions): Promise<number> {
+  const { timeoutS } = options;
+  const line = liveLine();
+  let polled: PollResult;
   try {
-    followed = await pollOutcome(evreg, event, options);
+    polled = await pollDeliveries(evreg.events, event.rowid, {
+      signal: interruption(),
+      timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
+      nowMs: () => systemClock.now(),
+      sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
+      waiting: (deliveries) => line.update(deliveries),
+    }).finally(() => line.clear());
   } catch (error) {
     return reportUnknown(error, event, options);
   }
-  return reportOutcome(evreg, followed, event, options);
+  return reportOutcome(evreg, polled, event, options);
 }
 
 /**
- * What keeps from looking at deliveries, such as a token that may only publish, is no failure of the publish: with its own
- * exit code a script would take it for one, and publish once more.
+ * Deliveries that cannot be read, for example with a token that may only publish, are no failure of the publish: a script
+ * that saw one would publish again.
  */
-async function reportUnknown(
-  failure: unknown,
-  event: Event,
-  { output, ...options }: PublishOneOptions,
-): Promise<number> {
-  const outcome: PublishOutcome = "unknown";
-  const meta = output.format === "table" ? {} : { meta: { outcome } };
-  await output.record({ data: event, ...meta }, eventLines({ output, ...options }));
+async function reportUnknown(failure: unknown, event: Event, options: PublishOneOptions): Promise<number> {
+  const { output } = options;
+  const meta = output.format === "table" ? {} : { meta: { outcome: "unknown" satisfies PublishOutcome } };
+  await output.record({ data: event, ...meta }, eventLines(options));
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
   const words = `events deliveries ${event.rowid}`;
@@ -151,44 +136,66 @@ async function reportUnknown(
   return EXIT.failed;
 }
 
-async function pollOutcome(evreg: Evreg, event: Event, { timeoutS }: PublishOneOptions): Promise<PollResult> {
-  const line = liveLine();
-  return pollDeliveries(evreg.events, event.rowid, {
-    signal: interruption(),
-    timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
-    nowMs: () => systemClock.now(),
-    sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-    waiting: (deliveries) => line.update(deliveries),
-  }).finally(() => line.clear());
-}
+/** A token may be allowed to publish, and not to read the subscriptions of others. */
+const NO_DELIVERY_SEEN =
+  "No delivery to be seen: the action had no active subscription, or none that this token may read.";
 
 async function reportOutcome(
   evreg: Evreg,
-  followed: PollResult,
+  polled: PollResult,
   event: Event,
   options: PublishOneOptions,
 ): Promise<number> {
-  const { deliveries } = followed;
-  const { output } = options;
+  const { deliveries } = polled;
+  const { output, timeoutS } = options;
+  const outcome = outcomeOf(polled);
   if (output.format === "table") {
     await output.record({ data: event }, eventLines(options));
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERIES.list, NO_DELIVERY_SEEN);
   } else {
-    await output.record(
-      { data: event, meta: { outcome: outcomeOf(followed), deliveries } },
-      eventLines(options),
-    );
+    await output.record({ data: event, meta: { outcome, deliveries } }, eventLines(options));
   }
-  if (deliveries.length === 0)
-    for (const text of await pausedSubscriptionNotes(evreg, event.action)) note(text);
-  const blocks = followed.end === "timeout" ? await blockingNotes(evreg, deliveries) : [];
-  return verdict(followed, event.rowid, { timeoutS: options.timeoutS, blocks });
+  const later = `See how it goes on: ${nextCommand(`events deliveries ${event.rowid}`)}`;
+  switch (outcome) {
+    case "none":
+      for (const text of await pausedSubscriptionNotes(evreg, event.action)) note(text);
+      return EXIT.done;
+    case "delivered":
+      return EXIT.done;
+    case "interrupted":
+      note(`Interrupted; event ${event.rowid} is published all the same. ${later}`);
+      return EXIT.interrupted;
+    case "timeout": {
+      const blocks = (await blockingNotes(evreg, deliveries)).join(" ");
+      const rest = blocks === "" ? "What is left goes on while a server runs." : blocks;
+      note(
+        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). ${rest} ${later}`,
+      );
+      return EXIT.failed;
+    }
+    case "held": {
+      const held = deliveries.find(({ status }) => status === "held");
+      const resume = nextCommand(`subscriptions update ${held?.subscription_id} --active`);
+      note(`The rest is held until its subscription is active again: ${resume}. ${later}`);
+      return EXIT.failed;
+    }
+    case "failed": {
+      const missed = deliveries.filter((delivery) => !isSuccess(delivery));
+      const id = missed[0]?.rowid;
+      note(
+        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: ${nextCommand(`deliveries get ${id}`)}. Send it again: ${nextCommand(`deliveries retry ${id}`)}`,
+      );
+      return EXIT.failed;
+    }
+    default:
+      return outcome satisfies never;
+  }
 }
 
 /**
- * What waiting has shown, for programs: `timeout` and `interrupted` say nothing about the deliveries that were left, which
- * go on. `none`: there was no delivery to wait for. `unknown`: they could not be looked at.
+ * The result of waiting, for programs. After `timeout` and `interrupted` the remaining deliveries go on. `none`: there was
+ * no delivery to wait for. `unknown`: they could not be read.
  */
 type PublishOutcome = KnownOutcome | "unknown";
 type KnownOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
@@ -199,50 +206,7 @@ function outcomeOf({ deliveries, end }: PollResult): KnownOutcome {
   return deliveries.every(isSuccess) ? "delivered" : "failed";
 }
 
-/** What was waited by, and what is known of deliveries that wait behind another. */
-interface Waited {
-  readonly timeoutS: number | undefined;
-  /** Sentences. */
-  readonly blocks: readonly string[];
-}
-
-/** Says what the person should know of it, and answers the exit code. */
-function verdict(followed: PollResult, eventId: number, { timeoutS, blocks }: Waited): number {
-  const { deliveries } = followed;
-  const later = `See how it goes on: ${nextCommand(`events deliveries ${eventId}`)}`;
-  const outcome = outcomeOf(followed);
-  switch (outcome) {
-    case "delivered":
-    case "none":
-      return EXIT.done;
-    case "interrupted":
-      note(`Interrupted; event ${eventId} is published all the same. ${later}`);
-      return EXIT.interrupted;
-    case "timeout": {
-      const rest = blocks.length > 0 ? blocks.join(" ") : "What is left goes on while a server runs.";
-      note(
-        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). ${rest} ${later}`,
-      );
-      return EXIT.failed;
-    }
-    case "held":
-      note(
-        `The rest is held until its subscription is active again: ${nextCommand(`subscriptions update ${deliveries.find(({ status }) => status === "held")?.subscription_id} --active`)}. ${later}`,
-      );
-      return EXIT.failed;
-    case "failed": {
-      const missed = deliveries.filter((delivery) => !isSuccess(delivery));
-      note(
-        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: ${nextCommand(`deliveries get ${missed[0]?.rowid}`)}. Send it again: ${nextCommand(`deliveries retry ${missed[0]?.rowid}`)}`,
-      );
-      return EXIT.failed;
-    }
-    default:
-      return outcome satisfies never;
-  }
-}
-
-/** A delivery that its subscription's filter stopped has ended as it should. */
+/** A delivery that its subscription's filter excluded has ended as it should. */
 function isSuccess({ status }: Delivery): boolean {
   return status === "delivered" || status === "filtered";
 }

@@ -11,13 +11,11 @@ import { REPLAY_COUNT_RECORD, REPLAYS } from "../../resources/replays.ts";
 import { nextCommand, serveCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 
+/** Polls soon at first, then about once a second. */
+const FIRST_DELIVERY_POLL_MS = 25;
+const FIRST_REPLAY_POLL_MS = 50;
 const MAX_POLL_MS = 1_000;
 const POLL_BACKOFF = 1.6;
-
-/** How long to wait after a look when the wait before it was so long: soon about once a second. */
-function nextPollMs(waitMs: number): number {
-  return Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
-}
 
 interface PollOptions {
   readonly signal: AbortSignal;
@@ -26,19 +24,17 @@ interface PollOptions {
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
-  /** Called before each wait, with what it is waited for. */
+  /** Called before each wait. */
   readonly waiting?: (deliveries: readonly Delivery[]) => void;
 }
 
 export interface PollResult {
   readonly deliveries: readonly Delivery[];
-  /** `held`: what is left waits for a paused subscription, so nothing more happens by itself. */
+  /** `held`: the rest waits for a paused subscription, so nothing more happens by itself. */
   readonly end: "final" | "held" | "timeout" | "interrupted";
 }
 
-const FIRST_DELIVERY_POLL_MS = 25;
-
-/** Looks at an event's deliveries until each has come to its end: often at first, then about once a second. */
+/** Polls an event's deliveries until each has ended. */
 export async function pollDeliveries(
   events: Pick<EventsPort, "deliveries">,
   eventId: number,
@@ -60,18 +56,13 @@ export async function pollDeliveries(
     } catch {
       return { deliveries, end: "interrupted" };
     }
-    waitMs = nextPollMs(waitMs);
+    waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
   }
 }
 
-const FIRST_REPLAY_POLL_MS = 50;
-
-/** Looks at a replay until it has ended, or until the signal; answers it as it was seen last. */
-async function pollReplay(
-  replays: Pick<ReplaysPort, "get">,
-  started: Replay,
-  signal: AbortSignal,
-): Promise<Replay> {
+/** Polls a replay until it has ended, or until an interruption; answers it as it was seen last. */
+async function pollReplay(replays: ReplaysPort, started: Replay): Promise<Replay> {
+  const signal = interruption();
   const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(started) });
   let waitMs = FIRST_REPLAY_POLL_MS;
   try {
@@ -83,7 +74,7 @@ async function pollReplay(
       } catch {
         return replay;
       }
-      waitMs = nextPollMs(waitMs);
+      waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
       replay = (await replays.get(replay.rowid)).data;
     }
   } finally {
@@ -96,36 +87,37 @@ function countsOf({ queued, total }: Replay): string {
   return `${queued.toLocaleString("en")} of ${total.toLocaleString("en")} handed to delivery`;
 }
 
-interface ReplayOptions {
-  readonly subscription: number;
-  readonly input: NewReplay;
-  readonly dryRun: boolean;
-  readonly wait: boolean;
-  readonly output: Output;
-}
-
-export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<number> {
-  const { subscription, input, dryRun, wait, output } = options;
+export async function runReplay(
+  evreg: Evreg,
+  subscription: number,
+  input: NewReplay,
+  { dryRun, wait, output }: { readonly dryRun: boolean; readonly wait: boolean; readonly output: Output },
+): Promise<number> {
   if (dryRun) {
     await output.record(await evreg.replays.count(subscription, input), REPLAY_COUNT_RECORD);
     return EXIT.done;
   }
   const { data: started } = await evreg.replays.start(subscription, input);
-  await noteWhatItWaitsFor(evreg, started);
+  // Into a folder without a server, and to a paused subscription, nothing is sent yet.
+  const health = await evreg.health().catch(() => undefined);
+  if (health?.data.engine === "stopped")
+    note(`It begins with the next server on this data folder: ${serveCommand()}`);
+  await notePaused(evreg, [started.subscription_id]);
+  const { rowid } = started;
+  const look = `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
   if (!wait) {
     await output.record({ data: started }, REPLAYS.record);
-    if (output.format === "table") note(`It goes on in the background. ${look(started)}`);
+    if (output.format === "table") note(`It goes on in the background. ${look}`);
     return EXIT.done;
   }
-  const signal = interruption();
-  const last = await pollReplay(evreg.replays, started, signal).catch((error: unknown) => {
-    note(`Replay ${started.rowid} has begun; only it cannot be followed. ${look(started)}`);
+  const last = await pollReplay(evreg.replays, started).catch((error: unknown) => {
+    note(`Replay ${rowid} has begun; only it cannot be followed. ${look}`);
     throw error;
   });
   await output.record({ data: last }, REPLAYS.record);
   if (last.status === "running") {
     note(
-      `Interrupted; replay ${last.rowid} is not: the server goes on with it, or the next one on its data folder. ${look(last)}`,
+      `Interrupted; replay ${rowid} is not: the server goes on with it, or the next one on its data folder. ${look}`,
     );
     return EXIT.interrupted;
   }
@@ -134,18 +126,6 @@ export async function runReplay(evreg: Evreg, options: ReplayOptions): Promise<n
     last.reason === null
       ? ". What was not sent, another one sends: evreg subscriptions replay --help"
       : `: ${escapeControl(last.reason)}`;
-  note(`Replay ${last.rowid} did not get to its end${why}`);
+  note(`Replay ${rowid} did not get to its end${why}`);
   return EXIT.failed;
-}
-
-/** Into a folder without a server, and to a paused subscription, nothing is sent yet. */
-async function noteWhatItWaitsFor(evreg: Evreg, { subscription_id: id }: Replay): Promise<void> {
-  const health = await evreg.health().catch(() => undefined);
-  if (health?.data.engine === "stopped")
-    note(`It begins with the next server on this data folder: ${serveCommand()}`);
-  await notePaused(evreg, [id]);
-}
-
-function look({ rowid }: Replay): string {
-  return `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
 }
