@@ -1,3 +1,4 @@
+import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, writeOut } from "../io/output.ts";
@@ -20,20 +21,18 @@ export async function apply(evreg: Evreg, declared: Declarations, options: Apply
     await writeOut(planText(plan, options));
     printUndeclared(plan, options);
   }
-  const isToRun = shouldExecute(plan, options);
-  if (isToRun && !options.yes) {
+  const { steps } = plan;
+  const { dryRun, force, keepGoing, yes } = options;
+  // A plan with breaks is not executed, unless `--keep-going` asks for the rest.
+  const isAllowed = force || keepGoing || steps.every(({ breaks }) => breaks.length === 0);
+  const isToRun = !dryRun && steps.length > 0 && isAllowed;
+  if (isToRun && !yes) {
     const refusal = await refusalToDelete(plan);
     if (refusal !== undefined) return refusal;
   }
   const run = isToRun ? await runOf(evreg, plan, options) : undefined;
   await printResult(plan, run, options);
   return exitCodeOf(plan, run, options);
-}
-
-/** A plan with breaks is not executed, unless `--keep-going` asks for the rest. */
-function shouldExecute({ steps }: Plan, { dryRun, force, keepGoing }: ApplyOptions): boolean {
-  if (dryRun || steps.length === 0) return false;
-  return force || keepGoing || steps.every(({ breaks }) => breaks.length === 0);
 }
 
 /** The exit code where a person does not agree to what the plan deletes. */
@@ -53,25 +52,20 @@ async function refusalToDelete({ steps }: Plan): Promise<number | undefined> {
 }
 
 async function runOf(evreg: Evreg, plan: Plan, options: ApplyOptions): Promise<Run> {
-  const { steps } = plan;
-  const creates = steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
+  const { force, keepGoing } = options;
+  const creates = plan.steps.some(({ operation, noun }) => operation === "create" && noun === "subscription");
   const secrets = creates ? openSecretSink(options) : undefined;
   const signal = interruption();
   try {
-    const { force, keepGoing } = options;
-    const outcomes = await executePlan(evreg, plan, {
-      force,
-      keepGoing,
-      signal,
-      created: async (subscription) => secrets?.add(subscription),
-    });
+    const created = async (subscription: SubscriptionWithSecret) => secrets?.add(subscription);
+    const outcomes = await executePlan(evreg, plan, { force, keepGoing, signal, created });
     return { outcomes, secrets: secrets?.shown ?? new Map(), interrupted: signal.aborted };
   } finally {
     secrets?.close();
   }
 }
 
-/** A pipe is mostly a log, where secrets must not be by accident. */
+/** A pipe mostly ends in a log, where secrets must not be by accident. */
 function openSecretSink({ secretsFile, output }: ApplyOptions): SecretSink {
   if (secretsFile === undefined && !process.stdout.isTTY) {
     throw usageError(

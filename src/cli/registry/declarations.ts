@@ -24,29 +24,6 @@ import {
   type Values,
 } from "./members.ts";
 
-/**
- * What the files at these paths declare.
- * @throws `usage` with every mistake and its place
- */
-export async function loadDeclarations(
-  paths: readonly string[],
-  bearerTokenDir: string | undefined,
-): Promise<Declarations> {
-  const { files, problems } = await readFiles(paths);
-  const references =
-    bearerTokenDir === undefined ? {} : { bearerTokenFolder: await folderOf(bearerTokenDir) };
-  const declared = await readDeclarations(files, references);
-  const all = [...problems, ...declared.problems];
-  if (all.length > 0) throw problemsError(all);
-  return declared;
-}
-
-async function folderOf(path: string): Promise<string> {
-  return realpath(path).catch(() => {
-    throw usageError(`--bearer-token-dir: there is no folder ${path}.`);
-  });
-}
-
 export interface Declarations {
   readonly actions: readonly Declared[];
   readonly subscriptions: readonly Declared[];
@@ -54,26 +31,51 @@ export interface Declarations {
   readonly problems: readonly Problem[];
 }
 
-/** Members at the top of a file that are for its author, such as anchors used below. */
-const IGNORED_MEMBER = /^x-/;
+/** A record as a file declares it. */
+export interface Declared {
+  readonly kind: DeclaredKind;
+  /** The members that were given, as the service will have them. */
+  readonly values: Values;
+  /** What `bearer_token_file` holds. It is sent, and never shown. */
+  readonly bearerToken?: string;
+  /** The position of a part of it: `shop.yaml:12`. */
+  readonly place: (path: FieldPath) => string;
+}
+
+/**
+ * What the files at these paths declare.
+ * @param bearerTokenDir where each `bearer_token_file` is; by default they are where schemas are
+ * @throws `usage` with every mistake and its place
+ */
+export async function loadDeclarations(
+  paths: readonly string[],
+  bearerTokenDir: string | undefined,
+): Promise<Declarations> {
+  const { files, problems } = await readFiles(paths);
+  const bearerTokenFolder =
+    bearerTokenDir === undefined
+      ? undefined
+      : await realpath(bearerTokenDir).catch(() => {
+          throw usageError(`--bearer-token-dir: there is no folder ${bearerTokenDir}.`);
+        });
+  const declared = await readDeclarations(files, bearerTokenFolder);
+  const all = [...problems, ...declared.problems];
+  if (all.length > 0) throw problemsError(all);
+  return declared;
+}
 
 /** All that the files declare. Each record is checked by the rules of the service, and none may occur twice. */
 export async function readDeclarations(
   files: readonly RegistryFile[],
-  references: References,
+  bearerTokenFolder?: string,
 ): Promise<Declarations> {
   const problems: Problem[] = [];
   const records: Declared[] = [];
   const schemas = await schemaFiles(files);
-  for (const file of files) {
-    if (schemas.has(file.path)) continue;
-    for (const document of file.documents) {
-      for (const { kind, index, value } of recordsIn(document, problems)) {
-        const place = (path: FieldPath): string => document.place([kind.list, index, ...path]);
-        const found = await checkRecord({ kind, value, place, file }, references);
-        problems.push(...found.problems);
-        if (found.record !== undefined) records.push(found.record);
-      }
+  for (const file of files.filter(({ path }) => !schemas.has(path))) {
+    for (const raw of recordsIn(file, problems)) {
+      const record = await checkRecord(raw, bearerTokenFolder, problems);
+      if (record !== undefined) records.push(record);
     }
   }
   problems.push(...duplicates(records));
@@ -95,33 +97,38 @@ export function keyOf({ identity }: DeclaredKind, values: Values): string {
   return JSON.stringify(identity.map((name) => values[name]));
 }
 
-interface Found {
+interface RawRecord {
   readonly kind: DeclaredKind;
-  readonly index: number;
   readonly value: unknown;
+  readonly place: (path: FieldPath) => string;
+  readonly file: RegistryFile;
 }
 
-function recordsIn(document: ParsedDocument, problems: Problem[]): Found[] {
-  const { value, place } = document;
-  // An empty document of YAML.
-  if (value === null) return [];
-  if (typeof value !== "object" || Array.isArray(value)) {
-    problems.push({
-      place: place([]),
-      message: "must be a mapping with the lists actions and subscriptions",
-    });
-    return [];
-  }
-  const found: Found[] = [];
-  for (const [name, list] of Object.entries(value)) {
-    const kind = [ACTION, SUBSCRIPTION].find((one) => one.list === name);
-    if (kind === undefined) {
-      if (!IGNORED_MEMBER.test(name))
-        problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
-    } else if (Array.isArray(list)) {
-      found.push(...list.map((item: unknown, index) => ({ kind, index, value: item })));
-    } else if (list !== null) {
-      problems.push({ place: place([name]), message: `${name} must be a list` });
+/** Members at the top of a file that are for its author, such as anchors used below. */
+const IGNORED_MEMBER = /^x-/;
+
+function recordsIn(file: RegistryFile, problems: Problem[]): RawRecord[] {
+  const found: RawRecord[] = [];
+  for (const { value, place } of file.documents) {
+    // An empty document of YAML.
+    if (value === null) continue;
+    if (typeof value !== "object" || Array.isArray(value)) {
+      const message = "must be a mapping with the lists actions and subscriptions";
+      problems.push({ place: place([]), message });
+      continue;
+    }
+    for (const [name, list] of Object.entries(value)) {
+      const kind = [ACTION, SUBSCRIPTION].find((one) => one.list === name);
+      if (kind === undefined) {
+        if (!IGNORED_MEMBER.test(name))
+          problems.push({ place: place([name]), message: unknownMember(name, ["actions", "subscriptions"]) });
+      } else if (Array.isArray(list)) {
+        for (const [index, item] of (list as unknown[]).entries()) {
+          found.push({ kind, value: item, place: (path) => place([name, index, ...path]), file });
+        }
+      } else if (list !== null) {
+        problems.push({ place: place([name]), message: `${name} must be a list` });
+      }
     }
   }
   return found;
@@ -130,22 +137,13 @@ function recordsIn(document: ParsedDocument, problems: Problem[]): Found[] {
 /** Files that are the schema of an action of another file, and so declare nothing themselves. */
 async function schemaFiles(files: readonly RegistryFile[]): Promise<ReadonlySet<string>> {
   const paths = new Set<string>();
-  for (const { documents, folder, within } of files) {
-    for (const { value } of documents) {
-      for (const action of actionsOf(value)) {
-        const schemata = (action as { schemata?: unknown } | null)?.schemata;
-        if (typeof schemata !== "string") continue;
-        const path = await referredFile(schemata, folder, within).catch(() => undefined);
-        if (path !== undefined) paths.add(path);
-      }
-    }
+  for (const { kind, value, file } of files.flatMap((one) => recordsIn(one, []))) {
+    const schemata = (value as { schemata?: unknown } | null)?.schemata;
+    if (kind !== ACTION || typeof schemata !== "string") continue;
+    const path = await referredFile(schemata, file.folder, file.within).catch(() => undefined);
+    if (path !== undefined) paths.add(path);
   }
   return paths;
-}
-
-function actionsOf(value: unknown): readonly unknown[] {
-  const list = (value as { actions?: unknown } | null)?.actions;
-  return Array.isArray(list) ? (list as unknown[]) : [];
 }
 
 function duplicates(records: readonly Declared[]): Problem[] {
@@ -180,52 +178,28 @@ export function problemsError(problems: readonly Problem[]): EvregError {
   return new EvregError("usage", `${message}\nNothing was changed.`);
 }
 
-/** A record as a file declares it. */
-export interface Declared {
-  readonly kind: DeclaredKind;
-  /** The members that were given, as the service will have them. */
-  readonly values: Values;
-  /** What `bearer_token_file` holds. It is sent, and never shown. */
-  readonly bearerToken?: string;
-  /** Where a part of it stands: `shop.yaml:12`. */
-  readonly place: (path: FieldPath) => string;
-}
-
-/** Where the files lie that hold what a registry file must not. */
-export interface References {
-  /** Of `bearer_token_file`; by default they lie where schemas do. */
-  readonly bearerTokenFolder?: string;
-}
-
-interface Raw {
-  readonly kind: DeclaredKind;
-  readonly value: unknown;
-  readonly place: (path: FieldPath) => string;
-  readonly file: RegistryFile;
-}
-
-/** A record as far as it could be read. It may be applied only if there are no `problems`. */
-interface CheckedRecord {
-  /** `undefined` for what is no mapping. */
-  readonly record?: Declared;
-  readonly problems: readonly Problem[];
-}
-
 /**
- * Holds one record to what the service takes, so that a mistake is found before anything is changed. What only the service
- * knows, such as the networks that handlers may be in, is left to it.
+ * Checks one record by the rules of the service, so that a mistake is found before anything is changed. What only the
+ * service knows, such as the networks that handlers may be in, is left to it.
+ * @returns `undefined` for what is no mapping
  */
-async function checkRecord(raw: Raw, references: References): Promise<CheckedRecord> {
+async function checkRecord(
+  raw: RawRecord,
+  bearerTokenFolder: string | undefined,
+  problems: Problem[],
+): Promise<Declared | undefined> {
   const { kind, value, place, file } = raw;
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    return {
-      problems: [{ place: place([]), message: `must be a mapping, which declares one ${kind.noun}` }],
-    };
+    problems.push({ place: place([]), message: `must be a mapping, which declares one ${kind.noun}` });
+    return undefined;
   }
   const known = memberNames(kind);
-  const problems = unknownMembers(raw, value);
-  // Without the members that are not known, so that those do not hide the mistakes in the others.
-  const values = Object.fromEntries<unknown>(Object.entries(value).filter(([name]) => known.includes(name)));
+  const values: Record<string, unknown> = {};
+  for (const [name, member] of Object.entries(value)) {
+    // An unknown member is left out, so that it does not hide the mistakes in the others.
+    if (known.includes(name)) values[name] = member;
+    else problems.push({ place: place([name]), message: unknownMessage(name, known) });
+  }
   let placeOf = place;
   let bearerToken: string | undefined;
   const trying = async (act: () => unknown): Promise<void> => {
@@ -246,19 +220,23 @@ async function checkRecord(raw: Raw, references: References): Promise<CheckedRec
     placeOf = (inside) => (inside[0] === "schemata" ? schema.place(inside.slice(1)) : place(inside));
   });
   await trying(async () => {
-    bearerToken = await bearerTokenOf(values, file, references);
+    bearerToken = await bearerTokenOf(values, file, bearerTokenFolder);
   });
   delete values["bearer_token_file"];
   for (const member of ["timeout_ms", "retry_schedule"]) await trying(() => readDurations(values, member));
   const meant = new Set(Object.keys(value).map((name) => nearest(name, known)));
   problems.push(...validateMembers(kind, values, meant).map((error) => problemOf(error, placeOf)));
-  const record = { kind, values, place: placeOf };
-  return { record: bearerToken === undefined ? record : { ...record, bearerToken }, problems };
+  return { kind, values, place: placeOf, ...(bearerToken === undefined ? {} : { bearerToken }) };
+}
+
+function unknownMessage(name: string, known: readonly string[]): string {
+  if (name !== "bearer_token") return unknownMember(name, known);
+  return "bearer_token must not stand in a file; put the value into one of its own and name that as bearer_token_file";
 }
 
 /**
- * Times as they are typed on the command line, such as `30s`, become milliseconds.
- * @throws `invalid`; what is none is then left out of `values`
+ * Turns times as they are typed on the command line, such as `30s`, into milliseconds.
+ * @throws `invalid` for another text; the member is then left out of `values`
  */
 function readDurations(values: Record<string, unknown>, member: string): void {
   const value = values[member];
@@ -274,57 +252,30 @@ function readDurations(values: Record<string, unknown>, member: string): void {
   values[member] = isList ? value.map((one, index) => read(one, `${member}[${index}]`)) : read(value, member);
 }
 
-function problemOf(error: unknown, place: Declared["place"]): Problem {
+function problemOf(error: unknown, placeOf: Declared["place"]): Problem {
   if (!(error instanceof EvregError)) throw error;
-  const field = error.details["field"];
+  const { field, place } = error.details;
   const path = typeof field === "string" ? pathNamed(field) : [];
-  const known = error instanceof PlacedError ? error.place : undefined;
-  return { place: known ?? place(path), message: error.message };
+  return { place: typeof place === "string" ? place : placeOf(path), message: error.message };
 }
 
-/** Where its own place is another file than that of the record. */
-class PlacedError extends EvregError {
-  readonly place: string;
-
-  constructor(place: string, message: string) {
-    super("invalid", message);
-    this.place = place;
-  }
-}
-
-function unknownMembers({ kind, place }: Raw, value: object): Problem[] {
-  const known = memberNames(kind);
-  return Object.keys(value)
-    .filter((name) => !known.includes(name))
-    .map((name) => ({
-      place: place([name]),
-      message:
-        name === "bearer_token"
-          ? "bearer_token must not stand in a file; put the value into one of its own and name that as bearer_token_file"
-          : unknownMember(name, known),
-    }));
-}
-
-async function schemaIn(
-  path: string,
-  { folder, within }: RegistryFile,
-): Promise<{ value: unknown; place: (path: FieldPath) => string }> {
-  const real = await inField("schemata", () => referredFile(path, folder, within));
-  const bytes = await inField("schemata", () => readRegularFile(real));
+async function schemaIn(path: string, { folder, within }: RegistryFile): Promise<ParsedDocument> {
+  const bytes = await inField("schemata", async () =>
+    readRegularFile(await referredFile(path, folder, within)),
+  );
   const { documents, problems } = parseDocuments(path, bytes);
-  const [slip] = problems;
-  if (slip !== undefined) throw new PlacedError(slip.place, slip.message);
   const [document, more] = documents;
-  if (document === undefined || more !== undefined) {
-    throw new PlacedError(path, 'holds no schema: a JSON Schema is one object such as {"type": "object"}');
-  }
-  return document;
+  const message = 'holds no schema: a JSON Schema is one object such as {"type": "object"}';
+  const [problem = { place: path, message }] = problems;
+  if (document !== undefined && more === undefined) return document;
+  // Its place is in another file than the record.
+  throw new EvregError("invalid", problem.message, { place: problem.place });
 }
 
 async function bearerTokenOf(
   values: Record<string, unknown>,
   { folder, within }: RegistryFile,
-  { bearerTokenFolder: own }: References,
+  own: string | undefined,
 ): Promise<string | undefined> {
   const path = values["bearer_token_file"];
   if (path === undefined) return undefined;
@@ -332,7 +283,6 @@ async function bearerTokenOf(
   if ((values["bearer"] ?? "own") !== "own") {
     throw invalidField("bearer", "must be own, or be left out, with a bearer_token_file");
   }
-  delete values["bearer_token_file"];
   values["bearer"] = "own";
   return inField("bearer_token_file", async () => {
     const real = await referredFile(path, own ?? folder, own ?? within);
@@ -341,7 +291,7 @@ async function bearerTokenOf(
   });
 }
 
-/** A failure of the system's, or a mistake in a path, as one of the member that led to it. */
+/** Reports what the system refuses, or a mistake in a path, as a mistake in the member that led to it. */
 async function inField<T>(field: string, act: () => Promise<T>): Promise<T> {
   try {
     return await act();

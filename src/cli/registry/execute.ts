@@ -8,12 +8,12 @@ import { type Plan, type Registry, stateCalls, type Step } from "./plan.ts";
 
 export interface ApplyOptions {
   readonly dryRun: boolean;
-  /** With `dryRun`: differences have an exit code of their own. */
+  /** With `dryRun`: differences have their own exit code. */
   readonly exitCode: boolean;
   readonly prune: boolean;
   /** Deletes without asking. */
   readonly yes: boolean;
-  /** Applies schemas that break someone as well. */
+  /** Applies schemas that break someone as well; else their steps are not tried. */
   readonly force: boolean;
   readonly keepGoing: boolean;
   /** Where secrets of created subscriptions go; `-` is stdout. */
@@ -24,99 +24,87 @@ export interface ApplyOptions {
 interface Done {
   /** Of the record created or changed. */
   readonly rowid: number;
-  /** What its schema says to no effect. */
+  /** What has no effect in its schema. */
   readonly warnings: readonly SchemaWarning[];
 }
 
-/** What became of a step. `not_tried`: one before it failed, or the command was interrupted. */
+/** The result of a step. `not_tried`: one before it failed, or the command was interrupted. */
 export type Outcome =
   | (Done & { readonly result: "done" })
   | { readonly result: "failed"; readonly error: EvregError }
   | { readonly result: "not_tried" };
 
-export interface ExecuteOptions {
-  /** Applies schemas that break someone as well; else their steps are not tried. */
-  readonly force: boolean;
-  readonly keepGoing: boolean;
+export interface ExecuteOptions extends Pick<ApplyOptions, "force" | "keepGoing"> {
   readonly signal: AbortSignal;
   /** Called as soon as a subscription is created: its secret is in no other answer. */
   readonly created: (subscription: SubscriptionWithSecret) => Promise<void>;
 }
 
-/** Calls under way at a time: enough to share commits, few enough to leave a server to others. */
+/** Calls at a time: enough to share commits, few enough to leave a server to others. */
 const CONCURRENT_CALLS = 8;
-/** After one of these every further call would fail alike. */
+/** After one of these every further call would fail too. */
 const FATAL_CODES = new Set(["unreachable", "unauthorized", "unavailable"]);
 
 /**
- * Executes the plan: each record all or nothing, actions before subscriptions, and deletions last, if all
- * else is done. The state of actions is sent when all of them exist. After any end, a new plan leads to the same result.
+ * Executes the plan: each record all or nothing, actions before subscriptions, and deletions last, if all else is done.
+ * The state of actions is sent when all of them exist. However it ends, a new plan leads to the same result.
  */
 export async function executePlan(
   evreg: Evreg,
   { steps }: Plan,
   options: ExecuteOptions,
 ): Promise<ReadonlyMap<Step, Outcome>> {
+  const { force, keepGoing, signal } = options;
   const outcomes = new Map<Step, Outcome>(steps.map((step) => [step, { result: "not_tried" }]));
-  /** What is done but for the state, without which it is not. */
+  /** Steps that are done only when their state is sent too. */
   const stateless = new Map<Step, Done>();
-  let stopped = false;
-  const fail = (step: Step, thrown: unknown): void => {
-    const error = asEvregError(thrown);
-    outcomes.set(step, { result: "failed", error });
-    if (!options.keepGoing || FATAL_CODES.has(error.code)) stopped = true;
+  let isStopped = false;
+  const trying = async (step: Step, act: () => Promise<void>): Promise<void> => {
+    try {
+      await act();
+    } catch (thrown) {
+      const error = asEvregError(thrown);
+      outcomes.set(step, { result: "failed", error });
+      if (!keepGoing || FATAL_CODES.has(error.code)) isStopped = true;
+    }
   };
-  const runQueue = async (queue: Iterator<Step>): Promise<void> => {
-    for (let next = queue.next(); next.done !== true; next = queue.next()) {
-      if (stopped || options.signal.aborted) return;
-      const step = next.value;
-      try {
+  const runQueue = async (queue: Iterable<Step>): Promise<void> => {
+    for (const step of queue) {
+      if (isStopped || signal.aborted) return;
+      await trying(step, async () => {
         const done = await executeStep(evreg, step, options);
         if (Object.keys(step.state).length > 0) stateless.set(step, done);
         else outcomes.set(step, { result: "done", ...done });
-      } catch (thrown) {
-        fail(step, thrown);
-      }
+      });
     }
   };
-  const inStates = async (some: readonly Step[]): Promise<void> => {
-    for (const { step, body, isLast } of stateCalls(some)) {
-      if (stopped || options.signal.aborted) return;
-      const partlyDone = stateless.get(step);
-      if (outcomes.get(step)?.result === "failed" || (hasBody(step) && partlyDone === undefined)) continue;
-      try {
-        const { data } = await evreg.actions.update(step.name, body);
-        if (isLast)
-          outcomes.set(step, { result: "done", rowid: data.rowid, warnings: partlyDone?.warnings ?? [] });
-      } catch (thrown) {
-        fail(step, thrown);
-      }
-    }
-  };
-  const possible = options.force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
-  const [deletions, others] = partition(possible, ({ operation }) => operation === "delete");
-  const [actions, subscriptions] = partition(others, ({ noun }) => noun === "action");
-  const all = async (some: readonly Step[]): Promise<void> => {
+  const runAll = async (some: readonly Step[]): Promise<void> => {
     const queue = some.values();
     await Promise.all(Array.from({ length: CONCURRENT_CALLS }, () => runQueue(queue)));
   };
-  await all(actions.filter(hasBody));
-  await inStates(actions);
-  await all(subscriptions);
+  const possible = force ? steps : steps.filter(({ breaks }) => breaks.length === 0);
+  const actions = possible.filter(({ noun }) => noun === "action");
+  await runAll(actions.filter(hasBody));
+  for (const { step, body, isLast } of stateCalls(actions)) {
+    if (isStopped || signal.aborted) break;
+    const partlyDone = stateless.get(step);
+    if (outcomes.get(step)?.result === "failed" || (hasBody(step) && partlyDone === undefined)) continue;
+    await trying(step, async () => {
+      const { data } = await evreg.actions.update(step.name, body);
+      if (isLast)
+        outcomes.set(step, { result: "done", rowid: data.rowid, warnings: partlyDone?.warnings ?? [] });
+    });
+  }
+  await runAll(possible.filter(({ noun, operation }) => noun === "subscription" && operation !== "delete"));
   // What is deleted may be what something that failed was to replace.
-  const isRestDone = steps.every(
-    (step) => step.operation === "delete" || outcomes.get(step)?.result === "done",
-  );
-  if (isRestDone) await all(deletions);
+  const deletions = steps.filter(({ operation }) => operation === "delete");
+  const isRestDone = steps.every((step) => deletions.includes(step) || outcomes.get(step)?.result === "done");
+  if (isRestDone) await runAll(deletions);
   return outcomes;
 }
 
 function hasBody({ body }: Step): boolean {
   return Object.keys(body).length > 0;
-}
-
-function partition(steps: readonly Step[], is: (step: Step) => boolean): [Step[], Step[]] {
-  return [steps.filter(is), steps.filter((step) => !is(step))];
 }
 
 async function executeStep(
@@ -145,10 +133,7 @@ async function executeStep(
   return { rowid, warnings: [] };
 }
 
-/** Checks of schemas at a time. */
-const CONCURRENT_CHECKS = 8;
-
-/** The plan, with what each changed schema would break and under which free name it would not, before anything is done. */
+/** The plan, with what each changed schema would break, and a free name under which it would break nothing. */
 export async function withBreaks(
   plan: Plan,
   { actions }: Pick<Registry, "actions">,
@@ -157,8 +142,8 @@ export async function withBreaks(
   const created = plan.steps.filter(({ noun, operation }) => noun === "action" && operation === "create");
   const taken = new Set([...actions.map(({ action }) => action), ...created.map(({ name }) => name)]);
   const steps: Step[] = [];
-  for (let at = 0; at < plan.steps.length; at += CONCURRENT_CHECKS) {
-    const some = plan.steps.slice(at, at + CONCURRENT_CHECKS);
+  for (let at = 0; at < plan.steps.length; at += CONCURRENT_CALLS) {
+    const some = plan.steps.slice(at, at + CONCURRENT_CALLS);
     steps.push(...(await Promise.all(some.map((step) => stepWithBreaks(step, taken, port)))));
   }
   return { ...plan, steps };
@@ -171,7 +156,7 @@ async function stepWithBreaks(
 ): Promise<Step> {
   const change = step.changes.find(({ member }) => member === "schemata");
   if (step.operation !== "change" || change === undefined) return step;
-  // A mode that comes with the schema holds for it already.
+  // A mode that is sent with the schema already holds for it.
   const mode = step.body["compatibility"] as CompatibilityMode | undefined;
   const candidate = { schemata: change.to as Schemata, ...(mode === undefined ? {} : { mode }) };
   const { breaks } = (await port.check(step.name, candidate)).data;

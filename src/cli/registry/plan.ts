@@ -14,7 +14,7 @@ import { type Declarations, type Declared, keyOf, nameOf } from "./declarations.
 import type { Problem } from "./documents.ts";
 import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Values } from "./members.ts";
 
-/** What there is. */
+/** The existing records. */
 export interface Registry {
   readonly actions: readonly Action[];
   readonly subscriptions: readonly Subscription[];
@@ -27,7 +27,7 @@ export interface Change {
   readonly to: unknown;
 }
 
-/** One record that is not as declared, and what makes it so. */
+/** One record that differs from its declaration, and what changes it. */
 export interface Step {
   readonly operation: "create" | "change" | "delete";
   readonly noun: DeclaredKind["noun"];
@@ -35,16 +35,16 @@ export interface Step {
   readonly name: string;
   /** The members of its identity. */
   readonly identity: Values;
-  /** Of the record that is there. */
+  /** Of the existing record. */
   readonly rowid?: number;
-  /** The members to send; of a new record all that are declared, with its identity. Nothing where only the state changes. */
+  /** The members to send; of a new record all that are declared, with its identity. Empty where only the state changes. */
   readonly body: Values;
-  /** Of an action, what is sent when all actions are there. */
+  /** Of an action, what is sent when all actions exist. */
   readonly state: Values;
-  /** What a bearer's `own` value is to be; sent beside the body and never shown. */
+  /** The value of a bearer that is `own`; sent with the body and never shown. */
   readonly bearerToken?: string;
   readonly changes: readonly Change[];
-  /** What its schema, or its filter, would say to no effect. */
+  /** What has no effect in its schema or its filter. */
   readonly warnings: readonly PlacedWarning[];
   /** Why the changed schema would break someone; `withBreaks` adds them. */
   readonly breaks: readonly RevisionBreak[];
@@ -57,15 +57,15 @@ export interface Plan {
   readonly steps: readonly Step[];
   /** Records that are as declared. */
   readonly unchanged: number;
-  /** What there is of the applications that the files name, and is not in them. Actions are never deleted. */
+  /** Existing records of the applications in the files that the files do not declare. Actions are never deleted. */
   readonly undeclared: { readonly actions: readonly string[]; readonly subscriptions: readonly string[] };
-  /** Declarations that cannot be met by what there is. */
+  /** Declarations that the existing records do not allow. */
   readonly problems: readonly Problem[];
 }
 
 /**
- * What leads from what there is to what is declared. A pure function: the same input has the same plan, in the order of
- * names.
+ * The steps from the existing records to the declared ones. A pure function: the same input has the same plan, in the
+ * order of names.
  * @param options `prune`: subscriptions that are not declared are deleted
  */
 export function planFor(
@@ -73,52 +73,60 @@ export function planFor(
   registry: Registry,
   { prune }: { readonly prune: boolean },
 ): Plan {
-  const problems: Problem[] = [];
-  problems.push(...stateProblems(declared.actions, registry.actions));
-  const actions = stepsFor(ACTION, declared.actions, registry.actions, problems);
+  const existing = {
+    actions: registry.actions as unknown as readonly Values[],
+    subscriptions: registry.subscriptions as unknown as readonly Values[],
+  };
+  const problems = stateProblems(declared.actions, registry.actions);
+  const actions = stepsFor(ACTION, declared.actions, existing.actions, problems);
+  const declaredActions = declared.actions.map(({ values }) => values);
   const known = new Set(
     // A token may read a subscription and not the action it is to.
-    [...registry.actions, ...registry.subscriptions, ...declared.actions.map(({ values }) => values)].map(
-      (record): unknown => (record as { action?: unknown }).action,
-    ),
+    [...existing.actions, ...existing.subscriptions, ...declaredActions].map((record) => record["action"]),
   );
   for (const { values, place } of declared.subscriptions) {
-    if (known.has(values["action"])) continue;
-    const message = `there is no action ${String(values["action"])}, or none that this token may read, and no file declares it`;
-    problems.push({ place: place(["action"]), message });
+    if (!known.has(values["action"]))
+      problems.push({ place: place(["action"]), message: unknownAction(values["action"]) });
   }
-  const subscriptions = stepsFor(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, problems);
-  const named = new Set(
+  const subscriptions = stepsFor(SUBSCRIPTION, declared.subscriptions, existing.subscriptions, problems);
+  const applications = new Set(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
   );
-  const undeclared = {
-    actions: undeclaredRecords(ACTION, declared.actions, registry.actions, named),
-    subscriptions: undeclaredRecords(SUBSCRIPTION, declared.subscriptions, registry.subscriptions, named),
+  const undeclaredIn = (kind: DeclaredKind) => {
+    const keys = new Set(declared[kind.list].map(({ values }) => keyOf(kind, values)));
+    return existing[kind.list]
+      .filter((record) => applications.has(record["application"]) && !keys.has(keyOf(kind, record)))
+      .toSorted((a, b) => (nameOf(kind, a) < nameOf(kind, b) ? -1 : 1));
   };
-  const deletions = prune ? undeclared.subscriptions.map((record) => deletionOf(record)) : [];
+  const undeclared = undeclaredIn(SUBSCRIPTION);
+  const deletions = undeclared.map((record) => stepOf(SUBSCRIPTION, "delete", record, []));
   const changing = [...actions, ...subscriptions];
   return {
-    steps: [...changing, ...deletions],
+    steps: prune ? [...changing, ...deletions] : changing,
     unchanged: declared.actions.length + declared.subscriptions.length - changing.length,
     undeclared: {
-      actions: undeclared.actions.map((record) => nameOf(ACTION, record)),
-      subscriptions: undeclared.subscriptions.map((record) => nameOf(SUBSCRIPTION, record)),
+      actions: undeclaredIn(ACTION).map((record) => nameOf(ACTION, record)),
+      subscriptions: undeclared.map((record) => nameOf(SUBSCRIPTION, record)),
     },
     problems,
   };
 }
 
+function unknownAction(name: unknown): string {
+  return `there is no action ${String(name)}, or none that this token may read, and no file declares it`;
+}
+
 function stepsFor(
   kind: DeclaredKind,
   declared: readonly Declared[],
-  there: readonly (Action | Subscription)[],
+  existing: readonly Values[],
   problems: Problem[],
 ): Step[] {
-  const byKey = new Map(there.map((record) => [keyOf(kind, valuesOf(record)), record]));
+  const byKey = new Map(existing.map((record) => [keyOf(kind, record), record]));
   const steps: Step[] = [];
   for (const record of declared) {
     const present = byKey.get(keyOf(kind, record.values));
-    const changes = present === undefined ? additions(record) : differences(record, valuesOf(present));
+    const changes = present === undefined ? additions(record) : differences(record, present);
     if (changes.length === 0) continue;
     const { problems: wrong, warnings } = schemaProblems(changed(changes), record);
     problems.push(...wrong);
@@ -140,21 +148,14 @@ function additions({ kind, values }: Declared): Change[] {
     .map((member) => ({ member, to: values[member] }));
 }
 
-function differences({ kind, values }: Declared, there: Values): Change[] {
+function differences({ kind, values }: Declared, existing: Values): Change[] {
   const changes: Change[] = [];
   for (const [member, defaultOf] of kind.members) {
     const to = values[member] === undefined ? defaultOf(values) : values[member];
-    if (to === undefined || isDeepStrictEqual(there[member], to)) continue;
-    changes.push({ member, from: there[member], to });
+    if (to === undefined || isDeepStrictEqual(existing[member], to)) continue;
+    changes.push({ member, from: existing[member], to });
   }
   return changes;
-}
-
-/** Of a new action's state what is not so anyway. */
-function differing(state: Values): Values {
-  return Object.fromEntries(
-    Object.entries(state).filter(([name, value]) => value !== NEW_RECORD_DEFAULTS[name]),
-  );
 }
 
 function changed(changes: readonly Change[]): Values {
@@ -162,66 +163,44 @@ function changed(changes: readonly Change[]): Values {
 }
 
 function creationOf({ kind, values, bearerToken }: Declared, changes: readonly Change[]): Step {
-  const { state, others: body } = splitState(values);
-  const step = { ...stepOf(kind, "create", values), body, state: differing(state), changes };
+  const { state, body } = splitState(values);
+  // Only what a new action does not have anyway.
+  const differing = Object.entries(state).filter(([name, value]) => value !== NEW_RECORD_DEFAULTS[name]);
+  const step = { ...stepOf(kind, "create", values, changes), body, state: Object.fromEntries(differing) };
   return bearerToken === undefined ? step : { ...step, bearerToken };
 }
 
-function changeOf(
-  { kind, bearerToken }: Declared,
-  changes: readonly Change[],
-  present: Action | Subscription,
-): Step {
-  const step = { ...stepOf(kind, "change", valuesOf(present)), rowid: present.rowid, changes };
-  const { state, others: body } = splitState(changed(changes));
+function changeOf({ kind, bearerToken }: Declared, changes: readonly Change[], existing: Values): Step {
+  const { state, body } = splitState(changed(changes));
+  const step = { ...stepOf(kind, "change", existing, changes), body, state };
   if (kind === ACTION) {
-    if (Object.keys(body).length === 0) return { ...step, body, state };
-    // With the schema in any case, as the request needs it, and the revision planned upon, so that none is undone unseen.
-    const { schemata, revision } = present as Action;
-    return { ...step, body: { schemata, revision, ...body }, state };
+    if (Object.keys(body).length === 0) return step;
+    // The request needs the schema, and the revision that was planned upon, so that no other change is undone unseen.
+    const { schemata, revision } = existing;
+    return { ...step, body: { schemata, revision, ...body } };
   }
   // An existing bearer value stays: no answer contains it, so it cannot be compared with a file.
-  const sent = body["bearer"] === "own" && bearerToken !== undefined ? { bearerToken } : {};
-  return { ...step, body, ...sent };
-}
-
-function deletionOf(present: Values): Step {
-  const rowid = (present as unknown as Subscription).rowid;
-  return { ...stepOf(SUBSCRIPTION, "delete", present), rowid, body: {}, changes: [] };
+  return body["bearer"] === "own" && bearerToken !== undefined ? { ...step, bearerToken } : step;
 }
 
 function stepOf(
   kind: DeclaredKind,
   operation: Step["operation"],
   values: Values,
-): Pick<Step, "operation" | "noun" | "name" | "identity" | "state" | "breaks" | "warnings"> {
-  const identity = Object.fromEntries(kind.identity.map((name) => [name, values[name]]));
+  changes: readonly Change[],
+): Step {
   return {
     operation,
     noun: kind.noun,
     name: nameOf(kind, values),
-    identity,
+    identity: Object.fromEntries(kind.identity.map((name) => [name, values[name]])),
+    ...(operation === "create" ? {} : { rowid: values["rowid"] as number }),
+    body: {},
     state: {},
+    changes,
     breaks: [],
     warnings: [],
   };
-}
-
-function undeclaredRecords(
-  kind: DeclaredKind,
-  declared: readonly Declared[],
-  there: readonly (Action | Subscription)[],
-  applications: ReadonlySet<unknown>,
-): Values[] {
-  const keys = new Set(declared.map(({ values }) => keyOf(kind, values)));
-  return there
-    .map(valuesOf)
-    .filter((record) => applications.has(record["application"]) && !keys.has(keyOf(kind, record)))
-    .toSorted((a, b) => (nameOf(kind, a) < nameOf(kind, b) ? -1 : 1));
-}
-
-function valuesOf(record: Action | Subscription): Values {
-  return record as unknown as Values;
 }
 
 /**
@@ -230,17 +209,17 @@ function valuesOf(record: Action | Subscription): Values {
  */
 const STATE = new Set(["deprecated", "retired", "successor"]);
 
-function splitState(values: Values): { readonly state: Values; readonly others: Values } {
+function splitState(values: Values): { readonly state: Values; readonly body: Values } {
   const entries = Object.entries(values);
   return {
     state: Object.fromEntries(entries.filter(([name]) => STATE.has(name))),
-    others: Object.fromEntries(entries.filter(([name]) => !STATE.has(name))),
+    body: Object.fromEntries(entries.filter(([name]) => !STATE.has(name))),
   };
 }
 
 /** Successors that the service would refuse. What it alone can see, such as one that leads back, is left to it. */
-function stateProblems(declared: readonly Declared[], there: readonly Action[]): Problem[] {
-  const before = new Map(there.map((action) => [action.action, action]));
+function stateProblems(declared: readonly Declared[], existing: readonly Action[]): Problem[] {
+  const before = new Map(existing.map((action) => [action.action, action]));
   const names = new Set<unknown>([...before.keys(), ...declared.map(({ values }) => values["action"])]);
   return declared.flatMap(({ values, place }) => {
     const { action, successor } = values;
@@ -254,10 +233,7 @@ function stateProblems(declared: readonly Declared[], there: readonly Action[]):
       );
     }
     if (successor === action) return wrong("successor must be another action");
-    if (names.has(successor)) return [];
-    return wrong(
-      `there is no action ${successor}, or none that this token may read, and no file declares it`,
-    );
+    return names.has(successor) ? [] : wrong(unknownAction(successor));
   });
 }
 
@@ -265,13 +241,13 @@ function stateProblems(declared: readonly Declared[], there: readonly Action[]):
 interface StateCall {
   readonly step: Step;
   readonly body: Values;
-  /** The step has no other. */
+  /** Whether the step has no further call. */
   readonly isLast: boolean;
 }
 
 /**
- * Such an order that no successor is retired, or leads back, when it is named: first what goes on again or has another
- * successor loses the one it has, then each action comes after those that name it.
+ * The calls in such an order that no successor is retired, or leads back, when it is named. First, actions that are in use
+ * again or get another successor lose the one they have; then each action comes after those that name it.
  */
 export function stateCalls(steps: readonly Step[]): StateCall[] {
   const changing = steps.filter(({ state }) => Object.keys(state).length > 0);
@@ -304,14 +280,14 @@ function namingFirst(steps: readonly Step[]): Step[] {
 /** The members that are JSON Schemas. */
 const SCHEMAS = ["schemata", "filter"] as const;
 
-/** What a schema says to no effect, and where in the files. */
+/** What has no effect in a schema, and where in the files. */
 interface PlacedWarning extends SchemaWarning {
   readonly place: string;
 }
 
 /**
- * What keeps the schemas that are to be sent from being some, and what they say to no effect. Those that the service has
- * already are not checked again: compiling hundreds takes longer than all the rest of a plan that changes nothing.
+ * Checks the schemas that are to be sent. Those that the service has already are not checked again: compiling hundreds
+ * takes longer than all the rest of a plan that changes nothing.
  */
 function schemaProblems(
   sent: Values,
@@ -327,13 +303,9 @@ function schemaProblems(
         ...payloadTypeWarnings(schema as Schemata, member),
         ...checkSchema(schema, member).warnings,
       ];
-      warnings.push(
-        ...found.map(({ pointer, message }) => ({
-          pointer,
-          message,
-          place: place([member, ...pointerSteps(pointer)]),
-        })),
-      );
+      for (const { pointer, message } of found) {
+        warnings.push({ pointer, message, place: place([member, ...pointerSteps(pointer)]) });
+      }
     } catch (error) {
       if (!(error instanceof EvregError)) throw error;
       const { field, message } = error.details;

@@ -17,6 +17,7 @@ import type { Change, Plan, Step } from "./plan.ts";
 /** Longest value shown on a line; of a longer one only that it changes. */
 const LONGEST_VALUE = 60;
 
+const SIGNS = { create: "+", change: "~", delete: "-" } as const;
 const COLORS = { "+": "green", "~": "yellow", "-": "red", "!": "red" } as const;
 
 /** One step a line, with what changes; a breaking one with each break and the way out. */
@@ -25,10 +26,9 @@ export function planText({ steps, unchanged }: Plan, { force }: { readonly force
   return [...lines, summary(steps, unchanged)].map((line) => `${line}\n`).join("");
 }
 
-/** What a step is in one character: `+ ~ -`, and `!` for one that breaks someone. */
+/** `+ ~ -`, and `!` for a step that breaks someone. */
 function signOf({ operation, breaks }: Step): keyof typeof COLORS {
-  if (breaks.length > 0) return "!";
-  return ({ create: "+", change: "~", delete: "-" } as const)[operation];
+  return breaks.length > 0 ? "!" : SIGNS[operation];
 }
 
 /** A step without what it changes: `~ action order.created`. */
@@ -37,19 +37,18 @@ function stepTitle(step: Step): string {
 }
 
 function stepLines(step: Step, force: boolean): string[] {
-  const color = COLORS[signOf(step)];
-  const what = step.operation === "change" ? `: ${step.changes.map(shown).join(", ")}` : "";
-  const title = styleText(color, stepTitle(step), { stream: process.stdout }) + what;
+  const { operation, changes, name, suggestion = name } = step;
+  const what = operation === "change" ? `: ${changes.map(shown).join(", ")}` : "";
+  const title = styleText(COLORS[signOf(step)], stepTitle(step), { stream: process.stdout }) + what;
+  if (step.breaks.length === 0) return [title];
   const breaks = step.breaks.flatMap((broken) => [
     `    ${escapeControl(broken.pointer || "(root)")}: ${escapeControl(broken.message)}`,
     ...breakDetails(broken).map((line) => `      ${line}`),
   ]);
-  return breaks.length === 0 ? [title] : [title, ...breaks, `    ${breakAdvice(step, force)}`];
-}
-
-function breakAdvice({ name, suggestion = name }: Step, force: boolean): string {
-  if (force) return "Applied all the same, as --compatibility none says.";
-  return `This would break someone. Declare it as ${suggestion} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
+  const advice = force
+    ? "Applied all the same, as --compatibility none says."
+    : `This would break someone. Declare it as ${suggestion} beside ${name}, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).`;
+  return [title, ...breaks, `    ${advice}`];
 }
 
 function shown({ member, from, to }: Change): string {
@@ -59,25 +58,22 @@ function shown({ member, from, to }: Change): string {
 }
 
 function summary(steps: readonly Step[], unchanged: number): string {
-  const count = (operation: Step["operation"]) =>
-    steps.filter((step) => step.operation === operation && step.breaks.length === 0).length;
-  const breaking = steps.filter(({ breaks }) => breaks.length > 0).length;
+  const count = (sign: string) => steps.filter((step) => signOf(step) === sign).length;
+  const breaking = count("!");
   const counts: readonly (readonly [number, string])[] = [
-    [count("create"), "to create"],
-    [count("change"), "to change"],
-    [count("delete"), "to delete"],
+    [count("+"), "to create"],
+    [count("~"), "to change"],
+    [count("-"), "to delete"],
     [breaking, breaking === 1 ? "that breaks someone" : "that break someone"],
   ];
-  const parts = counts.filter(([number]) => number > 0).map(([number, what]) => `${many(number)} ${what}`);
-  const rest = `${many(unchanged)} as declared`;
-  return parts.length === 0 ? `Nothing to do; ${rest}.` : `Plan: ${parts.join(", ")}; ${rest}.`;
+  const plan = counts
+    .filter(([number]) => number > 0)
+    .map(([number, what]) => `${number.toLocaleString("en")} ${what}`);
+  const rest = `${unchanged.toLocaleString("en")} as declared`;
+  return plan.length === 0 ? `Nothing to do; ${rest}.` : `Plan: ${plan.join(", ")}; ${rest}.`;
 }
 
-function many(number: number): string {
-  return number.toLocaleString("en");
-}
-
-/** What carrying a plan out has come to. */
+/** The result of executing a plan. */
 export interface Run {
   readonly outcomes: ReadonlyMap<Step, Outcome>;
   /** Secrets that the document is to hold, by rowid. */
@@ -97,15 +93,14 @@ export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptio
   }
   const outcomes = [...run.outcomes.values()];
   const failures = outcomes.filter((outcome) => outcome.result === "failed");
-  const unreachable = failures.some(({ error }) => error.code === "unreachable");
-  if (unreachable) return EXIT_CODE.unreachable;
+  if (failures.some(({ error }) => error.code === "unreachable")) return EXIT_CODE.unreachable;
   if (run.interrupted && outcomes.some(({ result }) => result === "not_tried")) return EXIT.interrupted;
   const [first] = failures;
   if (first === undefined) return blocked ? EXIT_CODE.conflict : EXIT.done;
   return outcomes.some(({ result }) => result === "done") ? EXIT.someFailed : EXIT_CODE[first.error.code];
 }
 
-/** What there is beside the declarations, on stderr. */
+/** What exists and is not declared, on stderr. */
 export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): void {
   const { actions, subscriptions } = undeclared;
   if (actions.length > 0) printList("Not declared, and left alone as actions always are:", actions);
@@ -114,19 +109,27 @@ export function printUndeclared({ undeclared }: Plan, { prune }: ApplyOptions): 
   }
 }
 
-/** For a person what was done and what was not, on stderr; for a program the whole plan with its results, on stdout. */
+/** For a person what was done and what not, on stderr; for a program the whole plan with its results, on stdout. */
 export async function printResult(plan: Plan, run: Run | undefined, options: ApplyOptions): Promise<void> {
   const { output } = options;
-  if (output.format === "jsonl") return output.lines(plan.steps.map((step) => record(step, run)));
-  if (output.format === "json") {
-    const { unchanged, undeclared } = plan;
-    const data = plan.steps.map((step) => record(step, run));
+  const { unchanged, undeclared } = plan;
+  const data = plan.steps.map((step) => record(step, run));
+  if (output.format === "jsonl") return output.lines(data);
+  if (output.format === "json")
     return output.document({ data, meta: { dry_run: options.dryRun, unchanged, undeclared } });
-  }
   if (run !== undefined) return printRun(run, options);
-  if (options.dryRun) for (const step of plan.steps) printWarnings(step);
-  if (options.dryRun || plan.steps.length === 0) return;
-  note("Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.");
+  if (!options.dryRun) {
+    if (plan.steps.length > 0)
+      note(
+        "Nothing was changed, as the plan holds a change that breaks someone. --keep-going does the rest.",
+      );
+    return;
+  }
+  for (const { name, warnings } of plan.steps) {
+    for (const { place, pointer, message } of warnings) {
+      note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
+    }
+  }
 }
 
 function record(step: Step, run: Run | undefined): object {
@@ -142,17 +145,11 @@ function record(step: Step, run: Run | undefined): object {
     breaks,
     suggestion,
     result: outcome?.result ?? "planned",
-    // Of what is done the service's own; they have no place in the files.
+    // Once done, those of the service; they have no place in the files.
     warnings: done?.warnings ?? step.warnings,
     error: outcome?.result === "failed" ? outcome.error.body() : undefined,
     secret: done === undefined || noun !== "subscription" ? undefined : run?.secrets.get(done.rowid),
   };
-}
-
-function printWarnings({ name, warnings }: Step): void {
-  for (const { place, pointer, message } of warnings) {
-    note(`Warning: ${escapeControl(`${place}: ${`${name} ${pointer}`.trim()}: ${message}`)}`);
-  }
 }
 
 function printRun({ outcomes, interrupted }: Run, { force }: ApplyOptions): void {
@@ -192,18 +189,18 @@ function printList(title: string, lines: readonly string[]): void {
 }
 
 /**
- * Where the secrets of created subscriptions go. No other answer holds one, so each is on the disk before anything else
- * happens: what a kill or a cut of the power loses is at most the few under way.
+ * Where the secrets of created subscriptions go. No other answer holds one, so each is written to the disk at once: a kill
+ * or a power cut loses at most the few under way.
  */
 export class SecretSink {
-  /** By the rowid; those that the document of `--json` is to hold. */
+  /** Those for the document of `--json`, by rowid. */
   readonly shown = new Map<number, string>();
   readonly #output: Output;
   readonly #path: string;
   readonly #file: number | undefined;
 
   /**
-   * @param path of a file that takes one a line, readable by its owner only, what is in it stays; `-` is stdout
+   * @param path of a file that gets one a line, readable by its owner only; `-` is stdout
    * @throws `usage` when it cannot be opened
    */
   constructor(path: string, output: Output) {
@@ -223,9 +220,16 @@ export class SecretSink {
 
   /** @throws `unavailable` when it cannot be written, as then no further one could be */
   async add(created: SubscriptionWithSecret): Promise<void> {
-    const { rowid } = created;
+    const { rowid, application, subscription, action, secret } = created;
     try {
-      await this.#write(created);
+      if (this.#file !== undefined) {
+        const record = { rowid, application, subscription, action, secret };
+        appendFileSync(this.#file, `${JSON.stringify(record)}\n`);
+        syncFile(this.#file, this.#path);
+      } else if (this.#output.format === "table") {
+        const name = nameOf(SUBSCRIPTION, created as unknown as Values);
+        await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
+      } else this.shown.set(rowid, secret);
     } catch (error) {
       const { code, message } = error as NodeJS.ErrnoException;
       throw new EvregError(
@@ -235,17 +239,6 @@ export class SecretSink {
         { cause: error },
       );
     }
-  }
-
-  async #write(created: SubscriptionWithSecret): Promise<void> {
-    const { rowid, application, subscription, action, secret } = created;
-    if (this.#file !== undefined) {
-      appendFileSync(this.#file, `${JSON.stringify({ rowid, application, subscription, action, secret })}\n`);
-      syncFile(this.#file, this.#path);
-    } else if (this.#output.format === "table") {
-      const name = nameOf(SUBSCRIPTION, created as unknown as Values);
-      await writeOut(`secret of ${escapeControl(name)}: ${secret}\n`);
-    } else this.shown.set(rowid, secret);
   }
 
   close(): void {

@@ -19,7 +19,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
 export async function declaredBy(text: string, name = "registry.yaml"): Promise<Declarations> {
   const { documents, problems } = parseDocuments(name, Buffer.from(text));
   const file = { name, path: `/nowhere/${name}`, folder: "/nowhere", within: "/nowhere", documents };
-  const declared = await readDeclarations([file], {});
+  const declared = await readDeclarations([file]);
   return { ...declared, problems: [...problems, ...declared.problems] };
 }
 
