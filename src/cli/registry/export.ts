@@ -33,10 +33,7 @@ export async function registryOf(evreg: Evreg, application?: string): Promise<Re
   return { actions: actions.data, subscriptions: subscriptions.data };
 }
 
-/**
- * The same registry always gives the same document: sorted, without rowids, times and secrets, and without members that
- * are as for a new record.
- */
+/** The same registry always gives the same document: sorted, without rowids, times, secrets and default values. */
 export function exported({ actions, subscriptions }: Registry): ExportedRegistry {
   return {
     actions: recordsOf(ACTION, actions.filter(isDeclarable)),
@@ -62,71 +59,60 @@ export function groupByApplication({
   );
 }
 
-/** The service's own actions are in every registry by themselves. */
+/** Every registry has the service's own actions. */
 function isDeclarable({ action, application }: Action): boolean {
   return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
 function recordsOf(kind: DeclaredKind, records: Registry["actions"] | Registry["subscriptions"]): Values[] {
-  return records
-    .map((record): readonly [string, Values] => {
-      const values = record as unknown as Values;
-      return [keyOf(kind, values), declarationOf(kind, values)];
-    })
-    .toSorted(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, declaration]) => declaration);
+  return (records as unknown as readonly Values[])
+    .toSorted((a, b) => (keyOf(kind, a) < keyOf(kind, b) ? -1 : 1))
+    .map((record) => declarationOf(kind, record));
 }
 
 function declarationOf({ identity, members }: DeclaredKind, values: Values): Values {
   const declaration: Record<string, unknown> = {};
   for (const name of identity) declaration[name] = values[name];
   for (const [name, defaultOf] of members) {
-    const value = values[name];
     // A file that said `active: true` would undo each pause.
     const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name) ? NEW_RECORD_DEFAULTS[name] : defaultOf(values);
-    const isUsual = isDeepStrictEqual(value, usual);
-    if (!isUsual) declaration[name] = value;
+    if (!isDeepStrictEqual(values[name], usual)) declaration[name] = values[name];
   }
   return declaration;
 }
 
 export type ExportFormat = "yaml" | "json";
 
-/** For others as far as the process gives them anything. */
-const OPEN_FOLDER = 0o777;
-/** Bytes of a file's name that every file system has room for, with the extension. */
-const LONGEST_NAME = 200;
+/** Others may read it as far as the umask lets them. */
+const FOLDER_MODE = 0o777;
+/** Bytes of a file's name that every file system allows, with the extension. */
+const MAX_NAME_LENGTH = 200;
 
-/** What acts on a terminal stands as its escape, which changes no value. */
+/** Characters that act on a terminal are escaped, which changes no value. */
 export function exportText(registry: ExportedRegistry, format: ExportFormat): string {
   if (format === "json") return escapeControlInJson(`${JSON.stringify(registry, null, 2)}\n`);
-  // No anchors for what happens to be equal, and no line breaks inside of texts.
+  // No anchors for equal parts, and no line breaks inside of texts.
   const document = new Document(registry, { aliasDuplicateObjects: false });
   visit(document, {
     Pair(_, { key }) {
-      // Unquoted, a member of this name would be taken for what it merges in.
+      // Unquoted, a member of this name would be merged.
       if (isScalar(key) && key.value === "<<") key.type = "QUOTE_DOUBLE";
     },
     Scalar(_, scalar) {
       const { value } = scalar;
-      // Only between these has YAML the escapes of JSON.
+      // YAML has the escapes of JSON only between these.
       if (typeof value === "string" && escapeControlInJson(value) !== value) scalar.type = "QUOTE_DOUBLE";
     },
   });
   return escapeControlInJson(document.toString({ lineWidth: 0 }));
 }
 
-/** @throws `usage` naming what cannot be written */
-async function writeExport(path: string, text: string): Promise<void> {
-  await withWriteError(path, () => writeThrough(path, text));
-}
-
 /** Names of files in the folder. */
 export interface WrittenExports {
   readonly written: readonly string[];
-  /** They held the same already. */
+  /** They had the same contents already. */
   readonly unchanged: readonly string[];
-  /** What `apply` would read as well, and this export did not make. */
+  /** What `apply` would read as well, and this export did not write. */
   readonly others: readonly string[];
 }
 
@@ -139,23 +125,33 @@ export async function writeExports(
   registries: ReadonlyMap<string, ExportedRegistry>,
   { format, force = false }: { readonly format: ExportFormat; readonly force?: boolean },
 ): Promise<WrittenExports> {
-  await withWriteError(folder, () => makeFolder(resolve(folder), OPEN_FOLDER));
+  await withWriteError(folder, () => makeFolder(resolve(folder), FOLDER_MODE));
   const files = exportFiles(registries, format);
-  const there = await withWriteError(folder, () => readdir(folder));
-  const before = new Map<string, string>();
-  for (const name of there.filter((one) => files.has(one))) {
+  const existing = await withWriteError(folder, () => readdir(folder));
+  const written: string[] = [];
+  const unchanged: string[] = [];
+  for (const [name, text] of files) {
     const path = join(folder, name);
-    before.set(name, await withWriteError(path, () => readFile(path, "utf8")));
+    const isThere = existing.includes(name);
+    const before = isThere ? await withWriteError(path, () => readFile(path, "utf8")) : undefined;
+    (before === text ? unchanged : written).push(name);
   }
-  const edited = [...before].filter(([name, text]) => files.get(name) !== text).map(([name]) => name);
-  if (edited.length > 0 && !force) throw isEdited(folder, edited);
-  const changed = [...files].filter(([name, text]) => before.get(name) !== text);
-  for (const [name, text] of changed) await writeExport(join(folder, name), text);
-  return {
-    written: changed.map(([name]) => name),
-    unchanged: [...files.keys()].filter((name) => before.get(name) === files.get(name)),
-    others: there.filter((name) => /^\.(?:ya?ml|json)$/i.test(extname(name)) && !files.has(name)).toSorted(),
-  };
+  const edited = written.filter((name) => existing.includes(name)).toSorted();
+  if (edited.length > 0 && !force) {
+    const which = edited.length === 1 ? edited[0]! : `${edited[0]} and ${edited.length - 1} more`;
+    throw new EvregError(
+      "conflict",
+      `${escapeControl(folder)} holds ${escapeControl(which)} with other contents. Nothing was written. Name another folder, or replace what differs with --force.`,
+    );
+  }
+  for (const name of written) await writeText(join(folder, name), files.get(name)!);
+  const others = existing.filter((name) => /^\.(?:ya?ml|json)$/i.test(extname(name)) && !files.has(name));
+  return { written, unchanged, others: others.toSorted() };
+}
+
+/** @throws `usage` naming what cannot be written */
+async function writeText(path: string, text: string): Promise<void> {
+  await withWriteError(path, () => writeThrough(path, text));
 }
 
 /** The text of each file, by its name. */
@@ -167,34 +163,22 @@ function exportFiles(
   for (const [application, registry] of registries) {
     const stem = fileStem(application);
     // Some file systems take Shop and shop for one.
-    const isTaken = [...files.keys()].some(
-      (name) => name.toLowerCase() === `${stem}.${format}`.toLowerCase(),
-    );
-    const name = `${isTaken ? `${stem}-${digest(application)}` : stem}.${format}`;
-    files.set(name, exportText(registry, format));
+    const taken = [...files.keys()].map((name) => name.toLowerCase());
+    const isTaken = taken.includes(`${stem}.${format}`.toLowerCase());
+    const name = isTaken ? `${stem}-${digest(application)}` : stem;
+    files.set(`${name}.${format}`, exportText(registry, format));
   }
   return files;
 }
 
-function isEdited(folder: string, names: readonly string[]): EvregError {
-  const [first = "", ...more] = names.toSorted();
-  const which = more.length === 0 ? first : `${first} and ${more.length} more`;
-  return new EvregError(
-    "conflict",
-    `${escapeControl(folder)} holds ${escapeControl(which)} with other contents. Nothing was written. Name another folder, or replace what differs with --force.`,
-  );
-}
-
-/**
- * An application's name is any text; what could be a path, a hidden file or a schema's is written as `%2F`, and a space,
- * which people type in names, as a dash.
- */
+/** An application's name is any text. What could be a path, a hidden file or a schema's becomes `%2F`, a space a dash. */
 function fileStem(application: string): string {
   const stem = application
     .replaceAll(" ", "-")
     .replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character))
     .replace(/^\.|\.(?=schema$)/gi, "%2E");
-  return stem.length <= LONGEST_NAME ? stem : `${stem.slice(0, LONGEST_NAME - 17)}-${digest(application)}`;
+  if (stem.length <= MAX_NAME_LENGTH) return stem;
+  return `${stem.slice(0, MAX_NAME_LENGTH - 17)}-${digest(application)}`;
 }
 
 function digest(text: string): string {
@@ -219,7 +203,7 @@ export interface RegistryTarget {
 /**
  * Writes what `apply` reads, and says on stderr what it wrote.
  * @param byApplication the same, for a folder
- * @returns whether it is in files now
+ * @returns whether it wrote files
  */
 export async function writeRegistry(
   whole: ExportedRegistry,
@@ -230,9 +214,8 @@ export async function writeRegistry(
   const { "output-dir": folder, "output-file": path, force = false } = target;
   if (folder !== undefined) {
     const { written, unchanged, others } = await writeExports(folder, byApplication, { format, force });
-    const unchangedNote = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
-    const names = written.length === 0 ? "nothing" : written.join(", ");
-    note(`Wrote ${escapeControl(names)} in ${escapeControl(folder)}${unchangedNote}.`);
+    const rest = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
+    note(`Wrote ${escapeControl(written.join(", ") || "nothing")} in ${escapeControl(folder)}${rest}.`);
     if (others.length > 0) {
       note(
         `${escapeControl(folder)} also holds ${escapeControl(others.join(", "))}, which evreg apply reads too.`,
@@ -241,6 +224,6 @@ export async function writeRegistry(
     return true;
   }
   if (path === undefined || path === "-") await writeOut(exportText(whole, format));
-  else await writeExport(path, exportText(whole, format));
+  else await writeText(path, exportText(whole, format));
   return path !== undefined && path !== "-";
 }

@@ -23,23 +23,33 @@ export interface ImportChoices {
 
 /** Skipped messages that an error names. */
 const MAX_SKIPPED = 50;
+/** Further lines of the same note that are named before they are only counted. */
+const MAX_LINES = 4;
 
 /**
- * Writes registry files of what a document declares, and notes on stderr what is different there.
+ * Writes registry files from what a document declares, and notes on stderr what differs from the document.
  * @returns whether there is an action for each message
- * @throws `usage` for a document that is not read, `invalid` where no action comes of it
+ * @throws `usage` for a document that is not read, `invalid` where there is no action in it
  */
 export async function importDocument(path: string, choices: ImportChoices): Promise<boolean> {
   const { loosen, format, target } = choices;
   const name = path === "-" ? "stdin" : path;
-  const prefix = choices.prefix === undefined ? undefined : prefixOf(choices.prefix);
+  const typed = choices.prefix?.replace(/\.$/, "");
+  const prefix =
+    typed === undefined ? undefined : named("--prefix: it", () => checkActionName("prefix", typed));
   const into = target["output-file"];
   if (path !== "-" && into !== undefined && resolve(into) === resolve(path)) {
     throw usageError(`--output-file: ${path} is the document itself; name another file.`);
   }
   const document = parsed(name, await readInput(path));
   const catalogue = readCatalogue(document.value, name);
-  const application = applicationOf(choices.application, catalogue.title);
+  const subject =
+    choices.application === undefined
+      ? "Name the owner with --application NAME: the document's info.title"
+      : "--application: it";
+  const application = named(subject, () =>
+    checkLabel("application", choices.application ?? catalogue.title ?? ""),
+  );
   const { actions, skipped } = actionsIn(catalogue, { prefix, loosen });
   const placeOf = placesIn(document);
   const skippedLines = linesOfSkipped(skipped, placeOf);
@@ -85,38 +95,22 @@ function nothingImported(name: string, skippedLines: readonly string[]): EvregEr
   );
 }
 
-/** The name typed, else the title of the document, in so far as that is a name. */
-function applicationOf(typed: string | undefined, title: string | undefined): string {
-  const subject = typed === undefined ? "the document's info.title" : "it";
+/** @param subject how the sentence about a name that is refused begins */
+function named(subject: string, check: () => string): string {
   try {
-    return checkLabel("application", typed ?? title ?? "");
+    return check();
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    const why = `${subject} ${String(error.details["message"])}`;
-    throw usageError(
-      typed === undefined ? `Name the owner with --application NAME: ${why}.` : `--application: ${why}.`,
-    );
+    throw usageError(`${subject} ${String(error.details["message"])}.`);
   }
 }
-
-function prefixOf(typed: string): string {
-  try {
-    return checkActionName("prefix", typed.replace(/\.$/, ""));
-  } catch (error) {
-    if (!(error instanceof EvregError)) throw error;
-    throw usageError(`--prefix: it ${String(error.details["message"])}.`);
-  }
-}
-
-/** Further lines of the same note that are named before they are only counted. */
-const MAX_LINES = 4;
 
 /** Finds the places in the file that JSON pointers lead to: `shop.yaml:12`. */
 export function placesIn({ value, place }: ParsedDocument): (pointer: string) => string {
   return (pointer) => place(pathOf(pointer, value));
 }
 
-/** What is different in an action from the document, each note once with all its lines. */
+/** What differs in an action from the document, each note once with all its lines. */
 function printNotes({ action, notes }: ImportedAction, placeOf: (pointer: string) => string): void {
   const byMessage = Map.groupBy(notes, ({ message }) => message);
   for (const [message, all] of byMessage) {
