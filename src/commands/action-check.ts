@@ -42,63 +42,48 @@ export class ActionsCheck extends TargetCommand {
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(ActionsCheck);
-    const { schemata, lineOf } = await this.annotateErrors(flags, () => readSchemaSource(flags.schema));
-    const candidate = { schemata, ...definedOnly({ mode: flags.mode, replay: flags.replay }) };
-    const { mode } = flags;
+    const { schema, mode, format } = flags;
+    const isGithub = format === "github";
+    const path = schema === "-" ? undefined : schema;
+    const file = path !== undefined && isGithub ? pathInWorkspace(path) : path;
+    // A workflow shows annotations, so a schema that cannot be checked gets one too.
+    const annotated = async <T>(
+      act: () => Promise<T>,
+      linesOf?: () => Promise<CheckedSchema["lineOf"]>,
+    ): Promise<T> => {
+      try {
+        return await act();
+      } catch (error) {
+        if (isGithub && error instanceof EvregError)
+          await writeOut(errorAnnotation(error, file, (await linesOf?.()) ?? (() => 1)));
+        throw error;
+      }
+    };
+    const { schemata, lineOf } = await annotated(() => readSchemaSource(schema));
+    const candidate = { schemata, ...definedOnly({ mode, replay: flags.replay }) };
     const { answer, own } = await this.withTarget(flags, async ({ actions }) => ({
-      answer: await this.annotateErrors(flags, () => actions.check(args.name, candidate), lineOf),
+      answer: await annotated(() => actions.check(args.name, candidate), lineOf),
       own: mode === undefined ? undefined : (await actions.get(args.name)).data.compatibility,
     }));
     const verdict = answer.data;
-    const output = this.outputFor({ ...flags, json: flags.json || flags.format === "json" });
+    const output = this.outputFor({ ...flags, json: flags.json || format === "json" });
     if (output.format === "json") await output.document(answer);
     else if (output.format === "jsonl") await output.lines([verdict]);
     else {
-      const file = fileForReader(flags);
       const modes =
         mode === undefined || own === undefined || own === mode ? undefined : { typed: mode, own };
       const checked = { action: args.name, file, lineOf: await lineOf(), ...definedOnly({ modes }) };
-      const write = flags.format === "github" ? verdictAnnotations : verdictText;
+      const write = isGithub ? verdictAnnotations : verdictText;
       await writeOut(write(verdict, checked));
     }
     return verdict.compatible && (verdict.replay?.failed ?? 0) === 0 ? EXIT.done : EXIT.breaking;
   }
-
-  /** A workflow shows what it reads in annotations, so what is no schema is one too. */
-  private async annotateErrors<T>(
-    { format, schema }: { readonly format?: string | undefined; readonly schema: string },
-    act: () => Promise<T>,
-    lineOf?: () => Promise<(pointer: string) => number>,
-  ): Promise<T> {
-    try {
-      return await act();
-    } catch (error) {
-      if (format === "github" && error instanceof EvregError) {
-        await writeOut(
-          errorAnnotation(error, fileForReader({ format, schema }), (await lineOf?.()) ?? (() => 1)),
-        );
-      }
-      throw error;
-    }
-  }
-}
-
-/** The file as its reader knows it; `undefined` for stdin. */
-function fileForReader({
-  format,
-  schema,
-}: {
-  readonly format?: string | undefined;
-  readonly schema: string;
-}): string | undefined {
-  if (schema === "-") return undefined;
-  return format === "github" ? pathInWorkspace(schema, process.env["GITHUB_WORKSPACE"]) : schema;
 }
 
 /** The schema that was checked, and where its text is. */
 interface CheckedSchema {
   readonly action: string;
-  /** Of the file; `undefined` for stdin. */
+  /** As its reader knows it; `undefined` for stdin. */
   readonly file: string | undefined;
   readonly lineOf: (pointer: string) => number;
   /** Where another mode than the action's own was used. An update always uses the action's. */
@@ -131,30 +116,32 @@ function verdictText(verdict: SchemaVerdict, checked: CheckedSchema): string {
 /** For the log of a GitHub workflow. */
 function verdictAnnotations(verdict: SchemaVerdict, checked: CheckedSchema): string {
   const { action, file, lineOf } = checked;
-  const breaks = verdict.breaks.map(({ pointer, message, remedy }) =>
-    annotationLine({
-      level: "error",
+  const { breaks, warnings, replay } = verdict;
+  const annotations: Annotation[] = [
+    ...breaks.map(({ pointer, message, remedy }) => ({
+      level: "error" as const,
       file,
       line: lineOf(pointer),
       title: `Breaks ${action}`,
       message: `${pointer || "(root)"}: ${message} ${remedy}`,
+    })),
+    ...warnings.map(({ pointer, message }) => {
+      return { level: "warning" as const, file, line: lineOf(pointer), title: "Schema", message };
     }),
-  );
-  const warnings = verdict.warnings.map(({ pointer, message }) =>
-    annotationLine({ level: "warning", file, line: lineOf(pointer), title: "Schema", message }),
-  );
-  const { replay } = verdict;
-  const events = replay === null || replay.failed === 0 ? [] : [eventsAnnotation(replay, action, file)];
-  const isWell = breaks.length === 0 && events.length === 0;
-  // Else nothing would tell a check that passed from one that was not made.
-  const passed = isWell ? [passedAnnotation(verdict, checked)] : [];
-  return [...breaks, ...warnings, ...events, ...passed].join("");
-}
-
-function passedAnnotation(verdict: SchemaVerdict, checked: CheckedSchema): string {
-  const { action, file } = checked;
-  const message = summary(verdict, checked);
-  return annotationLine({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
+  ];
+  const hasFailed = replay !== null && replay.failed > 0;
+  if (hasFailed) {
+    const lines = failureLines(replay);
+    const more = lines.length - MAX_FAILURE_LINES;
+    if (more > 0) lines.splice(MAX_FAILURE_LINES, more, `and ${more} lines more`);
+    const message = [eventsSummary(replay), ...lines].join("\n");
+    annotations.push({ level: "error", file, line: 1, title: `Events of ${action}`, message });
+  } else if (breaks.length === 0) {
+    // Else nothing would tell a check that passed from one that was not made.
+    const message = summary(verdict, checked);
+    annotations.push({ level: "notice", file, line: 1, title: `Checked ${action}`, message });
+  }
+  return annotations.map(annotationLine).join("");
 }
 
 /** Why a file could not be checked. */
@@ -168,27 +155,18 @@ function errorAnnotation(
   return annotationLine({ level: "error", file, line: Number(line), title: "Not checked", message });
 }
 
-function eventsAnnotation(replay: CheckedEvents, action: string, file: string | undefined): string {
-  const lines = failureLines(replay);
-  const more = lines.length - MAX_FAILURE_LINES;
-  const shownLines = more > 0 ? [...lines.slice(0, MAX_FAILURE_LINES), `and ${more} lines more`] : lines;
-  const message = [eventsSummary(replay), ...shownLines].join("\n");
-  return annotationLine({ level: "error", file, line: 1, title: `Events of ${action}`, message });
-}
-
-/** A line for each reason, with the newest of its events, and one for the events that the answer has no reasons of. */
+/** A line for each reason, with the newest of its events, and one for the events without a reason in the answer. */
 function failureLines(replay: CheckedEvents | null): string[] {
   if (replay === null) return [];
-  const alike = new Map<string, number[]>();
-  for (const { event, field, message } of replay.failures) {
-    const reason = escapeControl(`${field === "" ? "the payload" : field} ${message}`);
-    alike.set(reason, [...(alike.get(reason) ?? []), event]);
-  }
-  const lines = [...alike].map(([reason, events]) => `${eventsNamed(events)}: ${reason}`);
+  const byReason = Map.groupBy(replay.failures, ({ field, message }) =>
+    escapeControl(`${field === "" ? "the payload" : field} ${message}`),
+  );
+  const lines = [...byReason].map(([reason, failures]) => {
+    return `${eventsNamed(failures.map(({ event }) => event))}: ${reason}`;
+  });
   const unlisted = replay.failed - replay.failures.length;
-  return unlisted > 0
-    ? [...lines, `${unlisted.toLocaleString("en")} older events fail too, not told here.`]
-    : lines;
+  if (unlisted > 0) lines.push(`${unlisted.toLocaleString("en")} older events fail too, not shown here.`);
+  return lines;
 }
 
 function eventsNamed(events: readonly number[]): string {
@@ -210,7 +188,7 @@ function summary({ compatible, breaks, replay }: SchemaVerdict, { action, modes 
     verdict = `${result} in the mode ${modes.typed}${found}. An update of ${action} is held to its own mode, ${modes.own}; leave out --mode to check for that.`;
   }
   if (replay === null) return verdict;
-  // What the old schema says nothing of is no promise, but may well be in events.
+  // What the old schema does not mention is no promise, but may be in events.
   const but =
     compatible && replay.failed > 0 ? " Yet events like those above would be refused from then on." : "";
   return `${verdict}${but} ${eventsSummary(replay)}`;
@@ -232,11 +210,9 @@ interface Annotation {
   readonly message: string;
 }
 
-/**
- * A path as annotations name it: from the root of the repository, wherever in it the command runs.
- * @param workspace where the repository is (`GITHUB_WORKSPACE`); without one, and outside it, the path is as typed
- */
-function pathInWorkspace(path: string, workspace: string | undefined): string {
+/** A path as annotations name it: from the root of the repository; outside of one, as it was typed. */
+function pathInWorkspace(path: string): string {
+  const workspace = process.env["GITHUB_WORKSPACE"];
   if (workspace === undefined || workspace === "") return path;
   const inside = relative(workspace, resolve(path)).split(sep).join("/");
   return inside === "" || inside.startsWith("../") || inside === ".." ? path : inside;

@@ -50,7 +50,7 @@ export class ActionsDiff extends TargetCommand {
     }
     // Read before anything is opened: a folder is not held while a person types.
     const path = [from, to].find((word) => word !== undefined && revisionIn(word) === undefined);
-    const file = path === undefined ? undefined : fileSide(path, await readSchema(path));
+    const file = path === undefined ? undefined : await fileSide(path);
     const [before, after] = await this.withTarget(flags, (evreg) => sidesOf(evreg, args, file));
     const differences = differencesOf(before.schemata, after.schemata);
     const output = this.outputFor(flags);
@@ -68,11 +68,7 @@ export class ActionsDiff extends TargetCommand {
 
 async function sidesOf(
   evreg: Evreg,
-  {
-    name,
-    from,
-    to,
-  }: { readonly name: string; readonly from: string | undefined; readonly to: string | undefined },
+  { name, from, to }: Readonly<Record<"name", string> & Record<"from" | "to", string | undefined>>,
   file: Side | undefined,
 ): Promise<readonly [Side, Side]> {
   const revision = async (number: number): Promise<Side> => {
@@ -91,9 +87,9 @@ async function sidesOf(
   return [await revision(first), second === undefined ? file! : await revision(second)];
 }
 
-function fileSide(path: string, schemata: Schemata): Side {
+async function fileSide(path: string): Promise<Side> {
   const name = path === "-" ? "stdin" : escapeControl(path);
-  return { name, reference: { file: path }, schemata };
+  return { name, reference: { file: path }, schemata: await readSchema(path) };
 }
 
 function revisionIn(word: string): number | undefined {
@@ -130,11 +126,8 @@ export class ActionsHistory extends TargetCommand {
   }
 }
 
-/** What each revision changed of the one before it, which for the last of the page is on the next. */
-async function changesIn(
-  evreg: Evreg,
-  page: readonly ActionRevision[],
-): Promise<ReadonlyMap<number, string>> {
+/** What each revision changed; the one before the last of the page is on the next page. */
+async function changesIn(evreg: Evreg, page: readonly ActionRevision[]): Promise<Map<number, string>> {
   const last = page.at(-1);
   if (last === undefined) return new Map();
   const older =

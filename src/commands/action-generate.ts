@@ -2,7 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { TargetCommand } from "../cli/base-command.ts";
 import { numberFlag, textArg } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
-import { note, type Output, writeOut } from "../cli/io/output.ts";
+import { note, writeOut } from "../cli/io/output.ts";
 import { counted, escapeControlInJson } from "../cli/io/text.ts";
 import { anySeed, samplePayloads } from "../cli/sample-payload.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -59,7 +59,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
   }
 }
 
-/** Names of the types below, which no action's type may take. */
+/** Names of the types below, which no action's type may have. */
 const OWN_NAMES = ["EventPayloads", "ActionName", "Delivery", "DeliveryOf"];
 
 /** The actions as a file of TypeScript: a type for each payload, and one for the bodies of all deliveries. */
@@ -104,7 +104,7 @@ export interface DeliveryOf<Name extends ActionName> {
 export type Delivery = { [Name in ActionName]: DeliveryOf<Name> }[ActionName];
 `;
 
-/** The actions of those names, or all that may be read when there are none. `not_found`. */
+/** The actions of those names, or all that may be read without names. `not_found`. */
 async function actionsNamed(evreg: Evreg, names: readonly string[]): Promise<readonly Action[]> {
   if (names.length === 0) return (await evreg.actions.list()).data;
   const actions: Action[] = [];
@@ -146,21 +146,17 @@ With --output jsonl each line is an event, as publish --batch reads it.`;
     const { data: action } = await this.withTarget(flags, (evreg) => evreg.actions.get(args.name));
     const seed = flags.seed ?? anySeed();
     const output = this.outputFor(flags);
-    await printSamples(action, seed, count, output);
-    if (flags.seed === undefined && output.format === "table") note(`The same again: --seed ${seed}`);
+    // Escapes change only bytes that were made up.
+    const payloads = samplePayloads(action, seed, count).map((payload) =>
+      RawJson.fromText(escapeControlInJson(payload.text())),
+    );
+    const events = payloads.map((payload) => ({ action: action.action, payload }));
+    if (output.format === "json") {
+      return output.document({ data: events, meta: { revision: action.revision, seed } });
+    }
+    if (output.format === "jsonl") return output.lines(events);
+    const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
+    await writeOut(escapeControlInJson(text));
+    if (flags.seed === undefined) note(`The same again: --seed ${seed}`);
   }
-}
-
-async function printSamples(action: Action, seed: number, count: number, output: Output): Promise<void> {
-  // Made up, so that no bytes of anybody's are changed by their escapes.
-  const payloads = samplePayloads(action, seed, count).map((payload) =>
-    RawJson.fromText(escapeControlInJson(payload.text())),
-  );
-  const events = payloads.map((payload) => ({ action: action.action, payload }));
-  if (output.format === "json") {
-    return output.document({ data: events, meta: { revision: action.revision, seed } });
-  }
-  if (output.format === "jsonl") return output.lines(events);
-  const text = payloads.map((payload) => `${JSON.stringify(payload.value(), null, 2)}\n`).join("");
-  return writeOut(escapeControlInJson(text));
 }

@@ -70,10 +70,10 @@ What a file leaves out of a record is as for a new one, but for active of a subs
       import("../cli/registry/apply.ts"),
     ]);
     const declared = await loadDeclarations(flags.file, flags["bearer-token-dir"]);
-    const { "dry-run": dryRun, "exit-code": exitCode, prune, yes } = flags;
+    const { "dry-run": dryRun, prune, yes } = flags;
     const options = {
       dryRun,
-      exitCode,
+      exitCode: flags["exit-code"],
       prune,
       yes,
       force: flags.compatibility === "none",

@@ -58,7 +58,7 @@ export function actionsIn(
   return { actions, skipped: others };
 }
 
-/** What an action's name cannot have becomes a dot where it parts words, as in `user/signed-up`, and else an underscore. */
+/** Characters that a name cannot have become a dot where they separate words, as in `user/signed-up`, else an underscore. */
 function actionName({ name, place }: Message, prefix: string | undefined): string {
   const plain = name
     .replaceAll(/[^A-Za-z0-9_.-]+/g, (odd) => (/[/:#.]/.test(odd) ? "." : "_"))

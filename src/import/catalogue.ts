@@ -27,10 +27,7 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
   for (const { read, ...known } of find(source, document as JsonObject)) {
     if (messages.length + omitted.length >= MAX_MESSAGES) {
       const max = MAX_MESSAGES.toLocaleString("en");
-      throw new EvregError(
-        "usage",
-        `${name} declares more than ${max} messages; cut it into documents of fewer.`,
-      );
+      throw usageError(`${name} declares more than ${max} messages; split it into smaller documents.`);
     }
     try {
       messages.push({ deprecated: false, ...known, ...read() });
@@ -44,14 +41,16 @@ export function readCatalogue(document: unknown, name: string): Catalogue {
   return { source, title, messages, omitted };
 }
 
-function kindOf(document: unknown, name: string): { readonly source: Source; readonly find: Finder } {
+function kindOf(
+  document: unknown,
+  name: string,
+): { source: Source; find: (source: Source, document: JsonObject) => Iterable<Candidate> } {
   const { openapi, swagger, asyncapi, jsonSchemaDialect } = isObject(document) ? document : {};
   if (/^3\.[12]\b/.test(String(openapi))) {
     const dialect = typeof jsonSchemaDialect === "string" ? dialectAt(jsonSchemaDialect) : "2020-12";
     if (dialect !== undefined) return { source: new Source(document, dialect), find: openApiMessages };
     const given = JSON.stringify(jsonSchemaDialect);
-    throw new EvregError(
-      "usage",
+    throw usageError(
       `${name}: jsonSchemaDialect ${given} is none that is read: JSON Schema 2020-12 and draft-07 are.`,
     );
   }
@@ -60,43 +59,42 @@ function kindOf(document: unknown, name: string): { readonly source: Source; rea
   }
   const version = String(openapi ?? swagger ?? asyncapi);
   if (asyncapi !== undefined) {
-    throw new EvregError(
-      "usage",
-      `${name} is AsyncAPI ${version}; convert it to 3.0 first, with AsyncAPI's own tools.`,
-    );
+    throw usageError(`${name} is AsyncAPI ${version}; convert it to 3.0 first, with AsyncAPI's own tools.`);
   }
   if (openapi !== undefined || swagger !== undefined) {
-    throw new EvregError("usage", `${name} is OpenAPI ${version}, which has no webhooks; 3.1 has.`);
+    throw usageError(`${name} is OpenAPI ${version}, which has no webhooks; 3.1 has.`);
   }
-  throw new EvregError(
-    "usage",
+  throw usageError(
     `${name} is neither an OpenAPI 3.1 document (openapi: 3.1.0) nor an AsyncAPI 3 one (asyncapi: 3.0.0).`,
   );
 }
 
+function usageError(message: string): EvregError {
+  return new EvregError("usage", message);
+}
+
 /** The payloads of all messages, of channels and of `components`, each once. Headers are no part of a payload. */
 function* asyncApiMessages(source: Source, document: JsonObject): Generator<Candidate> {
+  const channels = membersAt(source, "/channels").map(([, channel]) => realPlace(source, channel));
+  const maps = [...channels.map((channel) => pointerTo(channel, "messages")), "/components/messages"];
   const seen = new Set<string>();
-  for (const [name, place] of places(source)) {
-    const real = realPlace(source, place) ?? place;
+  for (const [name, place] of maps.flatMap((map) => membersAt(source, map))) {
+    const real = realPlace(source, place);
     if (seen.has(real)) continue;
     seen.add(real);
     yield { name, place, read: () => messageAt(source, source.follow(place), document) };
   }
 }
 
-function* places(source: Source): Generator<readonly [name: string, place: string]> {
-  for (const [, channel] of membersAt(source, "/channels")) {
-    yield* membersAt(source, pointerTo(realPlace(source, channel) ?? channel, "messages"));
-  }
-  yield* membersAt(source, "/components/messages");
-}
-
 function messageAt(source: Source, place: string, document: JsonObject): Omit<Message, "deprecated"> {
   const message = source.at(place);
   if (!isObject(message)) return refuse(place, "it is no message");
   // A message's own members override its traits, and a later trait the ones before.
-  const traits = traitsOf(source, pointerTo(place, "traits")).toReversed();
+  const list = pointerTo(place, "traits");
+  const traits = indexesAt(source, list)
+    .map((index) => source.at(source.follow(pointerTo(list, index))))
+    .filter((trait) => isObject(trait))
+    .toReversed();
   const valueOf = (member: string): unknown =>
     [message, ...traits].find((one) => one[member] !== undefined)?.[member];
   const type = valueOf("contentType") ?? document["defaultContentType"];
@@ -113,12 +111,9 @@ function messageAt(source: Source, place: string, document: JsonObject): Omit<Me
   };
 }
 
-function traitsOf(source: Source, place: string): JsonObject[] {
+function indexesAt(source: Source, place: string): number[] {
   const list = source.at(place);
-  if (!Array.isArray(list)) return [];
-  return [...list.keys()]
-    .map((index) => source.at(source.follow(pointerTo(place, index))))
-    .filter((trait) => isObject(trait));
+  return Array.isArray(list) ? [...list.keys()] : [];
 }
 
 const METHODS = ["post", "put", "patch", "delete", "get", "query", "head", "options", "trace"];
@@ -126,7 +121,7 @@ const METHODS = ["post", "put", "patch", "delete", "get", "query", "head", "opti
 /** The request bodies of `webhooks`. Parameters, headers and answers are no part of a payload. */
 function* openApiMessages(source: Source): Generator<Candidate> {
   for (const [name, place] of membersAt(source, "/webhooks")) {
-    const item = realPlace(source, place) ?? place;
+    const item = realPlace(source, place);
     const operations = METHODS.map((method) => pointerTo(item, method)).filter((at) =>
       isObject(source.at(at)),
     );
@@ -140,7 +135,7 @@ function bodyOf(source: Source, operation: string): Pick<Message, "schema" | "de
   const { requestBody, deprecated } = source.at(operation) as JsonObject;
   if (requestBody === undefined) refuse(operation, "it has no request body");
   const content = pointerTo(source.follow(pointerTo(operation, "requestBody")), "content");
-  const types = [...membersAt(source, content)].filter(([type]) => isJsonType(type));
+  const types = membersAt(source, content).filter(([type]) => isJsonType(type));
   const [, type] =
     types.find(([name]) => name === "application/json") ??
     types[0] ??
@@ -175,22 +170,18 @@ interface Candidate {
   readonly read: () => Pick<Message, "schema"> & Partial<Message>;
 }
 
-/** Finds what may be a message in a document of one kind. */
-type Finder = (source: Source, document: JsonObject) => Iterable<Candidate>;
-
 /** The members of a map at a place, each with its own place; none where there is no map. */
-function* membersAt(source: Source, place: string): Generator<readonly [name: string, place: string]> {
+function membersAt(source: Source, place: string): (readonly [name: string, place: string])[] {
   const map = source.at(place);
-  if (!isObject(map)) return;
-  for (const name of Object.keys(map)) yield [name, pointerTo(place, name)];
+  return isObject(map) ? Object.keys(map).map((name) => [name, pointerTo(place, name)] as const) : [];
 }
 
-/** Where references from a place lead, if anywhere; `Source.follow` has the reason. */
-function realPlace(source: Source, place: string): string | undefined {
+/** Where references from a place lead; the place itself where `Source.follow` would refuse them. */
+function realPlace(source: Source, place: string): string {
   try {
     return source.follow(place);
   } catch (error) {
-    if (error instanceof UnsupportedSchema) return undefined;
+    if (error instanceof UnsupportedSchema) return place;
     throw error;
   }
 }

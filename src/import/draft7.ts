@@ -1,7 +1,7 @@
 import { isAnnotation, isObject, type JsonObject } from "../schema/keywords.ts";
 import { SCHEMA_LIMITS } from "../schema/limits.ts";
 import { pointerSteps, pointerTo } from "../schema/pointers.ts";
-import { type Source, UnsupportedSchema } from "./source.ts";
+import { type Dialect, type Source, UnsupportedSchema } from "./source.ts";
 import {
   evaluatedBy,
   holds,
@@ -21,7 +21,7 @@ export interface Note {
 export interface Translated {
   readonly schemata: unknown;
   readonly notes: readonly Note[];
-  /** The place in the source of what stands at a path of `schemata`, or of the schema it stands in. */
+  /** The place in the source of a path of `schemata`, or of the schema it is in. */
   readonly sourceOf: (path: readonly (string | number)[]) => string;
 }
 
@@ -31,13 +31,17 @@ export interface TranslateOptions {
 }
 
 /**
- * A schema of draft-07 by itself that accepts what one in a larger document accepts. What it refers to comes along as
- * `definitions`.
+ * A schema of draft-07 that accepts what one in a larger document accepts. What it refers to becomes `definitions`.
  * @throws `UnsupportedSchema` for what would not mean the same
  */
 export function toDraft7(source: Source, pointer: string, options: TranslateOptions): Translated {
   return new Translation(source, options).run(pointer);
 }
+
+type Members = Map<string, unknown>;
+
+/** Beside these it depends on the payload which items are evaluated. */
+const BESIDE = "$ref allOf anyOf oneOf if then else dependentSchemas dependencies contains".split(" ");
 
 class Translation {
   readonly #source: Source;
@@ -60,7 +64,7 @@ class Translation {
   run(pointer: string): Translated {
     this.#root = this.#source.follow(pointer, "nothing");
     const root = this.#schema(this.#root);
-    // Those that a definition refers to join the map while it is walked.
+    // A definition may add others to the map while it is iterated.
     const definitions: [string, unknown][] = [];
     for (const [place, name] of this.#names) definitions.push([name, this.#schema(place)]);
     this.#checkDropped();
@@ -123,31 +127,85 @@ class Translation {
       } else if (isKept(keyword, dialect)) entries.push([keyword, value]);
       else note(reasonDropped(keyword, schema, dialect));
     }
-    const translated = Object.fromEntries(entries);
-    if (dialect === "draft-07") return translated;
-    return downgrade(translated, {
-      source: this.#source,
-      pointer,
-      dropConstraint: (keyword, message) => this.#dropConstraint(pointerTo(pointer, keyword), message),
-    });
+    return dialect === "draft-07" ? Object.fromEntries(entries) : this.#downgrade(new Map(entries), pointer);
   }
 
-  /** The schemas that a keyword holds. What is none there is left for draft-07's own meta-schema to refuse. */
-  #inside(keyword: string, value: unknown, pointer: string, dialect: "draft-07" | "2020-12"): unknown {
-    const held = holds(keyword, dialect);
-    if (Array.isArray(value) && held === "schema") {
+  /** The schemas inside a keyword. The meta-schema of draft-07 refuses anything else that is there. */
+  #inside(keyword: string, value: unknown, pointer: string, dialect: Dialect): unknown {
+    const inside = holds(keyword, dialect);
+    if (Array.isArray(value) && inside === "schema") {
       const hint = keyword === "items" ? "; in 2020-12 a list of schemas is prefixItems" : "";
       throw new UnsupportedSchema(pointer, `${keyword} must be one schema${hint}`);
     }
     if (Array.isArray(value)) return value.map((_, index) => this.#schema(pointerTo(pointer, index)));
-    if (held !== "map") return this.#schema(pointer);
+    if (inside !== "map") return this.#schema(pointer);
     if (!isObject(value)) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([name, inner]) => [
-        name,
-        keyword === "dependencies" && Array.isArray(inner) ? inner : this.#schema(pointerTo(pointer, name)),
-      ]),
-    );
+    const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
+      const isList = keyword === "dependencies" && Array.isArray(inner);
+      return [name, isList ? inner : this.#schema(pointerTo(pointer, name))];
+    });
+    return Object.fromEntries(entries);
+  }
+
+  /**
+   * A schema of 2020-12 in keywords of draft-07. The schemas inside are translated already.
+   *
+   * | 2020-12 | draft-07 |
+   * | --- | --- |
+   * | `prefixItems` and `items` | `items` and `additionalItems` |
+   * | `dependentRequired`, `dependentSchemas` | `dependencies` |
+   * | `minContains: 0` | no `contains` |
+   * | `unevaluatedProperties`, where each payload has the same members evaluated | `additionalProperties`, those members named |
+   * | `unevaluatedItems`, where no other keyword is about the list | `additionalItems` or `items` |
+   * | keywords beside `$ref` | `allOf` with the `$ref` |
+   */
+  #downgrade(members: Members, pointer: string): JsonObject {
+    this.#closeObject(members, pointer);
+    this.#closeList(members, pointer);
+    this.#boundContains(members, pointer);
+    const ordered = [...members].map(([keyword, value]): [string, unknown] => {
+      if (!members.has("prefixItems")) return [keyword, value];
+      if (keyword === "prefixItems") return ["items", value];
+      return [keyword === "items" ? "additionalItems" : keyword, value];
+    });
+    return referenceInside(Object.fromEntries(joinDependencies(ordered)));
+  }
+
+  #closeObject(members: Members, pointer: string): void {
+    const rest = members.get("unevaluatedProperties");
+    members.delete("unevaluatedProperties");
+    if (rest === undefined || rest === true) return;
+    const { names, patterns, all, isSure } = evaluatedBy(this.#source, pointer);
+    if (all) return;
+    if (!isSure) {
+      const message =
+        "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
+      return this.#dropConstraint(pointer, "unevaluatedProperties", message);
+    }
+    allow(members, "properties", names);
+    allow(members, "patternProperties", patterns);
+    members.set("additionalProperties", rest);
+  }
+
+  #closeList(members: Members, pointer: string): void {
+    const rest = members.get("unevaluatedItems");
+    members.delete("unevaluatedItems");
+    if (rest === undefined || rest === true || members.has("items")) return;
+    const beside = BESIDE.find((keyword) => members.has(keyword));
+    if (beside === undefined) members.set("items", rest);
+    else this.#dropConstraint(pointer, "unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
+  }
+
+  #boundContains(members: Members, pointer: string): void {
+    const [min, max] = [members.get("minContains") ?? 1, members.get("maxContains")];
+    members.delete("minContains");
+    members.delete("maxContains");
+    if (!members.has("contains")) return;
+    const drop = (keyword: string) =>
+      this.#dropConstraint(pointer, keyword, `${keyword} counts the items that fit`);
+    if (max !== undefined) drop("maxContains");
+    if (min === 0) members.delete("contains");
+    else if (min !== 1) drop("minContains");
   }
 
   #reference(ref: string, from: string): string {
@@ -162,14 +220,16 @@ class Translation {
     return `#/definitions/${name}`;
   }
 
-  #dropConstraint(pointer: string, message: string): void {
+  /** @throws `UnsupportedSchema` unless constraints may be dropped */
+  #dropConstraint(schema: string, keyword: string, message: string): void {
+    const pointer = pointerTo(schema, keyword);
     if (!this.#options.loosen)
       throw new UnsupportedSchema(pointer, `${message}, which draft-07 cannot say`, true);
     this.#dropped.push({ pointer, message });
     this.#notes.push({ pointer, message: `left out, so that more is accepted: ${message}` });
   }
 
-  /** Which places are negated is known once all references are. */
+  /** Called last: all references must be known. */
   #checkDropped(): void {
     if (this.#dropped.length === 0) return;
     const isNegatedAt = isNegated([this.#root, ...this.#names.keys()], this.#references);
@@ -189,84 +249,13 @@ function freeName(wanted: string, taken: ReadonlySet<string>): string {
   return name;
 }
 
-interface Place {
-  readonly source: Source;
-  /** Of the schema in the source. */
-  readonly pointer: string;
-  /** Called for what has no counterpart; throws unless it is to be left out. */
-  readonly dropConstraint: (keyword: string, message: string) => void;
-}
-
-const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
-
-/**
- * A schema of 2020-12 in keywords of draft-07. The schemas inside are translated already.
- *
- * | 2020-12 | draft-07 |
- * | --- | --- |
- * | `prefixItems` and `items` | `items` and `additionalItems` |
- * | `dependentRequired`, `dependentSchemas` | `dependencies` |
- * | `minContains: 0` | no `contains` |
- * | `unevaluatedProperties`, where each payload has the same members evaluated | `additionalProperties`, those members named |
- * | `unevaluatedItems`, where nothing else looks at the list | `additionalItems` or `items` |
- * | keywords beside `$ref` | `allOf` with the `$ref` |
- */
-function downgrade(schema: JsonObject, place: Place): JsonObject {
-  const members = new Map(Object.entries(schema));
-  closeObject(members, place);
-  closeList(members, place);
-  boundContains(members, place);
-  const ordered = [...members].map(([keyword, value]): [string, unknown] => {
-    if (!members.has("prefixItems")) return [keyword, value];
-    if (keyword === "prefixItems") return ["items", value];
-    return [keyword === "items" ? "additionalItems" : keyword, value];
-  });
-  return referenceInside(Object.fromEntries(joinDependencies(ordered)));
-}
-
-function closeObject(members: Map<string, unknown>, { source, pointer, dropConstraint }: Place): void {
-  const rest = members.get("unevaluatedProperties");
-  members.delete("unevaluatedProperties");
-  if (rest === undefined || rest === true) return;
-  const { names, patterns, all, isSure } = evaluatedBy(source, pointer);
-  if (all) return;
-  if (!isSure) {
-    const message =
-      "unevaluatedProperties depends on which branches of anyOf, oneOf, if or dependentSchemas a payload takes";
-    return dropConstraint("unevaluatedProperties", message);
-  }
-  allow(members, "properties", names);
-  allow(members, "patternProperties", patterns);
-  members.set("additionalProperties", rest);
-}
-
-/** Names what is looked at elsewhere, so that `additionalProperties` leaves it alone. */
-function allow(members: Map<string, unknown>, keyword: string, names: ReadonlySet<string>): void {
+/** Names what other keywords are about, so that `additionalProperties` leaves it alone. */
+function allow(members: Members, keyword: string, names: ReadonlySet<string>): void {
   if (names.size === 0) return;
   const own = Object.entries((members.get(keyword) ?? {}) as JsonObject);
   const named = new Set(own.map(([name]) => name));
   const others = [...names].filter((name) => !named.has(name)).map((name): [string, unknown] => [name, true]);
   members.set(keyword, Object.fromEntries([...own, ...others]));
-}
-
-function closeList(members: Map<string, unknown>, { dropConstraint }: Place): void {
-  const rest = members.get("unevaluatedItems");
-  members.delete("unevaluatedItems");
-  if (rest === undefined || rest === true || members.has("items")) return;
-  const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
-  if (beside !== undefined)
-    return dropConstraint("unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
-  members.set("items", rest);
-}
-
-function boundContains(members: Map<string, unknown>, { dropConstraint }: Place): void {
-  const [min, max] = [members.get("minContains") ?? 1, members.get("maxContains")];
-  members.delete("minContains");
-  members.delete("maxContains");
-  if (!members.has("contains")) return;
-  if (max !== undefined) dropConstraint("maxContains", "maxContains counts the items that fit");
-  if (min === 0) members.delete("contains");
-  else if (min !== 1) dropConstraint("minContains", "minContains counts the items that fit");
 }
 
 function joinDependencies(entries: readonly [string, unknown][]): [string, unknown][] {

@@ -24,16 +24,8 @@ const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
 /** Keywords of 2020-12 that check something, without schemas inside, and are not in draft-07. */
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
 
-/** Keywords that hold or name schemas. What is referred to is copied under a name of its own. */
-const STRUCTURE = new Set([
-  "$schema",
-  "$id",
-  "$anchor",
-  "$dynamicAnchor",
-  "$vocabulary",
-  "$defs",
-  "definitions",
-]);
+/** Keywords that contain or name schemas. What is referred to is copied under its own name. */
+const STRUCTURE = new Set("$schema $id $anchor $dynamicAnchor $vocabulary $defs definitions".split(" "));
 
 /** Keywords that check nothing, with the reason. */
 const UNCHECKED: ReadonlyMap<string, string> = new Map([
@@ -60,10 +52,7 @@ export function annotationProblem(keyword: string, value: unknown): string | und
   return isShaped ? undefined : `left out: ${keyword} must be a ${shape}`;
 }
 
-/**
- * How a keyword holds schemas. `dependencies` is none of 2020-12 by the letter, which only forbids to give it another
- * meaning, and most check it.
- */
+/** How a keyword contains schemas. 2020-12 reserves `dependencies`, and most implementations check it. */
 export function holds(keyword: string, dialect: Dialect): Holds | undefined {
   if (dialect === "2020-12" && HOLDS_2020.has(keyword)) return HOLDS_2020.get(keyword);
   return keyword === "items" && dialect === "draft-07" ? "schema or list" : schemasIn(keyword);
@@ -73,13 +62,13 @@ export function isStructure(keyword: string): boolean {
   return STRUCTURE.has(keyword);
 }
 
-/** Whether it is taken over as it stands. What begins with `x-` is an extension, which every dialect lets pass. */
+/** Whether a keyword is copied as it is. What begins with `x-` is an extension, which every dialect allows. */
 export function isKept(keyword: string, dialect: Dialect): boolean {
   const isNewer = dialect === "2020-12" && NEWER.has(keyword);
   return isNewer || isAssertion(keyword) || isAnnotation(keyword) || keyword.startsWith("x-");
 }
 
-/** Why a keyword of a schema is left out that is none of the above. */
+/** Why another keyword is left out. */
 export function reasonDropped(keyword: string, schema: JsonObject, dialect: Dialect): string {
   if (keyword === "nullable") {
     const instead = insteadOfNullable(schema);
@@ -93,13 +82,13 @@ export function reasonDropped(keyword: string, schema: JsonObject, dialect: Dial
   return `left out: ${why}`;
 }
 
-/** What a schema of 2020-12 and those it applies to the same value have looked at among the members of an object. */
+/** The members of an object that a schema of 2020-12, with those it applies to the same value, has evaluated. */
 interface Evaluated {
   readonly names: ReadonlySet<string>;
   readonly patterns: ReadonlySet<string>;
-  /** There is nothing left that was not looked at. */
+  /** Whether no member is left. */
   readonly all: boolean;
-  /** It is for each value the same, whichever branches that value takes. */
+  /** Whether it is the same for each value, whichever branches that value takes. */
   readonly isSure: boolean;
 }
 
@@ -108,11 +97,10 @@ const NAME = "name ";
 const PATTERN = "pattern ";
 const TOO_MANY = "too many";
 
-/** Places that are looked at: references can go on for longer than the stack does. */
+/** Schemas that are visited: a chain of references can be longer than the stack. */
 const MAX_PLACES = 2_000;
-const BRANCH_LISTS = ["anyOf", "oneOf"];
 const BRANCHES = ["if", "then", "else"];
-const BRANCH_MAPS = ["dependentSchemas", "dependencies"];
+const BRANCHES_INSIDE = ["anyOf", "oneOf", "dependentSchemas", "dependencies"];
 
 export function evaluatedBy(source: Source, pointer: string): Evaluated {
   const always = new Set<string>();
@@ -138,7 +126,7 @@ export function evaluatedBy(source: Source, pointer: string): Evaluated {
       visit(steps.reduce<string>(pointerTo, place), into);
     for (const index of keysOf(schema["allOf"])) below(["allOf", index], found);
     for (const keyword of BRANCHES) if (schema[keyword] !== undefined) below([keyword], perhaps);
-    for (const keyword of [...BRANCH_LISTS, ...BRANCH_MAPS]) {
+    for (const keyword of BRANCHES_INSIDE) {
       for (const step of keysOf(schema[keyword])) below([keyword, step], perhaps);
     }
   };
@@ -158,23 +146,18 @@ function keysOf(value: unknown): readonly string[] {
   return typeof value === "object" && value !== null ? Object.keys(value) : [];
 }
 
-/** Inside these, a schema that accepts more may have the one around it accept less. */
+/** Inside these, a schema that accepts more may make the outer one accept less. */
 const NEGATING = new Set(["not", "if", "oneOf"]);
 
-interface Reference {
-  /** Where it stands in the source, and the place it leads to. */
-  readonly from: string;
-  readonly to: string;
-}
-
 /**
- * Finds the places of a source where a dropped constraint could make the schema accept less. It errs to that side: a property
- * named `not` counts as the keyword.
- * @param containers the root and the definitions, by their places
+ * Finds the places of a source where a dropped constraint could make the schema accept less. A property named `not` counts as
+ * the keyword, to be safe.
+ * @param containers the places of the root and the definitions
+ * @param references each from its own place to that of a container
  */
 export function isNegated(
   containers: readonly string[],
-  references: readonly Reference[],
+  references: readonly { readonly from: string; readonly to: string }[],
 ): (pointer: string) => boolean {
   const negated = new Set<string>();
   const isNegatedAt = (pointer: string): boolean => {

@@ -1,6 +1,6 @@
 import { messageOf } from "../../domain/error.ts";
 import { readdir, realpath, stat } from "node:fs/promises";
-import { dirname, extname, join, resolve, sep } from "node:path";
+import { dirname, join, resolve, sep } from "node:path";
 import {
   type Document,
   isAlias,
@@ -20,13 +20,14 @@ import { MAX_ALIASES, UNCHECKED_KEYS, yamlFaults } from "../../config/yaml.ts";
 import { JsonError } from "../../json/json-error.ts";
 import { readInput, readRegularFile, textFault } from "../io/input.ts";
 import { parseJson } from "../../json/raw-json.ts";
+import { memoize } from "../../schema/memoize.ts";
 import { type FieldPath, pointerSteps } from "../../schema/pointers.ts";
 import { usageError } from "../usage-errors.ts";
 
-/** One document of a file: a JSON value, and where in the file each part of it stands. */
+/** One document of a file: a JSON value, and the position of each part of it. */
 export interface ParsedDocument {
   readonly value: unknown;
-  /** `shop.yaml:12`; of what is not there, the line of what it would be in. */
+  /** `shop.yaml:12`; of a missing part, the line of what it would be in. */
   readonly place: (path: FieldPath) => string;
 }
 
@@ -36,7 +37,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Levels of a value; a payload's limit with what a file puts around it. */
+/** Levels of a value: the limit of a payload, and what a file puts around it. */
 const MAX_LEVELS = 100;
 
 /**
@@ -58,11 +59,11 @@ export function parseDocuments(
 function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType<typeof parseDocuments> {
   try {
     const value = parseJson(bytes);
-    let places: ((path: FieldPath) => string) | undefined;
+    let lineOf: ((path: FieldPath) => number) | undefined;
     const place = (path: FieldPath): string => {
-      // JSON is YAML too, whose reader knows lines; it takes its time, and most files have no mistakes.
-      places ??= placesIn(name, text);
-      return places(path);
+      // Finding lines takes its time, and most files have no mistakes.
+      lineOf ??= linesIn(text);
+      return `${name}:${lineOf(path)}`;
     };
     return { documents: [{ value, place }], problems: [] };
   } catch (error) {
@@ -71,10 +72,11 @@ function jsonDocument(name: string, bytes: Uint8Array, text: string): ReturnType
   }
 }
 
-function placesIn(name: string, text: string): (path: FieldPath) => string {
+/** @param text JSON or YAML, of which JSON is a part */
+function linesIn(text: string): (path: FieldPath) => number {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
-  return (path) => `${name}:${lineAt(document, lines, path)}`;
+  return (path) => lineAt(document, lines, path);
 }
 
 function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocuments> {
@@ -108,7 +110,7 @@ function yamlDocuments(name: string, text: string): ReturnType<typeof parseDocum
   return { documents: problems.length > 0 ? [] : documents, problems };
 }
 
-/** What the parser says behind its first error mostly follows from that: a file that is no YAML has hundreds. */
+/** Errors after the first mostly follow from it: a file that is no YAML has hundreds. */
 function firstOf(errors: readonly YAMLError[]): readonly { offset: number; message: string }[] {
   const [first, ...others] = errors;
   if (first === undefined) return [];
@@ -116,7 +118,7 @@ function firstOf(errors: readonly YAMLError[]): readonly { offset: number; messa
   return [{ offset: first.pos[0], message: `${first.message}${more}` }];
 }
 
-/** The first part that is no JSON: `.nan`, `!!binary`, an alias of what it stands in. */
+/** The first part that is no JSON: `.nan`, `!!binary`, an alias of what contains it. */
 function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   if (value === null || typeof value === "string" || typeof value === "boolean") return undefined;
   if (typeof value === "number") return Number.isFinite(value) ? undefined : path;
@@ -129,20 +131,13 @@ function notJson(value: unknown, path: FieldPath): FieldPath | undefined {
   return undefined;
 }
 
-/** Members by their names, as a document with many needs the place of each. */
-const pairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+/** Members by their names, as a document with many needs the position of each. */
+const pairsOf = memoize((map: YAMLMap): ReadonlyMap<string, Pair> => {
+  const named = map.items.filter(({ key }) => isScalar(key));
+  return new Map(named.map((pair) => [String((pair.key as Scalar).value), pair]));
+});
 
-function pairsOf(map: YAMLMap): ReadonlyMap<string, Pair> {
-  let known = pairs.get(map);
-  if (known === undefined) {
-    const named = map.items.filter(({ key }) => isScalar(key));
-    known = new Map(named.map((pair) => [String((pair.key as Scalar).value), pair]));
-    pairs.set(map, known);
-  }
-  return known;
-}
-
-/** The line of a part, from 1; of what is not there, that of what it would be in. */
+/** The line of a part, from 1; of a missing part, that of what it would be in. */
 function lineAt(document: Document, lines: LineCounter, path: FieldPath): number {
   let node: unknown = document.contents;
   let offset = startOf(node) ?? 0;
@@ -168,19 +163,19 @@ function startOf(node: unknown): number | undefined {
 
 /** A file that declares, or one that such a file refers to. */
 export interface RegistryFile {
-  /** As it was reached from what was typed. */
+  /** From the path that was typed. */
   readonly name: string;
   /** Absolute, links resolved; of stdin, the working directory. */
   readonly path: string;
   /** Where paths in it start. */
   readonly folder: string;
-  /** What it may refer to lies in here: the folder typed, or that of the file typed. */
+  /** It may refer to files in here only: the folder typed, or that of the file typed. */
   readonly within: string;
   readonly documents: readonly ParsedDocument[];
 }
 
-const EXTENSIONS = new Set([".yaml", ".yml", ".json"]);
-/** By this name a file in a folder is a schema, whoever refers to it. */
+const REGISTRY_FILE = /\.(?:ya?ml|json)$/i;
+/** A file in a folder with such a name is a schema. */
 const SCHEMA_FILE = /\.schema\.(?:ya?ml|json)$/i;
 
 /**
@@ -221,7 +216,7 @@ async function filesIn(folder: string): Promise<string[]> {
     const path = join(folder, entry.name);
     if (entry.name.startsWith(".") || entry.name === "node_modules") continue;
     if (entry.isDirectory()) found.push(...(await filesIn(path)));
-    else if (EXTENSIONS.has(extname(entry.name).toLowerCase()) && !SCHEMA_FILE.test(entry.name)) {
+    else if (REGISTRY_FILE.test(entry.name) && !SCHEMA_FILE.test(entry.name)) {
       if (!(await isDirectory(path))) found.push(path);
     }
   }
@@ -230,8 +225,8 @@ async function filesIn(folder: string): Promise<string[]> {
 
 /**
  * A file that another refers to by `path`.
- * @param within what it must lie in, links resolved
- * @throws `usage` for one elsewhere: whoever may write registry files must not get others' files read by them
+ * @param within the folder it must be in, links resolved
+ * @throws `usage` for one elsewhere: whoever may write registry files must not have others' files read by them
  */
 export async function referredFile(path: string, from: string, within: string): Promise<string> {
   const wanted = resolve(from, path);
@@ -243,12 +238,8 @@ export async function referredFile(path: string, from: string, within: string): 
   return real;
 }
 
-/**
- * Finds the line, from 1, on which the place of a JSON pointer begins in a schema's source: that of its name, for a member.
- * @param source JSON or YAML, of which JSON is a part
- */
+/** Finds the line, from 1, of a JSON pointer in a schema's source: that of its name, for a member. */
 export function lineFinder(source: string): (pointer: string) => number {
-  const lines = new LineCounter();
-  const document = parseDocument(source, { lineCounter: lines });
-  return (pointer) => lineAt(document, lines, pointerSteps(pointer));
+  const lineOf = linesIn(source);
+  return (pointer) => lineOf(pointerSteps(pointer));
 }

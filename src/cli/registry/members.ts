@@ -10,14 +10,15 @@ import {
   type SubscriptionSettings,
 } from "../../domain/subscription-settings.ts";
 import { NEW_SUBSCRIPTION, defaultRetries } from "../../domain/subscription.ts";
+import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
-import { compileSchema, type Validator } from "../../schema/validate/compile.ts";
+import { compileSchema } from "../../schema/validate/compile.ts";
 
 export type Values = Readonly<Record<string, unknown>>;
 
 /**
- * The value of a member that a file leaves out, from those it gives; `undefined` where what is there stays, and a new
- * record gets what the service gives it.
+ * The value of a member that a file leaves out, from those it gives; `undefined` where an existing value stays, and the
+ * service chooses that of a new record.
  */
 type Default = (declared: Values) => unknown;
 
@@ -30,13 +31,13 @@ export interface DeclaredKind {
   readonly identity: readonly string[];
   /** The other members, in the order an export writes them. */
   readonly members: ReadonlyMap<string, Default>;
-  /** Members that stand for another one: a file never holds their value itself. */
+  /** Members that name a file with the value of another member. */
   readonly references: readonly string[];
   /** The schema of a record, references resolved. */
   readonly body: BodySchema;
 }
 
-const keep: Default = () => undefined;
+const noDefault: Default = () => undefined;
 const defaultTo =
   (value: unknown): Default =>
   () =>
@@ -47,14 +48,14 @@ export const ACTION: DeclaredKind = {
   list: "actions",
   identity: ["action"],
   members: new Map([
-    ["application", keep],
-    ["schemata", keep],
+    ["application", noDefault],
+    ["schemata", noDefault],
     ["compatibility", defaultTo(DEFAULT_RULE.compatibility)],
     ["compatibility_against", defaultTo(DEFAULT_RULE.compatibility_against)],
     // A deprecated or retired action stays so, unless the file says otherwise.
-    ["deprecated", keep],
-    ["retired", keep],
-    ["successor", keep],
+    ["deprecated", noDefault],
+    ["retired", noDefault],
+    ["successor", noDefault],
   ]),
   references: [],
   body: DECLARED_ACTION,
@@ -70,10 +71,10 @@ export const SUBSCRIPTION: DeclaredKind = {
   list: "subscriptions",
   identity: ["application", "subscription", "action"],
   members: new Map<string, Default>([
-    ["handler", keep],
+    ["handler", noDefault],
     ["max_retries", (declared) => defaultRetries(declared)],
     // A pause by a person or by the handler stays, unless the file says otherwise.
-    ["active", keep],
+    ["active", noDefault],
     ["bearer", defaultTo("secret")],
     ...settings,
     ["on_exhausted", ({ ordered }) => (ordered === true ? "block" : null)],
@@ -82,7 +83,7 @@ export const SUBSCRIPTION: DeclaredKind = {
   body: NEW_SUBSCRIPTION,
 };
 
-/** Of the members that stay as they are unless a file says them, how a new record has them. */
+/** The values in a new record of the members that stay as they are unless a file says them. */
 export const NEW_RECORD_DEFAULTS: Values = {
   active: true,
   deprecated: false,
@@ -110,9 +111,9 @@ const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>>
 };
 
 /**
- * Every member that the service would refuse, in the order of its checks. The service itself would name only the first.
+ * An error for every member that the service would refuse, in the order of its checks. The service would name only the first.
  * @param values names come out trimmed
- * @param meant members that are there under a misspelt name, which is reported already; they do not count as missing
+ * @param meant members with a misspelt name, which is reported already; they do not count as missing
  */
 export function validateMembers(
   kind: DeclaredKind,
@@ -120,11 +121,14 @@ export function validateMembers(
   meant: ReadonlySet<string | undefined>,
 ): readonly EvregError[] {
   const wrong = new Map<string, EvregError>();
+  const report = (member: string, error: EvregError): void => {
+    if (!wrong.has(member)) wrong.set(member, error);
+  };
   const trying = (member: string, check: () => void): void => {
     try {
-      if (!wrong.has(member)) check();
+      check();
     } catch (thrown) {
-      wrong.set(member, asEvregError(thrown));
+      report(member, asEvregError(thrown));
     }
   };
   for (const [member, check] of Object.entries(NAMES)) {
@@ -135,11 +139,12 @@ export function validateMembers(
       if (typeof checked === "string") values[member] = checked;
     });
   }
-  for (const error of [...missingMembers(kind, values, meant), ...schemaErrors(kind, values)]) {
-    const [member] = pathNamed(String(error.details["field"]));
-    trying(String(member), () => {
-      throw error;
-    });
+  for (const member of kind.body["required"] as readonly string[]) {
+    if (values[member] === undefined && !meant.has(member))
+      report(member, invalidField(member, "is required"));
+  }
+  for (const error of schemaErrors(kind, values)) {
+    report(String(pathNamed(String(error.details["field"]))[0]), error);
   }
   const { headers, ordered, on_exhausted: exhausted } = values as Values;
   trying("headers", () => {
@@ -150,17 +155,6 @@ export function validateMembers(
     throw invalidField("on_exhausted", "is for subscriptions that are ordered only");
   });
   return [...wrong.values()];
-}
-
-function missingMembers(
-  { body }: DeclaredKind,
-  values: Values,
-  meant: ReadonlySet<string | undefined>,
-): readonly EvregError[] {
-  const required = body["required"] as readonly string[];
-  return required
-    .filter((member) => values[member] === undefined && !meant.has(member))
-    .map((member) => invalidField(member, "is required"));
 }
 
 /** A validator stops at the first mistake, so it is called again without that member. */
@@ -177,13 +171,5 @@ function schemaErrors(kind: DeclaredKind, values: Values): readonly EvregError[]
   }
 }
 
-const validators = new Map<DeclaredKind, Validator>();
-
-/** Of the members that are there; which must be is not for it to say. */
-function validatorOf(kind: DeclaredKind): Validator {
-  let validator = validators.get(kind);
-  if (validator === undefined) {
-    validators.set(kind, (validator = compileSchema({ ...kind.body, required: [] })));
-  }
-  return validator;
-}
+/** For the members that are given; missing ones are reported before. */
+const validatorOf = memoize(({ body }: DeclaredKind) => compileSchema({ ...body, required: [] }));

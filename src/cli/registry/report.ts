@@ -223,8 +223,8 @@ export class SecretSink {
     const { rowid, application, subscription, action, secret } = created;
     try {
       if (this.#file !== undefined) {
-        const record = { rowid, application, subscription, action, secret };
-        appendFileSync(this.#file, `${JSON.stringify(record)}\n`);
+        const line = JSON.stringify({ rowid, application, subscription, action, secret });
+        appendFileSync(this.#file, `${line}\n`);
         syncFile(this.#file, this.#path);
       } else if (this.#output.format === "table") {
         const name = nameOf(SUBSCRIPTION, created as unknown as Values);
