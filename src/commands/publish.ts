@@ -12,11 +12,11 @@ export class Publish extends TargetCommand {
   static override summary = "Publish an event, or a whole file of them.";
   static override description = `The payload is taken from the command line, from --file, or from stdin (-), or made up with --sample. The command is done when the event is stored for good.
 
---wait needs a running server, as only a server delivers. Its exit code is 1 when a delivery failed, when the time was over and when the deliveries could not be looked at, as with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
+--wait needs a running server, as only a server delivers. Its exit code is 1 when a delivery failed, when the time was over, and when the deliveries could not be read, for example with a token that may only publish; the event is published in each case. stderr says which, and with --json meta.outcome does: delivered, failed, held, timeout, interrupted, unknown, or none when there was nothing to deliver.
 
-With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}, the key being optional. Files of any length are read as they go. A refused line is told on stderr with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. A server that cannot take more for now is waited for, two minutes at most.
+With --batch each line of the file is one event: {"action": "…", "payload": {…}, "idempotency_key": "…"}; the key is optional. Files may have any length. stderr gets each refused line with its number and the reason, and the exit code of that run is then 7; stdout gets the accepted events with --output jsonl, or the counts with --json: accepted are those published and those replayed, which were there already. While a server cannot take more, the command waits, for two minutes at most.
 
-With --checkpoint the same command goes on where one before it came to an end, crashed or not: each line without a key of its own gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file that only grew is gone on with. A checkpoint of another file is refused, and one of other data, also at the same address: data is itself at every address, and other data after a restore.
+With --checkpoint the same command continues where the last one ended, crashed or not: each line without its own key gets one that is made of the file (its size, its beginning and its end) and the line's number, so no line is stored twice, not even without the checkpoint. A file that only grew is continued. A checkpoint of another file is refused, and so is one of other data, even at the same address: data stays itself at every address, and becomes other data after a restore.
 
 Events are stored in the order of the lines. With --concurrency above 1 that holds only roughly, and large files take less time.`;
   static override usage = [
@@ -29,7 +29,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
   static override examples = [
     `evreg publish order.created '{"id": 7, "total": 12.5}'`,
     {
-      description: "From another program, and again without harm",
+      description: "From another program, which may repeat it without harm",
       command: "make-order | evreg publish order.created - --idempotency-key order-7",
     },
     {
@@ -43,7 +43,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     },
     { description: "A file of events, one a line", command: "evreg publish --batch events.ndjson" },
     {
-      description: "A large file, to be gone on with by the same command whatever happens",
+      description: "A large file, to be continued by the same command whatever happens",
       command:
         "evreg publish --batch events.ndjson --checkpoint events.checkpoint --rejects refused.ndjson --concurrency 4",
     },
@@ -77,7 +77,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
     timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
     "on-error": Flags.option({
-      summary: "At a refused line: go on with the next (the default), or publish nothing behind it.",
+      summary: "At a refused line: go on with the next (the default), or publish nothing after it.",
       options: ["continue", "stop"] as const,
       helpValue: "continue|stop",
       dependsOn: ["batch"],
@@ -88,7 +88,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       dependsOn: ["batch"],
     }),
     checkpoint: Flags.string({
-      summary: "File that keeps how far it came, to go on there after an interruption or a crash.",
+      summary: "File with the progress, to continue there after an interruption or a crash.",
       helpValue: "FILE",
       dependsOn: ["batch"],
       exclusive: ["atomic"],

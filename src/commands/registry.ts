@@ -6,7 +6,7 @@ export class Apply extends TargetCommand {
   static override summary = "Make actions and subscriptions as files declare them.";
   static override description = `The files hold lists of actions and subscriptions, as YAML or JSON; evreg export writes what there is in that form. First all of them are checked, then the plan is shown: + is created, ~ changed, - deleted, ! a schema that would break someone. With a ! nothing is done, and the exit code is 5. What is as declared is left alone, so the same command again does nothing.
 
-What a file leaves out of a record is as for a new one, but for active of a subscription and deprecated, retired and successor of an action, which stay as they are. Secrets are never in files: one of a created subscription is told once, on the terminal or into --secrets-file.`;
+What a file leaves out of a record gets the default of a new one. Only active of a subscription, and deprecated, retired and successor of an action stay as they are. Secrets are never in files: that of a created subscription is shown once, on the terminal or in --secrets-file.`;
   static override usage =
     "apply --file FILE|DIR|- [--dry-run [--exit-code]] [--prune [--yes]] [--secrets-file FILE|-] [--bearer-token-dir DIR] [--compatibility none] [--keep-going]";
   static override examples = [
@@ -109,7 +109,7 @@ const FILE_FLAGS = {
 export class Export extends TargetCommand {
   static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
   static override description =
-    "As YAML, or as JSON with --json. What is as for a new record is left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
+    "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
   static override usage =
     "export [--application NAME] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = [
@@ -144,7 +144,7 @@ export class Import extends BaseCommand {
   static override summary = "Make registry files of what an OpenAPI or AsyncAPI document declares.";
   static override description = `Reads the webhooks of an OpenAPI 3.1 document or the messages of an AsyncAPI 3 one, as YAML or JSON, and writes their actions as files that evreg apply reads. Nothing is applied: look at them first.
 
-Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. What is changed or checks nothing is told with its line. A message whose schema would not mean the same is left out, and the exit code is 7; --loosen takes those as well that then accept more.`;
+Each payload's schema becomes one of Draft 7 that accepts the same, with what it refers to in the document. stderr says with its line what is changed or checks nothing. A message whose schema would not mean the same is left out, and the exit code is 7; with --loosen those are imported too, and accept more.`;
   static override usage =
     "import FILE|- [--application NAME] [--prefix NAME] [--loosen] [--output-file FILE | --output-dir DIR [--force]] [--json]";
   static override examples = [
