@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 
 /**
- * Why a document was refused: `syntax` and `encoding` are not JSON at all, the others would be altered on the way. `width`
- * is only of a scan with `maxKeys`.
+ * Why a document was refused: `syntax` and `encoding` are no JSON, the others would not be passed on unaltered. Only a scan
+ * with `maxKeys` has `width`.
  */
 export type JsonFaultReason =
   | "syntax"
@@ -22,7 +22,7 @@ export class JsonError extends Error {
   /** Counted from 0. */
   readonly byte: number;
 
-  /** @param lines counts on from the place of the last error in the same bytes */
+  /** @param lines counts from the last error in the same bytes */
   constructor(
     bytes: Uint8Array,
     byte: number,
@@ -40,10 +40,7 @@ export class JsonError extends Error {
   }
 }
 
-/**
- * Line and column of places in one text. It counts on from the last place, so that a thousand faults in order cost as much
- * as one at the end.
- */
+/** Line and column of offsets in one text. It counts from the last offset, so that a thousand faults cost as much as one. */
 export class LineCount {
   #offset = 0;
   #line = 1;
@@ -76,7 +73,7 @@ export class LineCount {
 
 const WINDOW_BYTES = 64 * 1024;
 
-/** Offset of the first byte that cannot belong to UTF-8. Only called on bytes known to hold one. */
+/** Offset of the first byte that cannot belong to UTF-8; there must be one. */
 export function firstBadUtf8(bytes: Uint8Array): number {
   let start = 0;
   for (let end = 0; end < bytes.length; start = end) {
@@ -94,10 +91,10 @@ export function firstBadUtf8(bytes: Uint8Array): number {
   return good;
 }
 
-/** The place itself or, where it cuts a character in two, that character's first byte. */
-function startOfCharacter(bytes: Uint8Array, place: number): number {
-  let start = place;
-  while (start < bytes.length && start > place - 3 && (bytes[start]! & 0xc0) === 0x80) start--;
+/** The offset itself or, inside a character, that of the character's first byte. */
+function startOfCharacter(bytes: Uint8Array, offset: number): number {
+  let start = offset;
+  while (start < bytes.length && start > offset - 3 && (bytes[start]! & 0xc0) === 0x80) start--;
   return start;
 }
 
@@ -110,7 +107,7 @@ function decodes(prefix: Uint8Array): boolean {
   }
 }
 
-/** What stands at a place, in words. */
+/** The character at an offset, in words. */
 export function characterAt(bytes: Uint8Array, offset: number, end: number): string {
   if (offset >= end) return "the end";
   const some = Buffer.from(bytes.subarray(offset, Math.min(end, offset + 4))).toString("utf8");

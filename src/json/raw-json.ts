@@ -1,19 +1,17 @@
 import { textOf } from "./nodes.ts";
 import { scanJson } from "./scanner.ts";
 
-/** What is published is read as text to be checked and again to be answered; a batch of large ones is not held twice. */
+/** A payload is read as text to be checked and again to be answered; the texts of large ones are not held. */
 const MAX_CACHED_TEXT_BYTES = 1_024;
 
 /**
- * One JSON value as the exact bytes it arrived in.
- *
- * Parsing and writing again would re-order integer-like keys and round numbers past 2^53, so whatever was accepted
- * travels as bytes: from the request body into the store, into listings, and into signed deliveries. The bytes are
- * well-formed JSON in UTF-8 by construction: only the scanner and the store make instances from outside data.
+ * One JSON value as the exact bytes it arrived in: parsing and writing it again would re-order integer-like keys and round
+ * numbers past 2^53. The bytes are well-formed JSON in UTF-8, as only the scanner and the store make instances from outside
+ * data.
  */
 export class RawJson {
   readonly bytes: Uint8Array;
-  /** Whether the scanner has passed the bytes. What `fromValue` and `fromText` make has yet to be held to its rules. */
+  /** Whether the scanner has checked the bytes. It has not for those of `fromValue` and `fromText`. */
   readonly scanned: boolean;
   #text: string | undefined;
 
@@ -39,7 +37,7 @@ export class RawJson {
     return text;
   }
 
-  /** The parsed value, made anew at each call. Numbers past 2^53 are rounded here, never in `bytes`. */
+  /** The parsed value, a new one at each call. Numbers past 2^53 are rounded here, never in `bytes`. */
   value(): unknown {
     return JSON.parse(this.text());
   }
@@ -48,18 +46,15 @@ export class RawJson {
     return Buffer.compare(this.bytes, other.bytes) === 0;
   }
 
-  /** For `JSON.stringify` in places where exactness does not matter (a debugger, a test's diff). */
+  /** For `JSON.stringify` where exactness does not matter, such as a test's diff. */
   toJSON(): unknown {
     return this.value();
   }
 }
 
 /**
- * Writes a JSON document, with every `RawJson` inside it as its exact bytes.
- *
- * Members whose value is `undefined` are left out, as `JSON.stringify` does. `Date`s and other objects with a `toJSON`
- * are not expected: values that reach here are JSON-shaped.
- *
+ * Writes a JSON document, with every `RawJson` inside it as its exact bytes. Members that are `undefined` are left out. No
+ * other object has a `toJSON`.
  * @param indent spaces a level; raw values are never re-indented, as that would change their bytes
  */
 export function encodeJson(value: unknown, indent = 0): string {
@@ -97,11 +92,10 @@ function holdsRaw(value: object): boolean {
 export const ENVELOPE_LEVELS = 3;
 
 /**
- * The value of a JSON document, under the scanner's strict rules. A key such as `__proto__` becomes an own property like
- * any other. Numbers past 2^53 are rounded and those past the range of a double become infinite.
- *
- * @param envelopeLevels levels allowed beyond those of a payload; by default so many that a full payload fits in an envelope
- * @throws `malformed`, saying what is wrong at which line, column and byte
+ * The value of a JSON document, by the scanner's strict rules. A key such as `__proto__` becomes an own property like any
+ * other. Numbers past 2^53 are rounded and those past the range of a double become infinite.
+ * @param envelopeLevels levels allowed beyond those of a payload
+ * @throws JsonError
  */
 export function parseJson(bytes: Uint8Array, envelopeLevels: number = ENVELOPE_LEVELS): unknown {
   scanJson(bytes, { envelopeLevels });

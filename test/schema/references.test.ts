@@ -191,6 +191,17 @@ describe("recursion", () => {
     });
   });
 
+  test("through more definitions than a stack has frames to spare is accepted", () => {
+    const definitions = Object.fromEntries(
+      Array.from({ length: 2_400 }, (_, at) => [
+        `d${at}`,
+        { items: { $ref: `#/definitions/d${(at + 1) % 2_400}` } },
+      ]),
+    );
+    const schemata = { items: { $ref: "#/definitions/d0" }, definitions };
+    expect(accepted(schemata).validate([[[]]])).toBeUndefined();
+  });
+
   test("across definitions is accepted", () => {
     const schemata = {
       $ref: "#/definitions/expression",

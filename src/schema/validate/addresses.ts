@@ -4,8 +4,8 @@ import { spend } from "../limits.ts";
 // RFC 3492 with the parameters IDNA uses. Labels are 63 characters at the most, so that nothing here is long.
 
 const BASE = 36;
-const LEAST = 1;
-const MOST = 26;
+const MIN_THRESHOLD = 1;
+const MAX_THRESHOLD = 26;
 const FIRST_BIAS = 72;
 const FIRST_CHARACTER = 0x80;
 const LAST_CHARACTER = 0x10ffff;
@@ -14,7 +14,7 @@ const DIGITS = "abcdefghijklmnopqrstuvwxyz0123456789";
 /** What a Punycode text, without `xn--`, stands for; `undefined` for one that is none. */
 function fromPunycode(text: string): string | undefined {
   const end = text.lastIndexOf("-");
-  const characters = Array.from(text.slice(0, Math.max(end, 0)), (one) => one.codePointAt(0)!);
+  const characters = codePoints(text.slice(0, Math.max(end, 0)));
   let character = FIRST_CHARACTER;
   let at = 0;
   let bias = FIRST_BIAS;
@@ -29,7 +29,7 @@ function fromPunycode(text: string): string | undefined {
       weight *= BASE - threshold;
     }
     const length = characters.length + 1;
-    bias = adapted(at - before, length, before === 0);
+    bias = adaptedBias(at - before, length, before === 0);
     character += Math.floor(at / length);
     at %= length;
     if (character > LAST_CHARACTER || (character >= 0xd800 && character <= 0xdfff)) return undefined;
@@ -38,11 +38,14 @@ function fromPunycode(text: string): string | undefined {
   return String.fromCodePoint(...characters);
 }
 
+function codePoints(text: string): number[] {
+  return Array.from(text, (one) => one.codePointAt(0)!);
+}
+
 function toPunycode(text: string): string {
-  const characters = Array.from(text, (one) => one.codePointAt(0)!);
+  const characters = codePoints(text);
   const basic = characters.filter((one) => one < FIRST_CHARACTER);
-  let written = String.fromCodePoint(...basic);
-  if (basic.length > 0) written += "-";
+  let written = basic.length === 0 ? "" : `${String.fromCodePoint(...basic)}-`;
   let last = FIRST_CHARACTER;
   let delta = 0;
   let bias = FIRST_BIAS;
@@ -53,8 +56,8 @@ function toPunycode(text: string): string {
     for (const one of characters) {
       if (one < next) delta++;
       if (one !== next) continue;
-      written += numberOf(delta, bias);
-      bias = adapted(delta, done + 1, done === basic.length);
+      written += encodedNumber(delta, bias);
+      bias = adaptedBias(delta, done + 1, done === basic.length);
       delta = 0;
       done++;
     }
@@ -64,32 +67,33 @@ function toPunycode(text: string): string {
   return written;
 }
 
-function numberOf(delta: number, bias: number): string {
+function encodedNumber(delta: number, bias: number): string {
   let written = "";
-  let left = delta;
+  let rest = delta;
   for (let step = BASE; ; step += BASE) {
     const threshold = thresholdAt(step, bias);
-    if (left < threshold) return written + DIGITS.charAt(left);
-    written += DIGITS.charAt(threshold + ((left - threshold) % (BASE - threshold)));
-    left = Math.floor((left - threshold) / (BASE - threshold));
+    if (rest < threshold) return written + DIGITS.charAt(rest);
+    written += DIGITS.charAt(threshold + ((rest - threshold) % (BASE - threshold)));
+    rest = Math.floor((rest - threshold) / (BASE - threshold));
   }
 }
 
 function thresholdAt(step: number, bias: number): number {
-  return Math.min(Math.max(step - bias, LEAST), MOST);
+  return Math.min(Math.max(step - bias, MIN_THRESHOLD), MAX_THRESHOLD);
 }
 
-function adapted(delta: number, count: number, isFirst: boolean): number {
-  let left = Math.floor(delta / (isFirst ? 700 : 2));
-  left += Math.floor(left / count);
+function adaptedBias(delta: number, count: number, isFirst: boolean): number {
+  let rest = Math.floor(delta / (isFirst ? 700 : 2));
+  rest += Math.floor(rest / count);
   let bias = 0;
-  for (; left > ((BASE - LEAST) * MOST) / 2; bias += BASE) left = Math.floor(left / (BASE - LEAST));
-  return bias + Math.floor(((BASE - LEAST + 1) * left) / (left + 38));
+  for (; rest > ((BASE - MIN_THRESHOLD) * MAX_THRESHOLD) / 2; bias += BASE)
+    rest = Math.floor(rest / (BASE - MIN_THRESHOLD));
+  return bias + Math.floor(((BASE - MIN_THRESHOLD + 1) * rest) / (rest + 38));
 }
 
 /** Characters of the longest name, and of the longest label of one, as they go over the wire. */
-const LONGEST_NAME = 253;
-const LONGEST_LABEL = 63;
+const MAX_NAME = 253;
+const MAX_LABEL = 63;
 const LABEL = /[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?/;
 const ONLY_LABEL = new RegExp(`^${LABEL.source}$`);
 const NAME = new RegExp(`^${LABEL.source}(?:\\.${LABEL.source})*$`);
@@ -101,35 +105,33 @@ const ASCII = /^[\0-\x7f]*$/;
 
 /** A name of RFC 1123, whatever its labels stand for. */
 function isAsciiName(text: string): boolean {
-  return text.length <= LONGEST_NAME && NAME.test(text);
+  return text.length <= MAX_NAME && NAME.test(text);
 }
 
 /** A name of RFC 1123, in which each label that begins with `xn--` stands for one of IDNA 2008. */
 export function isHostName(text: string): boolean {
-  if (!isAsciiName(text)) return false;
-  return !text.includes("--") || isIdnHostName(text);
+  return isAsciiName(text) && (!text.includes("--") || isIdnHostName(text));
 }
 
 /** A name of IDNA 2008 (RFC 5890 to 5893), each label in either form. */
 export function isIdnHostName(text: string): boolean {
-  // A character takes two units at the most, and never less than one of those that go over the wire.
-  if (text.length > 2 * LONGEST_NAME) return false;
+  // A character takes at most two units here, and at least one over the wire.
+  if (text.length > 2 * MAX_NAME) return false;
   const labels = text.split(DOTS).map(readLabel);
   if (!labels.every((label) => label !== undefined)) return false;
-  if (labels.reduce((sum, { wire }) => sum + wire.length + 1, -1) > LONGEST_NAME) return false;
-  return (
-    !labels.some(({ shown }) => RIGHT_TO_LEFT.test(shown)) || labels.every(({ shown }) => goesOneWay(shown))
-  );
+  if (labels.map(({ wire }) => wire).join(".").length > MAX_NAME) return false;
+  const shown = labels.map((label) => label.shown);
+  return !shown.some((label) => RIGHT_TO_LEFT.test(label)) || shown.every(hasOneDirection);
 }
 
 /** A label as it is shown and as it goes over the wire; `undefined` for what is none. */
 function readLabel(label: string): { shown: string; wire: string } | undefined {
-  // Each character beyond ASCII takes one over the wire at the least.
-  if (label.length > 2 * LONGEST_LABEL) return undefined;
+  // Each character beyond ASCII takes at least one over the wire.
+  if (label.length > 2 * MAX_LABEL) return undefined;
   if (!ASCII.test(label)) {
     spend(LABEL_STEPS);
     const wire = `xn--${toPunycode(label)}`;
-    return wire.length <= LONGEST_LABEL && isUnicodeLabel(label) ? { shown: label, wire } : undefined;
+    return wire.length <= MAX_LABEL && isUnicodeLabel(label) ? { shown: label, wire } : undefined;
   }
   if (!ONLY_LABEL.test(label)) return undefined;
   if (label.slice(2, 4) !== "--") return { shown: label, wire: label };
@@ -140,7 +142,7 @@ function readLabel(label: string): { shown: string; wire: string } | undefined {
   return isUnicodeLabel(shown) ? { shown, wire } : undefined;
 }
 
-/** The characters of RFC 5892: letters, digits and marks that stay as they are when upper case and other forms are folded. */
+/** The characters of RFC 5892: letters, digits and marks that case folding does not change. */
 const CHARACTERS =
   /^[[[\p{Ll}\p{Lu}\p{Lo}\p{Lm}\p{Nd}\p{Mn}\p{Mc}]--[\p{Changes_When_NFKC_Casefolded}\p{Default_Ignorable_Code_Point}\u20d0-\u20ff\u0640\u07fa\u302e-\u302f\u3031-\u3035\u303b\u1100-\u11ff\ua960-\ua97f\ud7b0-\ud7ff\u{1d100}-\u{1d1ff}\u{1d200}-\u{1d24f}]]\-\u00df\u03c2\u06fd\u06fe\u0f0b\u3007\u00b7\u0375\u05f3\u05f4\u30fb\u200c\u200d]+$/v;
 /** Letters that join the next one, of the scripts that have them. */
@@ -150,8 +152,8 @@ const JOINED =
   "[\\p{Script=Arabic}\\p{Script=Syriac}\\p{Script=Nko}\\p{Script=Mandaic}\\p{Script=Mongolian}\\p{Script=Phags_Pa}]";
 const VIRAMA =
   "[\\u094d\\u09cd\\u0a4d\\u0acd\\u0b4d\\u0bcd\\u0c4d\\u0ccd\\u0d3b\\u0d3c\\u0d4d\\u0dca\\u0e3a\\u0eba\\u0f84\\u1039\\u103a\\u1714\\u1715\\u1734\\u17d2\\u1a60\\u1b44\\u1baa\\u1bab\\u1bf2\\u1bf3\\u2d7f\\ua806\\ua82c\\ua8c4\\ua953\\ua9c0\\uaaf6\\uabed\\u{10a3f}\\u{11046}\\u{11070}\\u{1107f}\\u{110b9}\\u{11133}\\u{11134}\\u{111c0}\\u{11235}\\u{112ea}\\u{1134d}\\u{11442}\\u{114c2}\\u{115bf}\\u{1163f}\\u{116b6}\\u{1172b}\\u{11839}\\u{1193d}\\u{1193e}\\u{119e0}\\u{11a34}\\u{11a47}\\u{11a99}\\u{11c3f}\\u{11d44}\\u{11d45}\\u{11d97}]";
-/** Characters where they may not be: the contexts of RFC 5892's appendix A, each turned round. */
-const OUT_OF_PLACE: readonly RegExp[] = [
+/** Characters where they may not be: the opposites of the contexts in RFC 5892's appendix A. */
+const INVALID_CONTEXTS: readonly RegExp[] = [
   /^\p{M}/u,
   /^-|-$|^..--/u,
   /(?<!l)\u00b7|\u00b7(?!l)/u,
@@ -167,7 +169,7 @@ function isUnicodeLabel(label: string): boolean {
   return (
     CHARACTERS.test(label) &&
     label === label.normalize("NFC") &&
-    !OUT_OF_PLACE.some((pattern) => pattern.test(label))
+    !INVALID_CONTEXTS.some((pattern) => pattern.test(label))
   );
 }
 
@@ -185,7 +187,7 @@ const RIGHT_LABEL = new RegExp(
 );
 const MIXED_DIGITS = new RegExp(`[${EITHER}].*[${ARABIC_DIGITS}]|[${ARABIC_DIGITS}].*[${EITHER}]`, "v");
 
-function goesOneWay(label: string): boolean {
+function hasOneDirection(label: string): boolean {
   return LEFT_LABEL.test(label) || (RIGHT_LABEL.test(label) && !MIXED_DIGITS.test(label));
 }
 
@@ -193,28 +195,28 @@ const IPV6 = fullFormats.ipv6 as RegExp;
 const IPV4 =
   /^(?:0{0,2}\d|0?\d\d|1\d\d|2[0-4]\d|25[0-5])(?:\.(?:0{0,2}\d|0?\d\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 
-/** What the part before the @ may not have, bare and in quotes: in ASCII, and where every other character is allowed too. */
+/** What the part before the @ may not have, bare and in quotes: in ASCII, and in an internationalised address. */
 const BARE = /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.]|^\.|\.\.|\.$|^$/;
 // oxlint-disable-next-line no-control-regex
-const OTHER_BARE = /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.\x80-\u{10ffff}]|^\.|\.\.|\.$|^$/u;
+const IDN_BARE = /[^A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.\x80-\u{10ffff}]|^\.|\.\.|\.$|^$/u;
 const QUOTED = /[^ !#-[\]-~]/;
-const OTHER_QUOTED = /[^ !#-[\]-~\x80-\u{10ffff}]/u;
+const IDN_QUOTED = /[^ !#-[\]-~\x80-\u{10ffff}]/u;
 
 /** A mailbox of RFC 5321. */
 export function isMailbox(text: string): boolean {
-  return isOf(text, BARE, QUOTED, isAsciiName);
+  return isAddressOf(text, BARE, QUOTED, isAsciiName);
 }
 
 /** A mailbox of RFC 6531. */
 export function isIdnMailbox(text: string): boolean {
-  return isOf(text, OTHER_BARE, OTHER_QUOTED, (domain) => isIdnHostName(domain.normalize("NFC")));
+  return isAddressOf(text, IDN_BARE, IDN_QUOTED, (domain) => isIdnHostName(domain.normalize("NFC")));
 }
 
-function isOf(text: string, bare: RegExp, quoted: RegExp, isDomain: (text: string) => boolean): boolean {
+function isAddressOf(text: string, bare: RegExp, quoted: RegExp, isDomain: typeof isHostName): boolean {
   const at = text.lastIndexOf("@");
   const local = text.slice(0, Math.max(at, 0));
   const isQuoted = local.length > 1 && local.startsWith('"') && local.endsWith('"');
-  // A backslash may stand before any character of ASCII that is shown.
+  // A backslash may precede any printable ASCII character.
   const faulty = isQuoted ? quoted.test(local.slice(1, -1).replaceAll(/\\[ -~]/g, "")) : bare.test(local);
   if (faulty) return false;
   const domain = text.slice(at + 1);
@@ -229,16 +231,11 @@ const SUB_DELIMS = "!$&'()*+,;=";
 /** What RFC 3987 allows besides: in any part, and in a query. */
 const OTHER =
   "\\u{a0}-\\u{d7ff}\\u{f900}-\\u{fdcf}\\u{fdf0}-\\u{ffef}" +
-  Array.from({ length: 13 }, (_, at) => planes(at + 1)).join("") +
+  Array.from("123456789abcd", (plane) => `\\u{${plane}0000}-\\u{${plane}fffd}`).join("") +
   "\\u{e1000}-\\u{efffd}";
 const PRIVATE = "\\u{e000}-\\u{f8ff}\\u{f0000}-\\u{ffffd}\\u{100000}-\\u{10fffd}";
 
-function planes(plane: number): string {
-  const at = plane.toString(16);
-  return `\\u{${at}0000}-\\u{${at}fffd}`;
-}
-
-/** Finds what a part may not have. To look for one character needs no going back, whatever the text. */
+/** Finds what a part may not have. A search for one character never backtracks. */
 const forbidden = (allowed: string): RegExp => new RegExp(`[^%${allowed}]`, "u");
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 
@@ -256,7 +253,7 @@ const URI = partsOf("", "");
 const IRI = partsOf(OTHER, PRIVATE);
 type Parts = typeof URI;
 
-/** Takes any text apart, as appendix B of RFC 3986 does. */
+/** Splits any text, as appendix B of RFC 3986 does. */
 const ADDRESS = /^(?:([^:/?#]+):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/s;
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*$/;
 const FUTURE_ADDRESS = new RegExp(`^[vV][0-9A-Fa-f]+\\.[${UNRESERVED}${SUB_DELIMS}:]+$`);
@@ -277,10 +274,10 @@ function isAddress(text: string, parts: Parts, isAbsolute: boolean): boolean {
 function isAuthority(authority: string, parts: Parts): boolean {
   const at = authority.indexOf("@");
   if (parts.userInfo.test(authority.slice(0, Math.max(at, 0)))) return false;
-  const place = authority.slice(at + 1);
-  const end = place.startsWith("[") ? place.indexOf("]") + 1 : place.search(/:|$/);
-  if (!/^(?::\d*)?$/.test(place.slice(end))) return false;
-  const host = place.slice(0, end);
+  const hostAndPort = authority.slice(at + 1);
+  const end = hostAndPort.startsWith("[") ? hostAndPort.indexOf("]") + 1 : hostAndPort.search(/:|$/);
+  if (!/^(?::\d*)?$/.test(hostAndPort.slice(end))) return false;
+  const host = hostAndPort.slice(0, end);
   if (!host.startsWith("[")) return !parts.name.test(host);
   return IPV6.test(host.slice(1, -1)) || FUTURE_ADDRESS.test(host.slice(1, -1));
 }
@@ -309,7 +306,7 @@ const WEB_NAME =
 const PUBLIC_IPV4 =
   /^(?!(?:10|127)\.|169\.254\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.)(?:[1-9]\d?|1\d\d|2[01]\d|22[0-3])(?:\.(?:1?\d{1,2}|2[0-4]\d|25[0-5])){2}\.(?:[1-9]\d?|1\d\d|2[0-4]\d|25[0-4])$/;
 
-/** An address on the public web, as ajv-formats has it. That one tries every end of a user's name, in the square of the length. */
+/** An address on the public web, as ajv-formats defines it, but in linear time. */
 export function isUrl(text: string): boolean {
   const host = WEB_ADDRESS.exec(text)?.[1];
   return host !== undefined && (WEB_NAME.test(host) || PUBLIC_IPV4.test(host));

@@ -9,7 +9,9 @@ interface Calls {
   readonly same: number[];
   /** Parts called on values inside it. */
   readonly inside: number[];
-  /** Bytes of stack the part's function takes, from above. */
+  /** As in `Part`. */
+  readonly weight: number;
+  /** Bytes of stack that the part's function takes, an upper bound. */
   readonly frameBytes: number;
 }
 
@@ -19,62 +21,49 @@ const KEYWORD_BYTES = 48;
 
 /**
  * Refuses schemas whose references would make a check endless, or too long or too deep for the stack whatever the payload.
- * A recursive schema is fine where each round goes deeper into the payload, as that has an end.
+ * A recursive schema is fine where each round goes deeper into the payload, which has an end.
  * @throws `invalid` with the place
  */
 export function checkCallGraph(document: unknown, parts: readonly Part[]): void {
-  const graph = parts.map((part) => callsOf(part.schema));
-  const chains = longestPaths(
-    graph,
-    ({ same }) => same,
-    ({ frameBytes }) => frameBytes,
-  );
+  const graph = parts.map(callsOf);
+  const chains = longestPaths(graph, ({ same }) => same);
   if ("loop" in chains) {
     const message =
       "refers back to itself without going deeper into the payload, so the check would never end";
     throw refuseSchema(document, parts[chains.loop]!.pointer, message);
   }
-  const paths = longestPaths(
-    graph,
-    ({ same, inside }) => [...same, ...inside],
-    ({ frameBytes }) => frameBytes,
-  );
-  const perLevel = SCHEMA_LIMITS.stackBytesPerLevel;
+  const paths = longestPaths(graph, ({ same, inside }) => [...same, ...inside]);
   const deepest = "loop" in paths ? chains.longest : paths.longest / SCHEMA_LIMITS.depth;
-  if (deepest > perLevel) {
-    throw refuseSchema(
-      document,
-      "",
-      "chains too many references or alternatives in one recursive place; split it up",
-    );
+  if (deepest > SCHEMA_LIMITS.stackBytesPerLevel) {
+    const message = "chains too many references or alternatives in one recursive place; split it up";
+    throw refuseSchema(document, "", message);
   }
-  if (expandedSize(parts, graph) > SCHEMA_LIMITS.expandedSubschemas) {
-    const most = SCHEMA_LIMITS.expandedSubschemas.toLocaleString("en");
-    throw refuseSchema(document, "", `stands for more than ${most} schemas once every $ref is followed`);
+  if (expandedSize(graph) > SCHEMA_LIMITS.expandedSubschemas) {
+    const max = SCHEMA_LIMITS.expandedSubschemas.toLocaleString("en");
+    throw refuseSchema(document, "", `stands for more than ${max} schemas once every $ref is followed`);
   }
 }
 
-function callsOf(schema: unknown): Calls {
+function callsOf({ schema, weight }: Part): Calls {
   const same: number[] = [];
   const inside: number[] = [];
   let keywords = 0;
-  const visit = (value: unknown, deeper: boolean): void => {
+  const visit = (value: unknown, isDeeper: boolean): void => {
     if (!isObject(value)) return;
     keywords += Object.keys(value).length;
     const callee = value[CALL];
-    if (typeof callee === "number") (deeper ? inside : same).push(callee);
+    if (typeof callee === "number") (isDeeper ? inside : same).push(callee);
     for (const { schema: child, looksAt } of subschemasOf(value))
-      visit(child, deeper || looksAt === "inside");
+      visit(child, isDeeper || looksAt === "inside");
   };
   visit(schema, false);
-  return { same, inside, frameBytes: FRAME_BYTES + KEYWORD_BYTES * keywords };
+  return { same, inside, weight, frameBytes: FRAME_BYTES + KEYWORD_BYTES * keywords };
 }
 
-/** The heaviest path along some of the calls, or a part on a loop of them. */
+/** The most stack that a path along some of the calls takes, or a part on a loop of them. */
 function longestPaths(
   graph: readonly Calls[],
   callees: (calls: Calls) => readonly number[],
-  weight: (calls: Calls) => number,
 ): { longest: number } | { loop: number } {
   const done = new Map<number, number>();
   const open = new Set<number>();
@@ -97,7 +86,7 @@ function longestPaths(
       stack.pop();
       if (done.has(part)) continue;
       open.delete(part);
-      const total = weight(calls) + Math.max(0, ...next.map((callee) => done.get(callee) ?? 0));
+      const total = calls.frameBytes + Math.max(0, ...next.map((callee) => done.get(callee) ?? 0));
       done.set(part, total);
       longest = Math.max(longest, total);
     }
@@ -105,21 +94,19 @@ function longestPaths(
   return { longest };
 }
 
-/** Schemas there are with every call replaced by its part; a call back into an open part counts nothing more. */
-function expandedSize(parts: readonly Part[], graph: readonly Calls[]): number {
-  const done = new Map<number, number>();
-  const open = new Set<number>();
-  const size = (part: number): number => {
-    const known = done.get(part);
+/** Schemas there are with every call replaced by its part; a call back to a part that is being counted counts nothing. */
+function expandedSize(graph: readonly Calls[]): number {
+  const sizes = new Map<number, number>();
+  // A chain of parts can be long, so a call takes one small frame.
+  const sizeOf = (part: number): number => {
+    const known = sizes.get(part);
     if (known !== undefined) return known;
-    if (open.has(part)) return 0;
-    open.add(part);
-    let total = parts[part]!.weight;
-    const { same, inside } = graph[part]!;
-    for (const callee of [...same, ...inside]) total += size(callee);
-    open.delete(part);
-    done.set(part, total);
-    return total;
+    sizes.set(part, 0);
+    const { same, inside, weight } = graph[part]!;
+    let size = weight;
+    for (const callee of [...same, ...inside]) size += sizeOf(callee);
+    sizes.set(part, size);
+    return size;
   };
-  return size(0);
+  return sizeOf(0);
 }

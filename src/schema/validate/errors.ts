@@ -3,7 +3,7 @@ import { isAssertion } from "../keywords.ts";
 import { VALUE_BYTES } from "../limits.ts";
 import { type FieldPath, pathOf, valueAt } from "../pointers.ts";
 
-/** Why a value does not conform. All of it is cut to some length, as it comes from the value and the schema. */
+/** Why a value does not conform. Each part is cut, as it comes from the value and the schema. */
 export interface Failure {
   /** Where, from the root of the value: `address.zip`, `items[2].sku`; `""` is the root itself. See `fieldName`. */
   readonly field: string;
@@ -16,9 +16,8 @@ export interface Failure {
 }
 
 /**
- * A value fit to be sent back: itself up to so many bytes of JSON, beyond that the beginning of its JSON as a string that
- * ends in an ellipsis. A number that was too large for a double has become infinite, which JSON cannot hold: one too large
- * stands for it.
+ * A value to be sent back: one of more than `maxBytes` of JSON becomes the beginning of its JSON, as a string that ends in
+ * an ellipsis. A number too large for a double has become infinite, which JSON cannot hold, so `1e999` stands for it.
  */
 export function shortened(value: unknown, maxBytes = VALUE_BYTES): unknown {
   if (value === undefined) return null;
@@ -30,7 +29,7 @@ export function shortened(value: unknown, maxBytes = VALUE_BYTES): unknown {
   return cut(typeof value === "string" ? value : text, maxBytes);
 }
 
-/** A text of at most so many bytes, with an ellipsis in place of what it has more. */
+/** A text of at most so many bytes, with an ellipsis in place of the rest. */
 export function shortenedText(text: string, maxBytes = VALUE_BYTES): string {
   return text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes ? text : cut(text, maxBytes);
 }
@@ -48,12 +47,12 @@ export interface Fault {
   readonly value: unknown;
 }
 
-/** What Ajv found wrong with a value, as one place and a part of a sentence. */
+/** What Ajv found wrong with a value. */
 export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
   return faultIn(primaryError(errors), value);
 }
 
-/** The first faults that Ajv found, where it was to look for all of them. */
+/** The first faults, where Ajv looked for all of them. */
 export function faultsOf(errors: readonly ErrorObject[], value: unknown, max: number): readonly Fault[] {
   return primaryErrors(errors)
     .slice(0, max)
@@ -61,20 +60,16 @@ export function faultsOf(errors: readonly ErrorObject[], value: unknown, max: nu
 }
 
 function faultIn(error: ErrorObject, value: unknown): Fault {
-  const path = pathOf(error.instancePath, value);
   const property = propertyAtFault(error);
-  if (property === undefined) {
-    const found = valueAt(path, value);
-    return { path, message: messageOf(error, found), value: found };
-  }
-  const inner = [...path, property];
-  return { path: inner, message: messageOf(error, undefined), value: valueAt(inner, value) };
+  const path = [...pathOf(error.instancePath, value), ...(property === undefined ? [] : [property])];
+  const found = valueAt(path, value);
+  return { path, message: messageOf(error, property === undefined ? found : undefined), value: found };
 }
 
 /**
- * The error to report of those Ajv returns when it stops at the first failure. The last is the keyword that failed; those
- * before it come from the branches of an `anyOf`, `oneOf` or `if`. Of several branches the intended one is probably the one
- * that got deepest into the value, or the only one whose type fits.
+ * The error to report when Ajv stopped at the first failure. The last is of the keyword that failed; those before it are of
+ * the branches of an `anyOf`, `oneOf` or `if`. The intended branch is probably the one that got deepest into the value, or
+ * the only one whose type fits.
  */
 export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   const last = errors.at(-1)!;
@@ -90,7 +85,7 @@ export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   return { ...branches[0]!, params: { type: [...types] } };
 }
 
-/** The errors to report of those Ajv returns when it looks for all: one for each failed keyword outside of branches. */
+/** The errors to report when Ajv looked for all: one for each failed keyword outside of branches. */
 export function primaryErrors(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const governing: ErrorObject[] = [];
   for (const error of errors) {
@@ -126,7 +121,7 @@ function depthOf(error: ErrorObject): number {
   return error.instancePath.split("/").length + (propertyAtFault(error) === undefined ? 0 : 1);
 }
 
-/** The property an error is about, where that is a missing or an unknown one of the value it was found at. */
+/** The missing or unknown property that an error is about, if it is about one. */
 function propertyAtFault(error: ErrorObject): string | undefined {
   const params = error.params as Record<string, unknown>;
   const name =
@@ -203,7 +198,7 @@ function messageOf(error: ErrorObject, value: unknown): string {
   return MESSAGES[error.keyword]?.(params) ?? "does not conform to the schema";
 }
 
-/** What a keyword requires, in the same words; `undefined` for those that say it of a member, an item or a schema inside. */
+/** What a keyword requires, in the same words; `undefined` for those about a member, an item or a schema inside. */
 export function requirementOf(keyword: string, value: unknown): string | undefined {
   if (value === undefined || !isAssertion(keyword)) return undefined;
   if (keyword === "required" || keyword === "uniqueItems") return undefined;

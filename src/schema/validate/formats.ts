@@ -23,8 +23,8 @@ const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d):(\d\d))$/;
 const ISO_TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[zZ]|([+-])(\d\d)(?::?(\d\d))?)?$/;
 
 /**
- * Days that exist in every year, and times as programs write them. One expression for those takes a quarter of the time of
- * the whole check, which only the others (`t`, a leap day, a leap second) need.
+ * Days that exist in every year, and times as programs write them. An expression takes a quarter of the time of the whole
+ * check, which only the others (`t`, a leap day, a leap second) need.
  */
 const USUAL_DATE =
   /\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)/;
@@ -32,36 +32,13 @@ const USUAL_TIME = /(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z|[+-](?:[01]\
 const ONLY_USUAL_DATE = new RegExp(`^${USUAL_DATE.source}$`);
 const USUAL_DATE_TIME = new RegExp(`^${USUAL_DATE.source}T${USUAL_TIME.source}$`);
 
-/** `full-date` of RFC 3339. */
-function isDate(text: string): boolean {
-  return ONLY_USUAL_DATE.test(text) || dayOf(text) !== undefined;
-}
-
-/** `full-time` of RFC 3339. */
-function isTime(text: string): boolean {
-  return isOfTime(TIME, text);
-}
-
-function isIsoTime(text: string): boolean {
-  return isOfTime(ISO_TIME, text);
-}
-
-/** `date-time` of RFC 3339. */
-function isDateTime(text: string): boolean {
-  return USUAL_DATE_TIME.test(text) || isOfBoth(/[tT]/, TIME, text);
-}
-
-function isIsoDateTime(text: string): boolean {
-  return isOfBoth(/[tT ]/, ISO_TIME, text);
-}
-
-function isOfTime(form: RegExp, text: string): boolean {
+function isTime(form: RegExp, text: string): boolean {
   const minute = utcMinute(form, text);
   return minute !== undefined && (!minute.isLeap || (minute.at + DAY) % DAY === DAY - 1);
 }
 
 /** A leap second is the last one of a month, by UTC. */
-function isOfBoth(between: RegExp, form: RegExp, text: string): boolean {
+function isDateTime(between: RegExp, form: RegExp, text: string): boolean {
   const day = dayOf(text.slice(0, 10));
   if (day === undefined || !between.test(text.charAt(10))) return false;
   const minute = utcMinute(form, text.slice(11));
@@ -96,11 +73,12 @@ type Check = (text: string) => boolean;
 
 /** Formats that ajv-formats checks wrongly or slowly, or not at all. */
 const OWN: Readonly<Record<string, Check>> = {
-  date: isDate,
-  time: isTime,
-  "date-time": isDateTime,
-  "iso-time": isIsoTime,
-  "iso-date-time": isIsoDateTime,
+  // `full-date`, `full-time` and `date-time` of RFC 3339.
+  date: (text) => ONLY_USUAL_DATE.test(text) || dayOf(text) !== undefined,
+  time: (text) => isTime(TIME, text),
+  "date-time": (text) => USUAL_DATE_TIME.test(text) || isDateTime(/[tT]/, TIME, text),
+  "iso-time": (text) => isTime(ISO_TIME, text),
+  "iso-date-time": (text) => isDateTime(/[tT ]/, ISO_TIME, text),
   uri: isUri,
   "uri-reference": isUriReference,
   "uri-template": isUriTemplate,
@@ -137,23 +115,19 @@ export const INTEGER_FORMATS: ReadonlyMap<string, readonly [min: number, max: nu
 export const FORMATS: Readonly<Record<string, Format>> = Object.fromEntries<Format>([
   ...TAKEN.map((name) => [name, counting(checkOf(fullFormats[name]))] as const),
   ...Object.entries(OWN).map(([name, check]) => [name, counting(check)] as const),
-  ...[...INTEGER_FORMATS].map(([name, range]) => [name, within(range)] as const),
+  ...[...INTEGER_FORMATS].map(([name, [min, max]]) => {
+    const validate = (value: number) => Number.isInteger(value) && value >= min && value <= max;
+    return [name, { type: "number", validate }] as const;
+  }),
 ]);
 
 export function isCheckedFormat(name: string): boolean {
   return Object.hasOwn(FORMATS, name);
 }
 
-function within([min, max]: readonly [number, number]): Format {
-  return {
-    type: "number",
-    validate: (value) => Number.isInteger(value) && value >= min && value <= max,
-  };
-}
-
 const STEPS_PER_CHECK = 5;
 
-/** All checks take time with the length of the text and no more. */
+/** All checks take time with the length of the text. */
 function counting(check: Check): Format {
   return (text: string) => {
     spend(STEPS_PER_CHECK + text.length);

@@ -12,14 +12,12 @@ export interface Part {
   readonly weight: number;
 }
 
-/** A schema with more children is split: Ajv nests code for each, in time with the square of their number. */
+/** A schema with more children is split: Ajv takes time with the square of their number. */
 const WIDTH = 32;
-/**
- * Inner schemas that are compiled with one, small ones not counted; the rest are parts of their own. Ajv takes some 0.1 ms
- * for each, and compiles a part without a yield.
- */
-const COMPILED_WITH = 64;
-const FEW = 4;
+/** The size of a part, beyond which inner schemas become their own parts: Ajv takes some 0.1 ms for each without a yield. */
+const MAX_PART_SIZE = 64;
+/** Smaller schemas never become their own part. */
+const SMALL_SIZE = 4;
 /** Steps of a call besides the schemas it runs: it costs about as much as ten of them, more when it fails. */
 const CALL_STEPS = 10;
 /** Steps to look up one listed name, in an object with very many. */
@@ -27,14 +25,12 @@ const NAME_STEPS = 4;
 /** Steps of a branch besides its schema: most fail, and an error is made for each. */
 const TRIAL_STEPS = 1;
 /** A schema that lists more names is not copied to its references, as its code would be copied too. */
-const COPIED_NAMES = 8;
+const MAX_COPIED_NAMES = 8;
 const SPLIT_MAPS = ["properties", "patternProperties", "dependencies"] as const;
 
 /**
- * Splits a document into schemas for Ajv; the first part is the root.
- *
- * Ajv never sees the document itself: unknown keywords, unknown formats, `nullable` (which Ajv would honour) and what
- * stands beside a `$ref` are left out, so that they check nothing, as draft-07 says.
+ * Splits a document into schemas for Ajv; the first part is the root. Unknown keywords and formats, `nullable` (which Ajv
+ * would honour) and what is beside a `$ref` are left out, as they check nothing in draft-07.
  */
 export function splitSchema(document: SchemaDocument): readonly Part[] {
   const parts = new Parts();
@@ -106,39 +102,38 @@ class Parts {
     }
     weight += ((node.schema["required"] ?? []) as unknown[]).length >> 3;
     steps += NAME_STEPS * namesListed(node.schema);
-    const held = new SchemaBuilder(schema);
     const dependencies = node.schema["dependencies"];
     for (const [name, value] of Object.entries((dependencies ?? {}) as JsonObject)) {
-      if (Array.isArray(value)) held.put(["dependencies", name], value);
+      if (Array.isArray(value)) put(schema, "dependencies", name, value);
     }
     for (const {
       keyword,
-      steps: [, place],
+      steps: [, step],
       looksAt,
       node: child,
     } of node.subschemas) {
       if (looksAt === "nothing") continue;
       let built = this.#build(child);
-      if (built.size > FEW && size + built.size > COMPILED_WITH) built = this.#apart(built);
+      if (built.size > SMALL_SIZE && size + built.size > MAX_PART_SIZE) built = this.#apart(built);
       size += built.size;
-      // A `contains` that nothing matches still looks through the whole list, so it has to count its steps.
+      // A `contains` that nothing matches still goes through the whole list, so it has to count its steps.
       if (keyword === "contains" && built.schema === false) built = { schema: { not: {} }, ...ONE };
       if (keyword !== "properties" && looksAt === "inside") built = counted(built);
       else {
         weight += built.weight;
         steps += built.steps + (keyword === "anyOf" || keyword === "oneOf" ? TRIAL_STEPS : 0);
       }
-      held.put(place === undefined ? [keyword] : [keyword, place], built.schema);
+      put(schema, keyword, step, built.schema);
     }
-    held.rewriteProto();
-    held.rewriteContains();
+    rewriteProto(schema);
+    rewriteContains(schema);
     return { schema: this.#narrow(schema), weight, steps, size };
   }
 
   /** A reference; to a small schema without any inside, such as `{ "type": "string" }`, the schema itself. */
   #refer(target: SchemaNode): Built {
     const plain = target.subschemas.length === 0 && target.target === undefined;
-    if (plain && namesListed(target.schema) <= COPIED_NAMES) return this.#build(target);
+    if (plain && namesListed(target.schema) <= MAX_COPIED_NAMES) return this.#build(target);
     return { schema: { [CALL]: this.numberOf(target) }, ...ONE };
   }
 
@@ -216,54 +211,42 @@ function grouped<T>(list: readonly T[]): T[][] {
   return groups;
 }
 
-const PROTO = "__proto__";
-
-/** Builds a schema from its parts. */
-class SchemaBuilder {
-  readonly #schema: JsonObject;
-
-  constructor(schema: JsonObject) {
-    this.#schema = schema;
-  }
-
-  put(steps: readonly (string | number)[], value: unknown): void {
-    const [keyword, child] = steps;
-    const name = String(keyword);
-    if (child === undefined) this.#schema[name] = value;
-    else if (typeof child === "number") ((this.#schema[name] ??= []) as unknown[])[child] = value;
-    else {
-      const map = (this.#schema[name] ??= {}) as JsonObject;
-      Object.defineProperty(map, child, { value, enumerable: true, configurable: true, writable: true });
-    }
-  }
-
-  /** Ajv leaves out `contains` for an empty list where `items` is a list of schemas, unless it stands by itself. */
-  rewriteContains(): void {
-    const { contains } = this.#schema;
-    if (contains === undefined || !Array.isArray(this.#schema["items"])) return;
-    ((this.#schema["allOf"] ??= []) as unknown[]).push({ contains });
-    delete this.#schema["contains"];
-  }
-
-  /** Ajv ignores a property named `__proto__`; other keywords can say the same. */
-  rewriteProto(): void {
-    const properties = this.#schema["properties"] as JsonObject | undefined;
-    if (properties !== undefined && Object.hasOwn(properties, PROTO)) {
-      const patterns = (this.#schema["patternProperties"] ??= {}) as JsonObject;
-      patterns[`^${PROTO}$`] = both(patterns[`^${PROTO}$`], properties[PROTO]);
-      delete properties[PROTO];
-    }
-    const dependencies = this.#schema["dependencies"] as JsonObject | undefined;
-    if (dependencies !== undefined && Object.hasOwn(dependencies, PROTO)) {
-      const needed = dependencies[PROTO];
-      const whenPresent = Array.isArray(needed) ? { required: needed } : needed;
-      const all = (this.#schema["allOf"] ??= []) as unknown[];
-      all.push({ anyOf: [{ not: { type: "object", required: [PROTO] } }, whenPresent] });
-      delete dependencies[PROTO];
-    }
+/** @param step the name or index of a child, of keywords that have several */
+function put(schema: JsonObject, keyword: string, step: string | number | undefined, value: unknown): void {
+  if (step === undefined) schema[keyword] = value;
+  else if (typeof step === "number") ((schema[keyword] ??= []) as unknown[])[step] = value;
+  else {
+    const map = (schema[keyword] ??= {}) as JsonObject;
+    Object.defineProperty(map, step, { value, enumerable: true, configurable: true, writable: true });
   }
 }
 
-function both(one: unknown, other: unknown): unknown {
-  return one === undefined ? other : { allOf: [one, other] };
+/** Ajv leaves out `contains` for an empty list where `items` is a list of schemas, unless it is in a schema of its own. */
+function rewriteContains(schema: JsonObject): void {
+  const { contains } = schema;
+  if (contains === undefined || !Array.isArray(schema["items"])) return;
+  ((schema["allOf"] ??= []) as unknown[]).push({ contains });
+  delete schema["contains"];
+}
+
+const PROTO = "__proto__";
+
+/** Ajv ignores a property named `__proto__`; other keywords can say the same. */
+function rewriteProto(schema: JsonObject): void {
+  const properties = schema["properties"] as JsonObject | undefined;
+  if (properties !== undefined && Object.hasOwn(properties, PROTO)) {
+    const patterns = (schema["patternProperties"] ??= {}) as JsonObject;
+    const other = patterns[`^${PROTO}$`];
+    const own = properties[PROTO];
+    patterns[`^${PROTO}$`] = other === undefined ? own : { allOf: [other, own] };
+    delete properties[PROTO];
+  }
+  const dependencies = schema["dependencies"] as JsonObject | undefined;
+  if (dependencies !== undefined && Object.hasOwn(dependencies, PROTO)) {
+    const needed = dependencies[PROTO];
+    const whenPresent = Array.isArray(needed) ? { required: needed } : needed;
+    const all = (schema["allOf"] ??= []) as unknown[];
+    all.push({ anyOf: [{ not: { type: "object", required: [PROTO] } }, whenPresent] });
+    delete dependencies[PROTO];
+  }
 }
