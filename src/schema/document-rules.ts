@@ -3,7 +3,7 @@ import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
 import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
-import { VALUE_KEYWORDS } from "./validate/ajv-keywords.ts";
+import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
 import { clearValidationCache } from "./validate/values.ts";
 
@@ -115,8 +115,7 @@ export function checkMeta(document: unknown, pointer: string): void {
 function compileMeta(): ValidateFunction {
   const ajv = new Ajv({ strict: false, validateSchema: false, logger: false, ownProperties: true });
   // Ajv's own compares each value of an enum with each other, which takes some 40 ms for a thousand objects.
-  const unique = VALUE_KEYWORDS.find(({ keyword }) => keyword === "uniqueItems")!;
-  ajv.removeKeyword("uniqueItems").addKeyword(unique);
+  ajv.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
   const known = ajv.schemas["http://json-schema.org/draft-07/schema"]?.schema;
   if (!isObject(known)) throw new Error("Ajv came without the meta-schema of draft-07.");
   const { $id: _, ...meta } = known;

@@ -7,86 +7,73 @@ import {
   str,
   type ValidateFunction,
 } from "ajv";
-import { budget, spend } from "../limits.ts";
-import { boundIteration } from "./ajv-objects.ts";
+import { spend } from "../limits.ts";
+import { boundIteration, countSteps } from "./ajv-objects.ts";
 import { primaryError, primaryErrors } from "./errors.ts";
 import { charactersIn, firstEqual, firstRepeated, isMultipleOf, sameValue, ValueSet } from "./values.ts";
 
-/** Keywords that compare values, by the equality of JSON Schema and with their steps counted. */
-export const VALUE_KEYWORDS: readonly CodeKeywordDefinition[] = [
-  {
-    keyword: "enum",
-    schemaType: "array",
-    error: { message: "", params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}` },
-    code(cxt) {
-      const allowed = cxt.gen.scopeValue("obj", { ref: new ValueSet(cxt.schema as unknown[]) });
-      cxt.fail(_`!${allowed}.has(${cxt.data})`);
-    },
+const ENUM: CodeKeywordDefinition = {
+  keyword: "enum",
+  schemaType: "array",
+  error: { message: "", params: ({ schemaCode }) => _`{allowedValues: ${schemaCode}}` },
+  code(cxt) {
+    const allowed = cxt.gen.scopeValue("obj", { ref: new ValueSet(cxt.schema as unknown[]) });
+    cxt.fail(_`!${allowed}.has(${cxt.data})`);
   },
-  {
-    keyword: "const",
-    error: { message: "", params: ({ schemaCode }) => _`{allowedValue: ${schemaCode}}` },
-    code(cxt) {
-      const same = cxt.gen.scopeValue("func", { ref: sameValue, key: sameValue });
-      cxt.fail(_`!${same}(${cxt.data}, ${cxt.schemaCode})`);
-    },
-  },
-  {
-    keyword: "uniqueItems",
-    type: "array",
-    schemaType: "boolean",
-    error: { message: "", params: ({ params }) => _`{i: ${params["first"]}, j: ${params["second"]}}` },
-    code(cxt) {
-      if (cxt.schema !== true) return;
-      const { gen, data } = cxt;
-      const find = gen.scopeValue("func", { ref: firstRepeated, key: firstRepeated });
-      const findFirst = gen.scopeValue("func", { ref: firstEqual, key: firstEqual });
-      const second = gen.const("second", _`${find}(${data})`);
-      cxt.setParams({ second, first: _`${findFirst}(${data}, ${second})` });
-      cxt.fail(_`${second} >= 0`);
-    },
-  },
-  {
-    keyword: "multipleOf",
-    type: "number",
-    schemaType: "number",
-    error: { message: "", params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}` },
-    code(cxt) {
-      const check = cxt.gen.scopeValue("func", { ref: isMultipleOf, key: isMultipleOf });
-      cxt.fail(_`!${check}(${cxt.data}, ${cxt.schema as number})`);
-    },
-  },
-];
+};
 
-/** `minLength` and `maxLength`, which count characters only where they must. */
-const LENGTH_KEYWORDS: readonly CodeKeywordDefinition[] = [
-  lengthLimit("minLength", isShorter),
-  lengthLimit("maxLength", isLonger),
-];
+export const UNIQUE_ITEMS: CodeKeywordDefinition = {
+  keyword: "uniqueItems",
+  type: "array",
+  schemaType: "boolean",
+  error: { message: "", params: ({ params }) => _`{i: ${params["first"]}, j: ${params["second"]}}` },
+  code(cxt) {
+    if (cxt.schema !== true) return;
+    const { gen, data } = cxt;
+    const find = gen.scopeValue("func", { ref: firstRepeated, key: firstRepeated });
+    const findFirst = gen.scopeValue("func", { ref: firstEqual, key: firstEqual });
+    const second = gen.const("second", _`${find}(${data})`);
+    cxt.setParams({ second, first: _`${findFirst}(${data}, ${second})` });
+    cxt.fail(_`${second} >= 0`);
+  },
+};
 
-function lengthLimit(
+/** @param param the error's name for the keyword's value */
+function comparison(
   keyword: string,
-  breaks: (text: string, limit: number) => boolean,
+  type: "number" | "string" | undefined,
+  param: string,
+  conforms: (value: never, schema: never) => boolean,
 ): CodeKeywordDefinition {
+  const name = new Name(param);
   return {
     keyword,
-    type: "string",
-    schemaType: "number",
-    error: { message: "", params: ({ schemaCode }) => _`{limit: ${schemaCode}}` },
+    ...(type === undefined ? {} : { type, schemaType: "number" }),
+    error: { message: "", params: ({ schemaCode }) => _`{${name}: ${schemaCode}}` },
     code(cxt) {
-      const check = cxt.gen.scopeValue("func", { ref: breaks, key: breaks });
-      cxt.fail(_`${check}(${cxt.data}, ${cxt.schema as number})`);
+      const check = cxt.gen.scopeValue("func", { ref: conforms, key: conforms });
+      cxt.fail(_`!${check}(${cxt.data}, ${cxt.schemaCode})`);
     },
   };
 }
 
-// A string has at least half as many characters as UTF-16 units and at most as many: mostly nothing need be counted.
-function isShorter(text: string, limit: number): boolean {
-  return text.length < limit || (text.length < 2 * limit && counted(text) < limit);
+/** These compare by the equality of JSON Schema, and count their steps. */
+const REPLACED: readonly CodeKeywordDefinition[] = [
+  ENUM,
+  comparison("const", undefined, "allowedValue", sameValue),
+  UNIQUE_ITEMS,
+  comparison("multipleOf", "number", "multipleOf", isMultipleOf),
+  comparison("minLength", "string", "limit", isLongEnough),
+  comparison("maxLength", "string", "limit", isShortEnough),
+];
+
+// A string has at least half as many characters as UTF-16 units and at most as many, so they are seldom counted.
+function isLongEnough(text: string, limit: number): boolean {
+  return text.length >= limit && (text.length >= 2 * limit || counted(text) >= limit);
 }
 
-function isLonger(text: string, limit: number): boolean {
-  return text.length > limit && (text.length > 2 * limit || counted(text) > limit);
+function isShortEnough(text: string, limit: number): boolean {
+  return text.length <= limit || (text.length <= 2 * limit && counted(text) <= limit);
 }
 
 function counted(text: string): number {
@@ -94,25 +81,24 @@ function counted(text: string): number {
   return charactersIn(text);
 }
 
-/** Counts the steps of the part of a schema it stands in, each time that part is run. */
+/** Counts the steps of the part of a schema that it is in, each time that part is run. */
 export const STEPS = "evreg:steps";
-/** Goes on with another part, by its number. */
+/** Runs another part, by its number. */
 export const CALL = "evreg:call";
 
 /** The compiled parts of one schema, filled after each knows the table. */
 export type PartTable = ValidateFunction[];
 
-/** A check that looks for all errors ends with more than these, as they take memory. */
+/** A check that looks for all errors ends after these, as they take memory. */
 const MAX_ERRORS = 200;
 
 /**
- * Replaces Ajv's keywords whose time or answer will not do, and adds the two this product compiles to. With Ajv's option
- * `allErrors` a part propagates all its errors.
+ * Replaces Ajv's keywords that are too slow or wrong, and adds the two of this product. With Ajv's option `allErrors` a
+ * part propagates all its errors.
  */
 export function addKeywords(ajv: Ajv, parts: PartTable): void {
-  const replaced = [...VALUE_KEYWORDS, ...LENGTH_KEYWORDS];
-  for (const { keyword } of replaced) ajv.removeKeyword(keyword as string);
-  for (const definition of [steps, callInto(parts), ...replaced]) ajv.addKeyword(definition);
+  for (const { keyword } of REPLACED) ajv.removeKeyword(keyword as string);
+  for (const definition of [steps, callInto(parts), ...REPLACED]) ajv.addKeyword(definition);
   boundIteration(ajv);
 }
 
@@ -126,7 +112,7 @@ class EnoughErrors extends Error {
   }
 }
 
-/** Runs a part. One that was ended has failed, with the errors it had by then. */
+/** Runs a part. One with too many errors has failed with those. */
 export function runPart(part: ValidateFunction, value: unknown): readonly ErrorObject[] | undefined {
   try {
     return part(value) ? undefined : (part.errors ?? []);
@@ -149,10 +135,7 @@ const steps: CodeKeywordDefinition = {
   // Ahead of all that may fail and end the part.
   before: "not",
   code(cxt) {
-    const counter = cxt.gen.scopeValue("obj", { ref: budget, key: budget });
-    cxt.gen.if(_`(${counter}.left -= ${cxt.schema as number}) < 0`, () =>
-      cxt.gen.code(_`${counter}.exceeded()`),
-    );
+    const counter = countSteps(cxt.gen, _`${cxt.schema as number}`);
     if (cxt.it.opts.allErrors !== true) return;
     // The errors of a branch do not count once another branch holds, so they are not propagated.
     const end = cxt.gen.scopeValue("func", { ref: enough, key: enough });
@@ -162,9 +145,8 @@ const steps: CodeKeywordDefinition = {
 };
 
 /**
- * Like a `$ref`, with three differences: parts are compiled one by one and found in a table at run time, so compiling
- * does not recurse; a failing part propagates one error, so errors cannot pile up; nothing is looked up by address, and
- * the place of the value within the payload is only built when it fails.
+ * Like a `$ref`, with three differences. Parts are found in a table at run time, so compiling does not recurse. A failing
+ * part propagates one error, so they cannot pile up. The path of the value in the payload is only built when it fails.
  */
 function callInto(parts: PartTable): CodeKeywordDefinition {
   return {
@@ -180,10 +162,8 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
         const pick = gen.scopeValue("func", { ref: propagateAllErrors, key: propagateAllErrors });
         const found = gen.const("partErrors", _`${run}(${part}, ${data})`);
         cxt.result(_`${found} === undefined`, undefined, () => {
-          const errors = gen.const(
-            "propagated",
-            _`${pick}(${found}, ${place}, ${str`${it.errSchemaPath}/${CALL}`})`,
-          );
+          const schemaPath = str`${it.errSchemaPath}/${CALL}`;
+          const errors = gen.const("propagated", _`${pick}(${found}, ${place}, ${schemaPath})`);
           gen.code(_`${ALL} = ${ALL} === null ? ${errors} : ${ALL}.concat(${errors})`);
           gen.code(_`${COUNT} += ${errors}.length`);
         });
@@ -199,10 +179,7 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
   };
 }
 
-/**
- * The primary error of a part, with the part's place put before its own. Making and choosing errors takes most of the time
- * of a check that fails again and again.
- */
+/** The primary error of a part, placed within its caller. A check that fails often spends most of its time with errors. */
 function propagateError(errors: readonly ErrorObject[], place: string): ErrorObject {
   for (const { instancePath } of errors) spend(8 + (instancePath.length >> 5));
   spend(16);

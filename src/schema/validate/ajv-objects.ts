@@ -4,14 +4,14 @@ import { namesOf, pointerStep } from "./values.ts";
 
 /** Steps for a member's name besides its schema; a very long name is also copied. */
 const STEPS_PER_MEMBER = 2;
-/** With more patterns, Ajv is not left to write them into one condition. */
-const WRITTEN_PATTERNS = 32;
+/** With more patterns, Ajv does not write them into one condition. */
+const MAX_WRITTEN_PATTERNS = 32;
 /** Stands for all patterns of a schema; no pattern may be as long. */
 const ANY_PATTERN = "any".padEnd(SCHEMA_LIMITS.patternLength + 1, ".");
 
 type KeywordCode = (cxt: KeywordCxt) => void;
 
-/** Changes how Ajv iterates over objects and lists: it counts every step and does not accumulate errors. */
+/** Makes Ajv count every step over objects and lists, and not accumulate errors. */
 export function boundIteration(ajv: Ajv): void {
   rework(ajv, "minProperties", (cxt) => countMembers(cxt, _`<`));
   rework(ajv, "maxProperties", (cxt) => countMembers(cxt, _`>`));
@@ -34,7 +34,7 @@ export function boundIteration(ajv: Ajv): void {
   });
 }
 
-/** Puts other code into a keyword of this one instance, in its place among the others. */
+/** Replaces the code of a keyword of this one instance. */
 function rework(ajv: Ajv, keyword: string, code: (cxt: KeywordCxt, original: KeywordCode) => void): void {
   const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition & { code: KeywordCode };
   // Two keywords may share one definition.
@@ -49,17 +49,21 @@ function countMembers(cxt: KeywordCxt, breaks: Code): void {
 
 function countNames({ gen }: KeywordCxt): void {
   const names = gen.scopeValue("func", { ref: namesOf, key: namesOf });
-  const counter = gen.scopeValue("obj", { ref: budget, key: budget });
   gen.forIn = (name, object, body) =>
     gen.forOf(name, _`${names}(${object})`, (key) => {
-      gen.if(_`(${counter}.left -= ${STEPS_PER_MEMBER} + (${key}.length >> 5)) < 0`, () =>
-        gen.code(_`${counter}.exceeded()`),
-      );
+      countSteps(gen, _`${STEPS_PER_MEMBER} + (${key}.length >> 5)`);
       body(key);
     });
 }
 
-/** Ajv escapes a member's name anew for each error inside it: seconds, where the name is long and the errors are many. */
+/** Writes code that spends steps. Answers the counter. */
+export function countSteps(gen: KeywordCxt["gen"], steps: Code): Name {
+  const counter = gen.scopeValue("obj", { ref: budget, key: budget });
+  gen.if(_`(${counter}.left -= ${steps}) < 0`, () => gen.code(_`${counter}.exceeded()`));
+  return counter;
+}
+
+/** Ajv escapes a member's name again for each error inside it: seconds, where the name is long and the errors are many. */
 function escapeNamesOnce(cxt: KeywordCxt): void {
   const step = cxt.gen.scopeValue("func", { ref: pointerStep, key: pointerStep });
   const it = cxt.it as { errorPath: Code };
@@ -75,12 +79,12 @@ function escapeNamesOnce(cxt: KeywordCxt): void {
 }
 
 /**
- * Ajv writes one condition for a name that matches none of the patterns, in time with the square of their number: a quarter
- * of a second for a thousand. Instead it gets one pattern that stands for them all.
+ * Ajv writes one condition for a name that matches none of the patterns: a quarter of a second for a thousand. Instead it
+ * gets one pattern that stands for them all.
  */
 function joinPatterns(cxt: KeywordCxt): void {
   const patterns = Object.keys((cxt.parentSchema["patternProperties"] ?? {}) as object);
-  if (patterns.length <= WRITTEN_PATTERNS) return;
+  if (patterns.length <= MAX_WRITTEN_PATTERNS) return;
   const { opts } = cxt.it;
   const one = opts.code.regExp;
   const all = patterns.map((pattern) => one(pattern, "u"));
@@ -88,12 +92,8 @@ function joinPatterns(cxt: KeywordCxt): void {
     test: (name: string) => all.some((pattern) => pattern.test(name)),
     toString: () => `any:${JSON.stringify(patterns)}`,
   };
-  const code = {
-    ...opts.code,
-    regExp: Object.assign((pattern: string) => (pattern === ANY_PATTERN ? any : one(pattern, "u")), {
-      code: one.code,
-    }),
-  };
+  const regExp = (pattern: string) => (pattern === ANY_PATTERN ? any : one(pattern, "u"));
+  const code = { ...opts.code, regExp: Object.assign(regExp, { code: one.code }) };
   Object.assign(cxt, {
     parentSchema: { ...cxt.parentSchema, patternProperties: { [ANY_PATTERN]: true } },
     it: { ...cxt.it, opts: { ...opts, code } },

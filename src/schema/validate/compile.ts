@@ -1,4 +1,4 @@
-import { Ajv, type ValidateFunction } from "ajv";
+import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
 import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
 import { fieldName } from "../pointers.ts";
@@ -6,12 +6,20 @@ import type { SchemaDocument } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
 import { addKeywords, type PartTable, runPart } from "./ajv-keywords.ts";
 import { checkCallGraph } from "./call-graph.ts";
-import { type Failure, type Fault, faultOf, faultsOf, shortened, shortenedText } from "./errors.ts";
+import {
+  type Failure,
+  type Fault,
+  faultIn,
+  faultOf,
+  primaryErrors,
+  shortened,
+  shortenedText,
+} from "./errors.ts";
 import { FORMATS } from "./formats.ts";
 import { splitSchema } from "./split-schema.ts";
 import { clearValidationCache } from "./values.ts";
 
-/** Memory of a validator, measured: of itself, for each part and schema, and for each character of them. */
+/** Memory of a validator, measured. */
 const OWN_BYTES = 4 * 1024;
 const BYTES_PER_PART = 1_536;
 const BYTES_PER_SCHEMA = 640;
@@ -22,25 +30,22 @@ export interface Validator {
   /** Its memory, about. */
   readonly bytes: number;
   /**
-   * Why the value does not conform, or `undefined` when it does. The same value always gets the same answer. The value is
-   * JSON-shaped and nested at most as deep as the scanner lets a payload be. One that takes more steps does not conform.
+   * Why the value does not conform, or `undefined` when it does. One that takes more steps does not conform. The value is
+   * JSON-shaped and nested at most as deep as the scanner lets a payload be.
    */
   validate(value: unknown, maxSteps?: number): Failure | undefined;
-  /** Whether the value conforms; `undefined` where so many steps are not enough. */
+  /** Whether the value conforms; `undefined` where the steps are not enough. */
   conforms(value: unknown, maxSteps: number): boolean | undefined;
   /** The number of its functions. */
   readonly parts: number;
-  /**
-   * Runs each of them once, a step each. V8 reads a function's code when it is first run, and again when it was not run for
-   * long: some 1.5 ms for a large one, which no check should have to wait for dozens of times.
-   */
+  /** Runs each of them once, a step each: V8 reads a function's code when it is first run, 1.5 ms for a large one. */
   warmUpSteps(): Steps<void>;
 }
 
-/** A schema compiled to report all failures of a value, which takes several times as long as the first. */
+/** A schema compiled to report all failures of a value, which takes several times as long as reporting the first. */
 export interface Explainer {
   readonly bytes: number;
-  /** The first failures; `[]` also where so many steps are not enough. */
+  /** The first failures; `[]` also where the steps are not enough. */
   explain(value: unknown, maxSteps: number): readonly Failure[];
 }
 
@@ -52,7 +57,7 @@ export function compileSchema(schemata: unknown): Validator {
   return runSync(compileSchemaSteps(schemata));
 }
 
-/** The same, a part a step, and ready to be run. */
+/** The same in steps, and warmed up. */
 export function* compileSchemaSteps(schemata: unknown): Steps<Validator> {
   const document = yield* readSchemaSteps(schemata);
   yield;
@@ -67,7 +72,11 @@ export function compileExplainer(schemata: unknown): Explainer {
   const table = runSync(compilePartsSteps(document, true));
   return {
     bytes: bytesOf(document, table),
-    explain: (value, maxSteps) => explain(table, value, maxSteps),
+    explain(value, maxSteps) {
+      const errors = limited(() => runPart(table[0]!, value), maxSteps) ?? [];
+      const first = primaryErrors(errors).slice(0, MAX_FAILURES);
+      return first.map((error) => failureOf(faultIn(error, value)));
+    },
   };
 }
 
@@ -79,8 +88,14 @@ export function* compileDocumentSteps(document: SchemaDocument): Steps<Validator
   const table = yield* compilePartsSteps(document, false);
   return {
     bytes: bytesOf(document, table),
-    validate: (value, maxSteps = VALIDATION_STEPS) => check(table, value, maxSteps),
-    conforms: (value, maxSteps) => limited(holds, table, value, maxSteps),
+    validate(value, maxSteps = VALIDATION_STEPS) {
+      const conforms = limited(() => table[0]!(value), maxSteps);
+      if (conforms === true) return undefined;
+      if (conforms === false) return failureOf(faultOf(table[0]!.errors ?? [], value));
+      const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
+      return { field: "", message, value: null };
+    },
+    conforms: (value, maxSteps) => limited(() => table[0]!(value), maxSteps),
     parts: table.length,
     warmUpSteps: () => warmUp(table),
   };
@@ -116,7 +131,7 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
     allErrors,
     ownProperties: true,
     formats: FORMATS,
-    // V8 optimises what is run often; Ajv's own passes take nine tenths of the time to compile and save none of it.
+    // Ajv's own passes take nine tenths of the time to compile and save nothing: V8 optimises what is run often.
     code: { regExp: document.patterns.engine(), optimize: false },
   });
   addKeywords(ajv, table);
@@ -132,7 +147,7 @@ function* compilePartsSteps(document: SchemaDocument, allErrors: boolean): Steps
 function* warmUp(table: PartTable): Steps<void> {
   for (const part of table) {
     yield;
-    // The part ends where it counts its steps, which it does first, so it calls no other.
+    // A part first counts its steps and ends there, so it calls no other.
     refillBudget(0);
     try {
       part(null);
@@ -142,16 +157,11 @@ function* warmUp(table: PartTable): Steps<void> {
   }
 }
 
-/** Runs a check with so many steps; `undefined` where they are not enough. */
-function limited<T>(
-  run: (part: ValidateFunction, value: unknown) => T,
-  table: PartTable,
-  value: unknown,
-  maxSteps: number,
-): T | undefined {
+/** Runs a check with a budget of steps; `undefined` where they are not enough. */
+function limited<T>(run: () => T, maxSteps: number): T | undefined {
   refillBudget(maxSteps);
   try {
-    return run(table[0]!, value);
+    return run();
   } catch (error) {
     if (!(error instanceof StepsExceeded)) throw error;
     return undefined;
@@ -160,32 +170,17 @@ function limited<T>(
   }
 }
 
-const holds = (part: ValidateFunction, value: unknown): boolean => part(value);
-
-function check(table: PartTable, value: unknown, maxSteps: number): Failure | undefined {
-  const conforms = limited(holds, table, value, maxSteps);
-  if (conforms === true) return undefined;
-  if (conforms === false) return failureOf(faultOf(table[0]!.errors ?? [], value));
-  const message = `takes more than ${maxSteps.toLocaleString("en")} steps to check against its schema`;
-  return { field: "", message, value: null };
-}
-
-function explain(table: PartTable, value: unknown, maxSteps: number): readonly Failure[] {
-  const errors = limited(runPart, table, value, maxSteps) ?? [];
-  return faultsOf(errors, value, MAX_FAILURES).map(failureOf);
-}
-
 function failureOf({ path, message, value }: Fault): Failure {
   return { field: fieldName(path), message: shortenedText(message), value: shortened(value) };
 }
 
-/** One payload held to one schema, elsewhere than on the thread that asks. */
+/** One payload to be checked against one schema, on another thread. */
 export interface OffThreadCheck {
   readonly schemata: unknown;
   /** Well-formed JSON. */
   readonly payload: Uint8Array;
   readonly maxSteps: number;
-  /** Whether all that a payload breaks is to be told. */
+  /** Whether to report all failures. */
   readonly explains?: boolean;
 }
 
@@ -200,20 +195,20 @@ export interface OffThreadResult {
 export interface ValidationCaller {
   /** The same object for the same caller. */
   readonly caller: object;
-  /** Ends what waits, which rejects with its reason. */
+  /** Rejects the checks that wait, with its reason. */
   readonly gone?: AbortSignal | undefined;
-  /** Whether as much of the caller's may wait as it asks for: it bounds that itself. */
+  /** Whether the caller itself limits how many of its checks wait. */
   readonly boundsItself?: boolean;
-  /** No more than so many of the caller's may wait for this one to be taken; else as many as can be. */
+  /** How many of the caller's checks may wait for this one to be taken; else as many as can be. */
   readonly maxWaiting?: number;
-  /** For how many more payloads all that they break is told; each takes the other thread some time. */
+  /** For how many more payloads all failures are reported; each takes the other thread some time. */
   readonly explained?: { left: number };
 }
 
 export interface OffThreadValidator {
   /**
-   * Those of one caller in the order of asking, and callers by turns.
-   * @throws EvregError `unavailable` when too much of the caller's waits, or the thread failed
+   * Checks of one caller run in their order, and callers in rotation.
+   * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
    */
   check(check: OffThreadCheck, asker: ValidationCaller): Promise<OffThreadResult>;
 }

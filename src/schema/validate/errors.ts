@@ -47,19 +47,12 @@ export interface Fault {
   readonly value: unknown;
 }
 
-/** What Ajv found wrong with a value. */
+/** What Ajv found wrong with a value, when it stopped at the first failure. */
 export function faultOf(errors: readonly ErrorObject[], value: unknown): Fault {
   return faultIn(primaryError(errors), value);
 }
 
-/** The first faults, where Ajv looked for all of them. */
-export function faultsOf(errors: readonly ErrorObject[], value: unknown, max: number): readonly Fault[] {
-  return primaryErrors(errors)
-    .slice(0, max)
-    .map((error) => faultIn(error, value));
-}
-
-function faultIn(error: ErrorObject, value: unknown): Fault {
+export function faultIn(error: ErrorObject, value: unknown): Fault {
   const property = propertyAtFault(error);
   const path = [...pathOf(error.instancePath, value), ...(property === undefined ? [] : [property])];
   const found = valueAt(path, value);

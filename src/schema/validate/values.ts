@@ -15,15 +15,7 @@ export const NUMBER = TYPE.integer | TYPE.fraction;
 export const ANY = 127;
 export const TYPE_BITS: readonly number[] = Object.values(TYPE);
 
-const NAMED: Readonly<Record<string, number>> = {
-  null: TYPE.null,
-  boolean: TYPE.boolean,
-  integer: TYPE.integer,
-  number: NUMBER,
-  string: TYPE.string,
-  array: TYPE.array,
-  object: TYPE.object,
-};
+const NAMED: Readonly<Record<string, number>> = { ...TYPE, number: NUMBER };
 
 /** What the keyword `type` allows. */
 export function typesNamed(type: unknown): number {
@@ -54,7 +46,7 @@ const pointerSteps = new Map<string, string>();
 const repeats = new Map<object, number>();
 const texts = new Map<object, string>();
 
-/** What the validation that runs now has found out about its payload, so that each schema need not do so again. */
+/** What the current validation knows of its payload, so that each schema need not find it again. */
 const validationCache: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
 
 /** To be called when a validation ends, so that its payload can be collected. */
@@ -104,9 +96,7 @@ const MIN_CACHED_LENGTH = 256;
 
 /**
  * A text that two JSON values share exactly when JSON Schema calls them equal: the order of members does not count, 1 and
- * 1.0 are the same, `"1"` and 1 are not. Infinite numbers (from `1e400`) stay numbers.
- *
- * Its steps are counted, so that comparing cannot run away.
+ * 1.0 are the same, `"1"` and 1 are not. Infinite numbers (from `1e400`) stay numbers. It counts its steps.
  */
 export function canonicalText(value: unknown): string {
   if (typeof value !== "object" || value === null) return scalarText(value);
@@ -129,12 +119,9 @@ function cachedCanonicalText(value: object): string {
 
 function scalarText(value: unknown): string {
   spend(STEPS_PER_VALUE);
-  if (typeof value === "string") {
-    spend(value.length >> 3);
-    return JSON.stringify(value);
-  }
-  if (typeof value === "number") return String(value === 0 ? 0 : value);
-  return String(value);
+  if (typeof value !== "string") return String(value === 0 ? 0 : value);
+  spend(value.length >> 3);
+  return JSON.stringify(value);
 }
 
 function listText(items: readonly unknown[]): string {
@@ -144,7 +131,7 @@ function listText(items: readonly unknown[]): string {
 
 function objectText(members: Record<string, unknown>): string {
   const names = namesOf(members).toSorted();
-  // Names are sorted, which takes some more comparisons for each the more there are.
+  // Sorting takes more comparisons for each name the more there are.
   spend(STEPS_PER_OBJECT + names.length * (STEPS_PER_MEMBER + 32 - Math.clz32(names.length)));
   return `{${names.map((name) => `${JSON.stringify(name)}:${canonicalText(members[name])}`).join()}}`;
 }
@@ -173,14 +160,12 @@ export function sameValue(value: unknown, other: unknown): boolean {
   if (Array.isArray(other)) return false;
   const names = namesOf(other);
   if (names.length !== namesOf(value).length) return false;
+  const members = value as Record<string, unknown>;
+  const others = other as Record<string, unknown>;
   return names.every((name) => {
     spend(6);
-    return Object.hasOwn(value, name) && sameValue(member(value, name), member(other, name));
+    return Object.hasOwn(value, name) && sameValue(members[name], others[name]);
   });
-}
-
-function member(value: object, name: string): unknown {
-  return (value as Record<string, unknown>)[name];
 }
 
 /** JSON values, each once, by the equality of JSON Schema. */
@@ -192,12 +177,13 @@ export class ValueSet {
     for (const value of values) this.add(value);
   }
 
-  /** False when an equal value was there already. */
+  /** False when the set has an equal value already. */
   add(value: unknown): boolean {
-    if (typeof value === "object" && value !== null)
-      return added(this.#containers, cachedCanonicalText(value));
-    spend(STEPS_PER_ADDED_SCALAR);
-    return added(this.#scalars, value);
+    const isContainer = typeof value === "object" && value !== null;
+    if (!isContainer) spend(STEPS_PER_ADDED_SCALAR);
+    const set: Set<unknown> = isContainer ? this.#containers : this.#scalars;
+    const before = set.size;
+    return set.add(isContainer ? cachedCanonicalText(value) : value).size > before;
   }
 
   has(value: unknown): boolean {
@@ -210,22 +196,17 @@ export class ValueSet {
   }
 }
 
-function added<T>(set: Set<T>, value: T): boolean {
-  const before = set.size;
-  return set.add(value).size > before;
-}
-
 /** Index of the first item that equals one before it, or -1. */
 export function firstRepeated(items: readonly unknown[]): number {
-  let place = repeats.get(items);
-  if (place === undefined) {
+  let index = repeats.get(items);
+  if (index === undefined) {
     spend(STEPS_PER_SET);
     const seen = new ValueSet();
-    place = items.findIndex((item) => !seen.add(item));
-    repeats.set(items, place);
+    index = items.findIndex((item) => !seen.add(item));
+    repeats.set(items, index);
   }
   spend(1);
-  return place;
+  return index;
 }
 
 /** Index of the first item that equals the one at `later`. */
@@ -243,10 +224,7 @@ export function charactersIn(text: string): number {
 
 const STEPS_PER_DECIMAL = 24;
 
-/**
- * Whether a number is a multiple of another as they are written in decimal: 19.99 is a multiple of 0.01, although dividing
- * the two doubles leaves a remainder.
- */
+/** Whether a number is a multiple of another in decimal: 19.99 of 0.01, though dividing the doubles leaves a remainder. */
 export function isMultipleOf(value: number, factor: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(factor)) return value % factor === 0;
   if (!Number.isFinite(value) || !Number.isFinite(factor)) return value === 0;
@@ -255,10 +233,8 @@ export function isMultipleOf(value: number, factor: number): boolean {
   // The further apart the two are, the longer are the integers divided.
   spend(STEPS_PER_DECIMAL + 2 * Math.abs(a.exponent - b.exponent));
   const exponent = Math.min(a.exponent, b.exponent);
-  return (
-    (a.digits * 10n ** BigInt(a.exponent - exponent)) % (b.digits * 10n ** BigInt(b.exponent - exponent)) ===
-    0n
-  );
+  const scaled = (one: typeof a) => one.digits * 10n ** BigInt(one.exponent - exponent);
+  return scaled(a) % scaled(b) === 0n;
 }
 
 function decimalOf(value: number): { digits: bigint; exponent: number } {
