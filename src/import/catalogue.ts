@@ -91,7 +91,8 @@ function messageAt(source: Source, place: string, document: JsonObject): Omit<Me
   if (!isObject(message)) return refuse(place, "it is no message");
   // A message's own members override its traits, and a later trait the ones before.
   const list = pointerTo(place, "traits");
-  const traits = indexesAt(source, list)
+  const listed = source.at(list);
+  const traits = (Array.isArray(listed) ? [...listed.keys()] : [])
     .map((index) => source.at(source.follow(pointerTo(list, index))))
     .filter((trait) => isObject(trait))
     .toReversed();
@@ -109,11 +110,6 @@ function messageAt(source: Source, place: string, document: JsonObject): Omit<Me
     place,
     schema: isFormatted(source.at(payload)) ? pointerTo(payload, "schema") : payload,
   };
-}
-
-function indexesAt(source: Source, place: string): number[] {
-  const list = source.at(place);
-  return Array.isArray(list) ? [...list.keys()] : [];
 }
 
 const METHODS = ["post", "put", "patch", "delete", "get", "query", "head", "options", "trace"];

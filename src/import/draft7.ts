@@ -6,10 +6,10 @@ import {
   evaluatedBy,
   holds,
   isKept,
-  isStructure,
   reasonDropped,
   annotationProblem,
   isNegated,
+  STRUCTURE,
 } from "./vocabulary.ts";
 
 /** What was changed or left out, with its place in the source. */
@@ -106,7 +106,7 @@ class Translation {
       const place = pointerTo(pointer, keyword);
       const note = (message: string) => this.#notes.push({ pointer: place, message });
       const misshaped = annotationProblem(keyword, value);
-      if (isStructure(keyword)) continue;
+      if (STRUCTURE.has(keyword)) continue;
       if (keyword === "$ref" && hasReference) {
         entries.push([keyword, this.#reference(String(value), pointer)]);
       } else if (keyword === "$dynamicRef" && dialect === "2020-12") {

@@ -25,7 +25,9 @@ const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
 
 /** Keywords that contain or name schemas. What is referred to is copied under its own name. */
-const STRUCTURE = new Set("$schema $id $anchor $dynamicAnchor $vocabulary $defs definitions".split(" "));
+export const STRUCTURE: ReadonlySet<string> = new Set(
+  "$schema $id $anchor $dynamicAnchor $vocabulary $defs definitions".split(" "),
+);
 
 /** Keywords that check nothing, with the reason. */
 const UNCHECKED: ReadonlyMap<string, string> = new Map([
@@ -56,10 +58,6 @@ export function annotationProblem(keyword: string, value: unknown): string | und
 export function holds(keyword: string, dialect: Dialect): Holds | undefined {
   if (dialect === "2020-12" && HOLDS_2020.has(keyword)) return HOLDS_2020.get(keyword);
   return keyword === "items" && dialect === "draft-07" ? "schema or list" : schemasIn(keyword);
-}
-
-export function isStructure(keyword: string): boolean {
-  return STRUCTURE.has(keyword);
 }
 
 /** Whether a keyword is copied as it is. What begins with `x-` is an extension, which every dialect allows. */

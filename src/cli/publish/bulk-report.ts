@@ -31,21 +31,6 @@ export function sinceCheckpoint(from: BulkState, state: BulkState): BulkState {
 }
 
 /**
- * Where a bulk resumes; `undefined` where it starts at the beginning or has nothing left to do.
- * @param size of the file, in bytes
- */
-export function resumeNote(
-  { settledLine, settledBytes }: BulkState,
-  size: number | undefined,
-  { path, checkpoint }: BulkFiles,
-  hasGrown: boolean,
-): string | undefined {
-  if (settledLine === 0 || settledBytes === size) return undefined;
-  const grown = hasGrown ? `${path} has grown. ` : "";
-  return `${grown}Continuing after line ${settledLine.toLocaleString("en")} of ${path}, by ${checkpoint}.`;
-}
-
-/**
  * The result of a bulk, and what to do next.
  * @param from what the checkpoint said at the start; its counts are among the outcome's
  */

@@ -19,7 +19,6 @@ import {
   bulkProgress,
   ErrorSummary,
   RejectFile,
-  resumeNote,
   sinceCheckpoint,
   summary,
 } from "./bulk-report.ts";
@@ -92,8 +91,12 @@ async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOpt
     options.rejects === undefined
       ? undefined
       : new RejectFile(options.rejects, checkpoint?.rejectsBytes ?? 0);
-  const resumed = resumeNote(from, input.size, options, checkpoint?.hasGrown === true);
-  if (resumed !== undefined) note(escapeControl(resumed));
+  if (from.settledLine > 0 && from.settledBytes !== input.size) {
+    const { path } = options;
+    const grown = checkpoint?.hasGrown === true ? `${path} has grown. ` : "";
+    const line = from.settledLine.toLocaleString("en");
+    note(escapeControl(`${grown}Continuing after line ${line} of ${path}, by ${options.checkpoint}.`));
+  }
   const outcome = await runBulk(opened, from, rejects, options);
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {

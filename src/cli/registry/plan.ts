@@ -126,7 +126,7 @@ function stepsFor(
   const steps: Step[] = [];
   for (const record of declared) {
     const present = byKey.get(keyOf(kind, record.values));
-    const changes = present === undefined ? additions(record) : differences(record, present);
+    const changes = changesOf(record, present);
     if (changes.length === 0) continue;
     const { problems: wrong, warnings } = schemaProblems(changed(changes), record);
     problems.push(...wrong);
@@ -142,18 +142,13 @@ function stepsFor(
   return steps.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function additions({ kind, values }: Declared): Change[] {
-  return [...kind.members.keys()]
-    .filter((member) => values[member] !== undefined)
-    .map((member) => ({ member, to: values[member] }));
-}
-
-function differences({ kind, values }: Declared, existing: Values): Change[] {
+function changesOf({ kind, values }: Declared, existing: Values | undefined): Change[] {
   const changes: Change[] = [];
   for (const [member, defaultOf] of kind.members) {
-    const to = values[member] === undefined ? defaultOf(values) : values[member];
-    if (to === undefined || isDeepStrictEqual(existing[member], to)) continue;
-    changes.push({ member, from: existing[member], to });
+    const isOpen = values[member] === undefined && existing !== undefined;
+    const to = isOpen ? defaultOf(values) : values[member];
+    if (to === undefined || (existing !== undefined && isDeepStrictEqual(existing[member], to))) continue;
+    changes.push(existing === undefined ? { member, to } : { member, from: existing[member], to });
   }
   return changes;
 }
