@@ -25,9 +25,9 @@ try {
 }
 
 const [{ main }, { installedPlugin }, { COMMANDS }] = await Promise.all([
-  import("../dist/cli/main.js"),
-  import("../dist/cli/plugin.js"),
-  import("../dist/commands/index.js"),
+  import("../dist/program/main.js"),
+  import("../dist/program/plugin.js"),
+  import("../dist/program/commands.js"),
 ]);
 const root = fileURLToPath(new URL("..", import.meta.url));
 await main(process.argv.slice(2), () => installedPlugin(root, COMMANDS));

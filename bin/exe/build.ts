@@ -15,7 +15,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { constants, zstdCompressSync } from "node:zlib";
-import { VALIDATION_THREAD, STORE_THREAD } from "../../src/runtime/process.ts";
 import { bundleValidationThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { HOST, MISSING, packageFolder, ROOT, type Target, TARGETS, versionIn } from "./packages.ts";
@@ -77,8 +76,8 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
       bundleValidationThread(),
     ]);
     const assets = {
-      [STORE_THREAD]: put(STORE_THREAD, storeThread),
-      [VALIDATION_THREAD]: put(VALIDATION_THREAD, validationThread),
+      "store-thread.cjs": put("store-thread.cjs", storeThread),
+      "validation-thread.cjs": put("validation-thread.cjs", validationThread),
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);

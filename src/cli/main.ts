@@ -3,6 +3,7 @@ import { asEvregError, EvregError } from "../domain/error.ts";
 import { listenForSigint } from "./io/interruption.ts";
 import { outputError } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
+import { setTarget } from "./target/next-command.ts";
 import { EXIT, flagsFirst, asUsageError, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
 
 /** The whole program: runs the command line and leaves with its exit code. @param commands loads the package's commands */
@@ -37,6 +38,7 @@ export async function runCommandLine(
   commands: () => Promise<Interfaces.Plugin>,
 ): Promise<number> {
   let config: Config | undefined;
+  setTarget({});
   try {
     config = await loadConfig(await commands());
     const result = await run([...argv], config);

@@ -34,10 +34,7 @@ async function parse(path: string, bytes: Uint8Array): Promise<unknown> {
   // stdin has no extension: JSON begins with a brace or a bracket, and a schema in YAML does not.
   const unnamed = path === "-" && !/^\s*[{[]/.test(text(bytes));
   if (!named && !unnamed) return inFile(path, () => parseJson(bytes));
-  const [{ parseDocument }, { UNCHECKED_KEYS, yamlFaults }] = await Promise.all([
-    import("yaml"),
-    import("../config/yaml.ts"),
-  ]);
+  const { parseDocument, UNCHECKED_KEYS, yamlFaults } = await import("../config/yaml.ts");
   return inFile(path, () => {
     const document = parseDocument(text(bytes), UNCHECKED_KEYS);
     const [slip] = [...document.errors, ...yamlFaults(document)];

@@ -79,8 +79,8 @@ export async function findFile(cwd: string, data: string): Promise<ConfigFile | 
  * its like and runs it. That cannot be switched off, and a configuration of evreg is data, never code.
  */
 async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
-  const module = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
-    Explorer: new (options: object) => Explorer;
+  const { default: module } = (await import("cosmiconfig/dist/Explorer.js")) as unknown as {
+    default: { Explorer: new (options: object) => Explorer };
   };
   return new module.Explorer({
     moduleName: "evreg",
@@ -98,9 +98,8 @@ async function explorerFor(searchPlaces: readonly string[]): Promise<Explorer> {
 
 /** JSON is YAML too, so one reader gives places for both. As the value is wrapped, `$import` is not followed. */
 async function parse(path: string, content: string): Promise<ConfigFile["parsed"]> {
-  const { LineCounter, parseDocument } = await import("yaml");
+  const { LineCounter, parseDocument, UNCHECKED_KEYS, yamlFaults } = await import("./yaml.ts");
   const lines = new LineCounter();
-  const { UNCHECKED_KEYS, yamlFaults } = await import("./yaml.ts");
   const document = parseDocument(content, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
   const read = [...document.errors, ...document.warnings];
   const [slip] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];

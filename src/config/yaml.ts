@@ -3,6 +3,9 @@ import { type Document, isAlias, isMap, isScalar, type LineCounter, type Node, v
 import { KEY_BY_PATH, SECTIONS } from "./schema.ts";
 import { noValues, type SourceValues, nearest, addValue } from "./values.ts";
 
+/** The parser, which is loaded with this module alone: most commands read no YAML. */
+export { LineCounter, parseDocument } from "yaml";
+
 /** Every key of the file, each with its line and column; unknown ones are problems. */
 export function readFileKeys(file: ConfigFile): SourceValues {
   const result = noValues();

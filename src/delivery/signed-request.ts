@@ -77,7 +77,7 @@ function standardSignature(
 }
 
 /** A secret as the two kinds of signature take it. */
-export interface SigningKeys {
+interface SigningKeys {
   /** The UTF-8 bytes of the whole secret. */
   readonly whole: KeyObject;
   /** What `whsec_` stands before, base64 decoded. */
@@ -89,7 +89,7 @@ const MAX_KEYS = 10_000;
 const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
 
 /** Made once for each secret: an HMAC with bytes for a key takes seven times as long as with a key object. */
-export function signingKeys(secret: string): SigningKeys {
+function signingKeys(secret: string): SigningKeys {
   const known = keysOf.get(secret);
   if (known !== undefined) return known;
   const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;

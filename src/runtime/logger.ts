@@ -55,7 +55,7 @@ const SECRET_NAMES = ["authorization", "token", "bearer_token", "secret", "passw
  * written from a buffer so that a slow reader does not hold up requests; the buffer is written out when the process ends.
  */
 export async function createLogger(options: LogOptions, target?: LogTarget): Promise<FlushableLogger> {
-  const { pino } = await import("pino");
+  const { default: pino } = await import("pino");
   const terminal = target ?? process.stderr;
   const forPeople = options.format === "pretty" || (options.format === "auto" && terminal.isTTY === true);
   const { stream, flush } = forPeople
@@ -114,8 +114,8 @@ function bufferedStderr({ destination }: typeof Pino): { stream: DestinationStre
 }
 
 async function prettyStream(target: LogTarget | undefined): Promise<DestinationStream> {
-  const { prettyFactory } = await import("pino-pretty");
-  const format = prettyFactory({
+  const { default: pretty } = await import("pino-pretty");
+  const format = pretty.prettyFactory({
     colorize: (target ?? process.stderr).hasColors?.() ?? false,
     colorizeObjects: false,
     singleLine: true,

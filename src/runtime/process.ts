@@ -61,22 +61,24 @@ export function listenForStop(
   };
 }
 
-export interface ThreadEntry {
-  readonly name: string;
-  /** The part of the single executable that holds the thread's script. */
-  readonly bundledName: string;
-  /** Its module; only read where the program lies in files. */
-  readonly module: () => URL;
-  /** What it finds as `workerData`. */
-  readonly task?: unknown;
-}
+/** The threads of this program: the name of each one's script where it is built, and its module among the sources. */
+const THREADS = {
+  "store-thread": "store/libsql/worker.ts",
+  "validation-thread": "service/validation-worker.ts",
+} as const;
 
-/** Starts a thread of this program. */
-export function startThread({ name, bundledName, module, task }: ThreadEntry): Worker {
-  const script = bundledText(bundledName);
-  return new Worker(script ?? module(), {
+export type ThreadScript = keyof typeof THREADS;
+
+/**
+ * Starts a thread of this program.
+ * @param name for tools that list threads
+ * @param task what it finds as `workerData`
+ */
+export function startThread(name: string, script: ThreadScript, task?: unknown): Worker {
+  const text = isSea() ? getAsset(`${script}.cjs`, "utf8") : undefined;
+  return new Worker(text ?? scriptUrl(script), {
     name,
-    eval: script !== undefined,
+    eval: text !== undefined,
     workerData: task,
     // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
     execArgv: [],
@@ -86,19 +88,18 @@ export function startThread({ name, bundledName, module, task }: ThreadEntry): W
   });
 }
 
+/** The build puts all its scripts into one folder, this module's among them. */
+function scriptUrl(script: ThreadScript): URL {
+  const isSource = import.meta.url.endsWith(".ts");
+  return isSource
+    ? new URL(THREADS[script], new URL("../", import.meta.url))
+    : new URL(`${script}.js`, import.meta.url);
+}
+
 /** Nothing of the host's environment, but its cache of compiled code: from source a thread starts in half the time with it. */
 function compileCacheEnv(): Record<string, string> {
   const folder = getCompileCacheDir();
   return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
-}
-
-/** The scripts of threads as they lie in the single executable. */
-export const STORE_THREAD = "store-thread.cjs";
-export const VALIDATION_THREAD = "validation-thread.cjs";
-
-/** The text of a part carried inside the single executable; `undefined` when this is not one. */
-function bundledText(name: string): string | undefined {
-  return isSea() ? getAsset(name, "utf8") : undefined;
 }
 
 /** The words that start this program: the single executable, or Node with the installed entry. */

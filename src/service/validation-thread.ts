@@ -2,7 +2,7 @@ import type { Worker } from "node:worker_threads";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
-import { startThread, VALIDATION_THREAD } from "../runtime/process.ts";
+import { startThread } from "../runtime/process.ts";
 import type {
   OffThreadCheck,
   OffThreadResult,
@@ -86,7 +86,7 @@ export class ValidationThread implements OffThreadValidator {
   }
 
   #start(): Worker {
-    const thread = startThread({ name: "evreg-check", bundledName: VALIDATION_THREAD, module: workerModule });
+    const thread = startThread("evreg-check", "validation-thread");
     let reason = "it ended by itself";
     thread.on("message", (answer: OffThreadResult) => {
       this.#running?.resolve(answer);
@@ -101,11 +101,6 @@ export class ValidationThread implements OffThreadValidator {
     });
     return thread;
   }
-}
-
-function workerModule(): URL {
-  const ending = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  return new URL(`./validation-worker.${ending}`, import.meta.url);
 }
 
 function tooManyWaiting(): EvregError {

@@ -1,21 +1,14 @@
-import type * as App from "../../src/app/server.ts";
-import type * as Defaults from "../../src/config/load.ts";
-import type * as Errors from "../../src/domain/error.ts";
+import { openLocal } from "../../src/app/server.ts";
+import { defaultConfig } from "../../src/config/load.ts";
+import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
 import type { NewSubscription } from "../../src/domain/subscription.ts";
-import type * as Json from "../../src/json/raw-json.ts";
-import type * as Logging from "../../src/runtime/logger.ts";
-import { built } from "./built.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { answerCalls } from "./calls.ts";
 import { BATCH_ITEMS, payloadOf, SCHEMA } from "./workload.ts";
 
 // Works on a data folder that no server has, as a command does: what is published here waits for the next server.
-
-const { openLocal } = await built<typeof App>("app/server.js");
-const { defaultConfig } = await built<typeof Defaults>("config/load.js");
-const { EvregError } = await built<typeof Errors>("domain/error.js");
-const { RawJson } = await built<typeof Json>("json/raw-json.js");
-const { silentLogger } = await built<typeof Logging>("runtime/logger.js");
 
 export interface Filling {
   readonly folder: string;

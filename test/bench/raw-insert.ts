@@ -1,11 +1,8 @@
 import { type Client, createClient } from "@libsql/client";
-import type * as Migrations from "../../src/store/libsql/files/migrations.ts";
-import { built } from "./built.ts";
+import { MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
 import { answerCalls } from "./calls.ts";
 
 // The most that the engine takes: the rows of a batch, as JSON, straight into its tables, each batch durable.
-
-const { MIGRATIONS } = await built<typeof Migrations>("store/libsql/files/migrations.js");
 
 const PRAGMAS = [
   "PRAGMA locking_mode = EXCLUSIVE",

@@ -256,7 +256,7 @@ function programWith(synchronous: string, readsBack: number): string {
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
-  const file = join(copy, "dist/store/libsql/thread/connection.js");
+  const file = join(copy, "dist/program/store-thread.js");
   const before = readFileSync(file, "utf8");
   const after = before
     .replace('["synchronous", "FULL", 2]', `["synchronous", "${synchronous}", ${readsBack}]`)

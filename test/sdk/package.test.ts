@@ -77,7 +77,7 @@ describe("what is loaded", () => {
   test("no other module can be imported", async () => {
     const { exports } = JSON.parse(readFileSync(join(evreg, "package.json"), "utf8")) as { exports: object };
     expect(Object.keys(exports)).toEqual(["./client", "./webhook", "./package.json"]);
-    for (const name of ["evreg", "evreg/dist/app/server.js", "evreg/dist/sdk/webhook.js"]) {
+    for (const name of ["evreg", "evreg/dist/program/main.js", "evreg/dist/sdk/webhook.js"]) {
       const tried = inConsumer(["--input-type=module", "--eval", `await import(${JSON.stringify(name)})`]);
       await expect(tried, name).rejects.toThrow(/ERR_PACKAGE_PATH_NOT_EXPORTED/);
     }

@@ -7,7 +7,9 @@ import type { Plugin } from "vitest/config";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const SOURCE = "src/store/libsql/worker.ts";
-const HOST = "/src/store/libsql/thread/worker-client.ts";
+/** As `HOST` names it. */
+const NAMED = '"store/libsql/worker.ts"';
+const HOST = "/src/runtime/process.ts";
 
 /**
  * Has the store's thread start from one file, as in the single executable, made of the source as it is now. Hundreds
@@ -21,24 +23,18 @@ export function storeThreadInOneFile(): Plugin {
       defineCacheKeyGenerator(({ id }) => (id.endsWith(HOST) ? false : undefined)),
     async transform(code, id) {
       if (!id.endsWith(HOST)) return undefined;
-      const { file, inputs } = await bundleThread(SOURCE);
+      const { file, inputs } = await bundleThread();
       for (const input of inputs) this.addWatchFile(join(ROOT, input));
-      return { code: startingFrom(file, code, '"../worker.ts"'), map: null };
+      if (!code.includes(NAMED)) throw new Error(`The store's thread is no longer started from ${NAMED}`);
+      return { code: code.replace(NAMED, JSON.stringify(pathToFileURL(file).href)), map: null };
     },
   };
 }
 
-/** The code that starts the thread, with the file in place of the module that it names. */
-export function startingFrom(file: string, code: string, named: string): string {
-  if (!code.includes(named)) throw new Error(`The store's thread is no longer started from ${named}`);
-  return code.replace(named, JSON.stringify(pathToFileURL(file).href));
-}
-
-/** @param entry of the thread, below the checkout */
-export async function bundleThread(entry: string): Promise<{ file: string; inputs: string[] }> {
+async function bundleThread(): Promise<{ file: string; inputs: string[] }> {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: [entry],
+    entryPoints: [SOURCE],
     bundle: true,
     platform: "node",
     format: "esm",

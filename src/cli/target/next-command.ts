@@ -9,7 +9,7 @@ export interface TargetFlags {
   readonly config?: string | undefined;
 }
 
-/** The flags of the running command that say where it acts. A process runs one command. */
+/** The flags of the running command that say where it acts. */
 let typed: TargetFlags = {};
 
 export function setTarget(flags: TargetFlags): void {

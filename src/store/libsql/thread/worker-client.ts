@@ -1,6 +1,6 @@
 import type { Worker } from "node:worker_threads";
 import { messageOf } from "../../../domain/error.ts";
-import { startThread, STORE_THREAD } from "../../../runtime/process.ts";
+import { startThread } from "../../../runtime/process.ts";
 import type { CommitReport } from "../../health.ts";
 import {
   fromWireError,
@@ -186,10 +186,5 @@ export class WorkerClient {
 
 /** A thread that has the engine: the one that owns a data file, or one for a single task on a file. */
 export function storeThread(task: unknown): Worker {
-  return startThread({ name: "evreg-store", bundledName: STORE_THREAD, module: workerModule, task });
-}
-
-/** As source under Node's type stripping, as JavaScript once built. */
-function workerModule(): URL {
-  return new URL(import.meta.url.endsWith(".ts") ? "../worker.ts" : "../worker.js", import.meta.url);
+  return startThread("evreg-store", "store-thread", task);
 }
