@@ -1,4 +1,5 @@
 import type { Command } from "@oclif/core";
+import { stripVTControlCharacters } from "node:util";
 import { nearest } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
@@ -21,43 +22,24 @@ export function usageError(message: string, details: Record<string, unknown> = {
   return new EvregError("usage", message, details);
 }
 
+type FlagShapes = Readonly<Record<string, Command.Flag.Any>>;
+type FlagValues = Readonly<Record<string, unknown>>;
+
 /** What oclif throws at a command line it cannot read, with the members its kinds of mistake carry. */
 interface ParseError extends Error {
-  readonly oclif: unknown;
-  readonly args?: readonly (string | ArgShape)[];
+  readonly args?: readonly (string | Command.Arg.Any)[];
   readonly flags?: readonly string[];
-  readonly parse?: Parsing;
-}
-
-interface ArgShape {
-  readonly name: string;
-  readonly description?: string;
-}
-
-interface FlagShape {
-  readonly type?: string;
-  readonly char?: string;
-  readonly required?: boolean;
-  readonly helpValue?: string | readonly string[];
-  readonly allowNo?: boolean;
-  readonly aliases?: readonly string[];
-  readonly exclusive?: readonly unknown[];
-  readonly dependsOn?: readonly unknown[];
-}
-
-/** The command's flags and what was read of them; a mistake found before that has neither. */
-interface Parsing {
-  readonly input?: { readonly flags: Readonly<Record<string, FlagShape>> };
-  readonly output?: { readonly flags: Readonly<Record<string, unknown>> };
+  /** The command's flags and what was read of them; a mistake found before that has neither. */
+  readonly parse?: {
+    readonly input?: { readonly flags: FlagShapes };
+    readonly output?: { readonly flags: FlagValues };
+  };
 }
 
 const PARSING = /^Parsing --(\S+) \n\t([\s\S]*)$/;
 const NO_OPTION = /^Expected --([^\s=]+)=([\s\S]*) to be one of: (.*)$/;
 const NO_ARGUMENT = /^Expected ([\s\S]*) to be one of: (.*)$/;
 const SEE_HELP = "\nSee more help with --help";
-// oclif dims the reasons on a terminal.
-// oxlint-disable-next-line no-control-regex
-const STYLE = /\u001b\[\d+m/g;
 
 /** The same mistake as an `EvregError` in the product's words; `undefined` when `error` is none of oclif's. */
 export function asUsageError(error: unknown): EvregError | undefined {
@@ -65,20 +47,22 @@ export function asUsageError(error: unknown): EvregError | undefined {
   if (error instanceof EvregError && PARSING.test(error.message))
     return usageError(plainSentence(error.message));
   if (!(error instanceof Error) || !("oclif" in error)) return undefined;
-  const parseError: ParseError = error;
-  const { flags, args, parse } = parseError;
-  if (Array.isArray(flags)) return usageError(unknownFlags(parseError.flags ?? [], parse));
-  if (Array.isArray(args)) return usageError(wrongArguments(parseError.args ?? [], parse));
-  const faults = flagFaults(parse);
-  return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(parseError.message));
+  const { flags, args, parse, message }: ParseError = error;
+  const known = parse?.input?.flags ?? {};
+  const given = parse?.output?.flags ?? {};
+  if (flags !== undefined) return usageError(unknownFlags(flags, known));
+  const missing = missingFlags(known, given);
+  if (args !== undefined) return usageError(wrongArguments(args, missing));
+  const faults = flagFaults(known, given, missing);
+  return usageError(faults.length > 0 ? faults.join(" ") : plainSentence(message));
 }
 
-function unknownFlags(flags: readonly string[], parse: Parsing | undefined): string {
+function unknownFlags(flags: readonly string[], known: FlagShapes): string {
   // Without their values: a token behind a mistyped --token must not be shown.
   const names = flags.map((flag) => flag.replace(/=.*$/s, ""));
   const [only = ""] = names;
   if (names.length > 1) return `There are no flags ${names.join(", ")} here.`;
-  const meant = only.startsWith("--") ? meantFlag(only.slice(2), flagNames(parse)) : undefined;
+  const meant = only.startsWith("--") ? meantFlag(only.slice(2), flagNames(known)) : undefined;
   return `There is no flag ${only} here${meant === undefined ? "." : `; did you mean --${meant}?`}`;
 }
 
@@ -89,39 +73,38 @@ function meantFlag(name: string, known: readonly string[]): string | undefined {
 }
 
 /**
- * The same for a flag that a command has not, where another mistake was found first: the word behind it, taken for an
- * argument, would be reported as wrong.
- * @param words of the command line
+ * Reports unknown flags where oclif found another mistake first: it takes the word after an unknown flag for an argument.
+ * @param argv the words of the command line
  * @param flags those that the command has
  */
-export function unknownFlagAmong(
-  words: readonly string[],
-  flags: Readonly<Record<string, FlagShape>>,
-): EvregError | undefined {
-  const parse = { input: { flags } };
-  const known = new Set([...flagNames(parse).map((name) => `--${name}`), "--help", "-h"]);
-  for (const { char } of Object.values(flags)) if (char !== undefined) known.add(`-${char}`);
-  const taking = new Set<string>();
-  for (const [name, { type, char, aliases = [] }] of Object.entries(flags)) {
-    if (type === "option") for (const one of [name, ...aliases]) taking.add(`--${one}`).add(`-${char}`);
-  }
-  const end = words.indexOf("--");
-  const unknown = words
+export function unknownFlagAmong(argv: readonly string[], flags: FlagShapes): EvregError | undefined {
+  const names = new Set([...flagNames(flags), "help"]);
+  const chars = new Set(["h", ...Object.values(flags).map(({ char }) => char)]);
+  const takesNext = new Set(
+    Object.entries(flags)
+      .filter(([, { type }]) => type === "option")
+      .flatMap(([name, { char, aliases = [] }]) => [
+        `-${char}`,
+        ...[name, ...aliases].map((one) => `--${one}`),
+      ]),
+  );
+  const end = argv.indexOf("--");
+  const unknown = argv
     .slice(0, end === -1 ? undefined : end)
-    .filter((word, at, all) => /^--?[a-z]/i.test(word) && !taking.has(all[at - 1] ?? ""))
+    .filter((word, at, words) => /^--?[a-z]/i.test(word) && !takesNext.has(words[at - 1] ?? ""))
     .map((word) => word.replace(/=.*$/s, ""))
-    .filter((word) => !known.has(word) && !(/^-[a-z]/i.test(word) && known.has(word.slice(0, 2))));
-  return unknown.length === 0 ? undefined : usageError(unknownFlags(unknown, parse));
+    .filter((word) => (word.startsWith("--") ? !names.has(word.slice(2)) : !chars.has(word.charAt(1))));
+  return unknown.length === 0 ? undefined : usageError(unknownFlags(unknown, flags));
 }
 
-function flagNames(parse: Parsing | undefined): string[] {
-  const flags = Object.entries(parse?.input?.flags ?? {});
-  const aliases = flags.flatMap(([, flag]) => flag.aliases ?? []);
-  const negations = flags.filter(([, flag]) => flag.allowNo === true).map(([name]) => `no-${name}`);
-  return [...flags.map(([name]) => name), ...aliases, ...negations];
+function flagNames(flags: FlagShapes): string[] {
+  return Object.entries(flags).flatMap(([name, flag]) => {
+    const negation = flag.type === "boolean" && flag.allowNo ? `no-${name}` : [];
+    return [name, flag.aliases ?? [], negation].flat();
+  });
 }
 
-function wrongArguments(args: NonNullable<ParseError["args"]>, parse: Parsing | undefined): string {
+function wrongArguments(args: NonNullable<ParseError["args"]>, missing: readonly string[]): string {
   const extra = args.filter((arg) => typeof arg === "string");
   if (extra.length > 0) {
     const shown = extra.map(withoutUserInfo).join(" ");
@@ -133,27 +116,28 @@ function wrongArguments(args: NonNullable<ParseError["args"]>, parse: Parsing | 
       const shown = description === undefined ? "" : ` (${description.replace(/\.$/, "")})`;
       return `${name.toUpperCase()}${shown}`;
     });
-  return `Missing: ${[...names, ...missingFlags(parse)].join(", ")}.`;
+  return `Missing: ${[...names, ...missing].join(", ")}.`;
 }
 
-function missingFlags(parse: Parsing | undefined): string[] {
-  const given = parse?.output?.flags ?? {};
-  return Object.entries(parse?.input?.flags ?? {})
+function missingFlags(flags: FlagShapes, given: FlagValues): string[] {
+  return Object.entries(flags)
     .filter(([name, { required }]) => required === true && given[name] === undefined)
-    .map(([name, { helpValue }]) => [`--${name}`, helpValue ?? []].flat().join(" "));
+    .map(([name, flag]) => flagForm(name, flag, []));
+}
+
+function flagForm(name: string, flag: Command.Flag.Any, value: string | readonly string[]): string {
+  return [`--${name}`, flag.type === "option" ? (flag.helpValue ?? value) : []].flat().join(" ");
 }
 
 /** Which rules among the flags are broken. Computed here again: oclif's own sentences repeat values, tokens too. */
-function flagFaults(parse: Parsing | undefined): string[] {
-  const given = parse?.output?.flags ?? {};
+function flagFaults(flags: FlagShapes, given: FlagValues, missing: readonly string[]): readonly string[] {
   const faults = new Set<string>();
-  const missing = missingFlags(parse);
   if (missing.length > 0) faults.add(`Missing: ${missing.join(", ")}.`);
-  for (const [name, { exclusive = [], dependsOn = [] }] of Object.entries(parse?.input?.flags ?? {})) {
+  for (const [name, { exclusive = [], dependsOn = [] }] of Object.entries(flags)) {
     if (given[name] === undefined) continue;
     for (const other of exclusive) {
       if (typeof other !== "string" || given[other] === undefined) continue;
-      const [first = "", second = ""] = [name, other].toSorted();
+      const [first, second] = [name, other].toSorted();
       faults.add(`--${first} and --${second} cannot be given together; leave one out.`);
     }
     for (const other of dependsOn) {
@@ -166,15 +150,14 @@ function flagFaults(parse: Parsing | undefined): string[] {
 }
 
 function plainSentence(message: string): string {
-  const text = message.replaceAll(STYLE, "").replaceAll(SEE_HELP, "");
-  const parsing = PARSING.exec(text);
-  if (parsing !== null) return `--${parsing[1]}: ${(parsing[2] ?? "").trim()}`;
-  const noOption = NO_OPTION.exec(text);
-  if (noOption !== null) {
-    return `--${noOption[1]}: must be one of ${noOption[3]}; not ${JSON.stringify(noOption[2])}.`;
-  }
-  const noArgument = NO_ARGUMENT.exec(text);
-  if (noArgument !== null) return `${JSON.stringify(noArgument[1])} is none of ${noArgument[2]}.`;
+  // oclif dims the reasons on a terminal.
+  const text = stripVTControlCharacters(message).replaceAll(SEE_HELP, "");
+  const [, flag, reason = ""] = PARSING.exec(text) ?? [];
+  if (flag !== undefined) return `--${flag}: ${reason.trim()}`;
+  const [, option, value, options] = NO_OPTION.exec(text) ?? [];
+  if (option !== undefined) return `--${option}: must be one of ${options}; not ${JSON.stringify(value)}.`;
+  const [, argument, words] = NO_ARGUMENT.exec(text) ?? [];
+  if (argument !== undefined) return `${JSON.stringify(argument)} is none of ${words}.`;
   const sentence = text
     .replace(/^Flag (--\S+) expects one of these values: /, "$1 needs a value, one of ")
     .replace(/^Flag (--\S+) expects a value$/, "$1 needs a value")
@@ -192,52 +175,40 @@ interface Commands {
 export function unknownCommand(id: string, all: Commands): EvregError {
   // A password may stand in an address that was typed in a wrong place; oclif has made its colons those of a command.
   const shown = withoutUserInfo(id);
-  const extra = extraArguments(shown, all);
-  if (extra !== undefined) return extra;
-  const { commands } = all;
-  const commandIDs = commands.filter(({ hidden }) => !hidden).map((command) => command.id);
-  const words = shown.split(":");
-  const [topic = "", ...rest] = words;
-  const verbs = commandIDs
-    .filter((other) => other.startsWith(`${topic}:`))
-    .map((other) => other.slice(topic.length + 1));
+  const ids = all.commands.filter(({ hidden }) => !hidden).map((command) => command.id);
+  const verbsOf = (topic: string) => ids.filter((one) => one.startsWith(`${topic}:`)).map(afterTopic);
+  // oclif takes the words behind a command without arguments for the rest of its name. Behind a bare topic, which lists,
+  // they are rather a mistyped verb.
+  const [known] = ids
+    .filter((one) => shown.startsWith(`${one}:`) && verbsOf(one).length === 0)
+    .toSorted((a, b) => b.length - a.length);
+  if (known !== undefined) return extraArguments(known, shown.slice(known.length + 1), all);
+  const [topic = "", ...rest] = shown.split(":");
+  const verbs = verbsOf(topic);
   if (rest.length > 0 && verbs.length > 0) {
     const verb = nearest(rest[0] ?? "", verbs);
     const advice =
-      verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : meantCommand(`${topic} ${verb}`);
-    return usageError(`There is no command ${JSON.stringify(words.join(" "))}; ${advice}`);
+      verb === undefined ? `${topic} has: ${verbs.join(", ")}.` : `did you mean ${topic} ${verb}?`;
+    return usageError(`There is no command ${JSON.stringify([topic, ...rest].join(" "))}; ${advice}`);
   }
-  const topics = [...new Set(commandIDs.map((other) => other.split(":")[0] ?? ""))];
-  const known = nearest(topic, topics);
-  const whole = [known, ...rest];
-  const advice =
-    known === undefined
-      ? `there are: ${topics.join(", ")}.`
-      : meantCommand(commandIDs.includes(whole.join(":")) ? whole.join(" ") : known);
+  const topics = [...new Set(ids.map((one) => one.split(":")[0]!))];
+  const meant = nearest(topic, topics);
+  const whole = [meant, ...rest];
+  const command = ids.includes(whole.join(":")) ? whole.join(" ") : meant;
+  const advice = meant === undefined ? `there are: ${topics.join(", ")}.` : `did you mean ${command}?`;
   return usageError(`There is no command ${JSON.stringify(topic)}; ${advice}`);
 }
 
-/** oclif takes the words behind a command that has no arguments for the rest of its name. */
-function extraArguments(id: string, all: Commands): EvregError | undefined {
-  const ids = all.commands.map((command) => command.id);
-  const [known] = all.commands
-    // Behind a bare topic, which lists, it is rather a mistyped verb.
-    .filter(({ hidden, id: other }) => !hidden && id.startsWith(`${other}:`) && !isTopic(other, ids))
-    .toSorted((a, b) => b.id.length - a.id.length);
-  if (known === undefined) return undefined;
-  const name = known.id.replaceAll(":", " ");
-  const words = id.slice(known.id.length + 1).replace(/:(?!\/\/)/g, " ");
-  const { file } = all.findCommand(known.id)?.flags ?? {};
+function afterTopic(id: string): string {
+  return id.slice(id.indexOf(":") + 1);
+}
+
+function extraArguments(id: string, extra: string, all: Commands): EvregError {
+  const name = id.replaceAll(":", " ");
+  const words = extra.replace(/:(?!\/\/)/g, " ");
+  const { file } = all.findCommand(id)?.flags ?? {};
   const files = file === undefined ? "." : `; files go behind --file: evreg ${name} --file ${words}`;
   return usageError(`Too many arguments: ${words}. evreg ${name} takes none${files}`);
-}
-
-function isTopic(id: string, ids: readonly string[]): boolean {
-  return ids.some((other) => other.startsWith(`${id}:`));
-}
-
-function meantCommand(command: string): string {
-  return `did you mean ${command}?`;
 }
 
 /**
@@ -252,23 +223,18 @@ export function flagsFirst(argv: readonly string[], commands: Commands): EvregEr
 }
 
 function reordered(argv: readonly string[], commands: Commands): string | undefined {
-  for (let at = 0; at < argv.length; at += 1) {
-    for (const count of [2, 1]) {
-      const words = argv.slice(at, at + count);
-      const command = words.length === count ? commands.findCommand(words.join(":")) : undefined;
+  for (const at of argv.keys()) {
+    for (const end of [at + 2, at + 1]) {
+      const words = argv.slice(at, end);
+      const command = end <= argv.length ? commands.findCommand(words.join(":")) : undefined;
       if (command === undefined) continue;
-      const flags = argv.slice(0, at).flatMap((word) => flagForm(word, command));
-      const more =
-        argv.length > at + count || Object.values(command.args).some(({ required }) => required === true);
+      const flags = argv.slice(0, at).flatMap((word) => {
+        const name = /^--([^=]+)/.exec(word)?.[1] ?? "";
+        return Object.hasOwn(command.flags, name) ? flagForm(name, command.flags[name]!, "VALUE") : [];
+      });
+      const more = argv.length > end || Object.values(command.args).some(({ required }) => required === true);
       return ["evreg", ...words, ...(more ? ["…"] : []), ...flags].join(" ");
     }
   }
   return undefined;
-}
-
-function flagForm(word: string, command: Pick<Command.Loadable, "flags">): string[] {
-  const name = /^--([^=]+)/.exec(word)?.[1] ?? "";
-  const flag = Object.hasOwn(command.flags, name) ? command.flags[name] : undefined;
-  if (flag === undefined) return [];
-  return [`--${name}`, flag.type === "option" ? (flag.helpValue ?? "VALUE") : []].flat();
 }
