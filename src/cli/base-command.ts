@@ -123,6 +123,14 @@ export async function emptyListHint(sentence: string, evreg: Evreg, query: ListF
   return sentence;
 }
 
+/** Examples for help: commands alone, and commands by what they are for. */
+export function examples(...all: readonly (string | Readonly<Record<string, string>>)[]): Command.Example[] {
+  return all.flatMap((one): Command.Example[] => {
+    if (typeof one === "string") return [one];
+    return Object.entries(one).map(([description, command]) => ({ description, command }));
+  });
+}
+
 interface OutputChoice {
   readonly json?: boolean;
   readonly output?: OutputFormat | undefined;

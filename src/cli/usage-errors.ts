@@ -80,14 +80,10 @@ function meantFlag(name: string, known: readonly string[]): string | undefined {
 export function unknownFlagAmong(argv: readonly string[], flags: FlagShapes): EvregError | undefined {
   const names = new Set([...flagNames(flags), "help"]);
   const chars = new Set(["h", ...Object.values(flags).map(({ char }) => char)]);
-  const takesNext = new Set(
-    Object.entries(flags)
-      .filter(([, { type }]) => type === "option")
-      .flatMap(([name, { char, aliases = [] }]) => [
-        `-${char}`,
-        ...[name, ...aliases].map((one) => `--${one}`),
-      ]),
-  );
+  const takesNext = new Set<string>();
+  for (const [name, { type, char, aliases = [] }] of Object.entries(flags)) {
+    if (type === "option") for (const one of [name, ...aliases]) takesNext.add(`--${one}`).add(`-${char}`);
+  }
   const end = argv.indexOf("--");
   const unknown = argv
     .slice(0, end === -1 ? undefined : end)

@@ -1,6 +1,6 @@
 import { type Command, Flags } from "@oclif/core";
 import { isDeepStrictEqual } from "node:util";
-import { TargetCommand } from "../cli/base-command.ts";
+import { TargetCommand, examples } from "../cli/base-command.ts";
 import {
   definedOnly,
   modeFlag,
@@ -26,11 +26,11 @@ const againstFlag = choiceFlag(
 export const ActionsList = listCommand(ACTIONS, {
   usage: "<%= command.id %> [--application NAME]",
   summary: "List the actions: what can be published, and by which schema.",
-  examples: [
-    { description: "All of them", command: "evreg actions" },
-    { description: "Those of one application", command: "evreg actions list --application shop" },
-    { description: "Their names only", command: "evreg actions --json | jq -r '.data[].action'" },
-  ],
+  examples: examples({
+    "All of them": "evreg actions",
+    "Those of one application": "evreg actions list --application shop",
+    "Their names only": "evreg actions --json | jq -r '.data[].action'",
+  }),
   flags: {
     application: textFlag("Only those this application owns.", "NAME"),
   },
@@ -38,13 +38,10 @@ export const ActionsList = listCommand(ACTIONS, {
 
 export const ActionsGet = recordCommand(ACTIONS, "get", {
   summary: "Show one action with its schema.",
-  examples: [
-    "evreg actions get order.created",
-    {
-      description: "Its schema into a file, to edit it",
-      command: "evreg actions get order.created --json | jq .data.schemata > schema.json",
-    },
-  ],
+  examples: examples("evreg actions get order.created", {
+    "Its schema into a file, to edit it":
+      "evreg actions get order.created --json | jq .data.schemata > schema.json",
+  }),
 });
 
 export class ActionsCreate extends TargetCommand {
@@ -53,13 +50,12 @@ export class ActionsCreate extends TargetCommand {
     "Names that begin with evreg. are reserved for events about evreg itself. You can subscribe to those like to any other.";
   static override usage =
     "actions create NAME --application NAME --schema FILE|- [--mode MODE] [--against last|all]";
-  static override examples = [
+  static override examples = examples(
     "evreg actions create order.created --application shop --schema order.json",
     {
-      description: "A schema on the command line",
-      command: `echo '{"type":"object","required":["id"]}' | evreg actions create order.created --application shop --schema -`,
+      "A schema on the command line": `echo '{"type":"object","required":["id"]}' | evreg actions create order.created --application shop --schema -`,
     },
-  ];
+  );
   static override args = { name: textArg("Name, in segments joined by dots: order.created") };
   static override flags = {
     application: Flags.string({
@@ -93,21 +89,13 @@ export class ActionsUpdate extends TargetCommand {
     "actions update NAME --from-revision NUMBER [--compatibility none]",
     "actions update NAME [--mode MODE] [--against last|all]",
   ];
-  static override examples = [
-    "evreg actions update order.created --schema order.json",
-    {
-      description: "Go back to the schema of revision 2, as a new revision",
-      command: "evreg actions update order.created --from-revision 2",
-    },
-    {
-      description: "Apply a breaking change all the same, this once (scope admin)",
-      command: "evreg actions update order.created --schema order.json --compatibility none",
-    },
-    {
-      description: "From now on compare with every schema it has had",
-      command: "evreg actions update order.created --against all",
-    },
-  ];
+  static override examples = examples("evreg actions update order.created --schema order.json", {
+    "Go back to the schema of revision 2, as a new revision":
+      "evreg actions update order.created --from-revision 2",
+    "Apply a breaking change all the same, this once (scope admin)":
+      "evreg actions update order.created --schema order.json --compatibility none",
+    "From now on compare with every schema it has had": "evreg actions update order.created --against all",
+  });
   static override args = { name: textArg("Name of the action.") };
   static override flags = {
     schema: schemaFlag({ exclusive: ["from-revision"] }),
@@ -155,10 +143,9 @@ export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any mor
   summary: "Ask the publishers of an action to use another one.",
   description:
     "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
-  examples: [
-    "evreg actions deprecate order.created --successor order.created.v2",
-    { description: "Undo it", command: "evreg actions deprecate order.created --undo" },
-  ],
+  examples: examples("evreg actions deprecate order.created --successor order.created.v2", {
+    "Undo it": "evreg actions deprecate order.created --undo",
+  }),
 });
 
 export const ActionsRetire = endCommand("retired", "Take events again.", {
@@ -166,10 +153,9 @@ export const ActionsRetire = endCommand("retired", "Take events again.", {
   summary: "Refuse further events of an action.",
   description:
     "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",
-  examples: [
-    "evreg actions retire order.created --successor order.created.v2",
-    { description: "Undo it", command: "evreg actions retire order.created --undo" },
-  ],
+  examples: examples("evreg actions retire order.created --successor order.created.v2", {
+    "Undo it": "evreg actions retire order.created --undo",
+  }),
 });
 
 /** A command that ends an action, in part or wholly. @param undone what `--undo` does */

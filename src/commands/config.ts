@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { existsSync, readFileSync } from "node:fs";
-import { BaseCommand, ConfigCommand } from "../cli/base-command.ts";
+import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
@@ -30,17 +30,10 @@ export class ConfigShow extends ConfigCommand {
   static override summary = "Show the configuration that applies here, and where each value comes from.";
   static override description =
     "Shows what evreg serve would use with the same flags. Of a secret it shows only that it is set. If the configuration has mistakes, the command names each and ends with 2.";
-  static override examples = [
-    "evreg config",
-    {
-      description: "Of a server with other flags",
-      command: "evreg config --data /var/lib/evreg --port 8080",
-    },
-    {
-      description: "What is not at its default",
-      command: "evreg config --json | jq '.data[] | select(.source != \"default\")'",
-    },
-  ];
+  static override examples = examples("evreg config", {
+    "Of a server with other flags": "evreg config --data /var/lib/evreg --port 8080",
+    "What is not at its default": "evreg config --json | jq '.data[] | select(.source != \"default\")'",
+  });
 
   static override flags = KEY_FLAGS;
 
@@ -78,15 +71,12 @@ export class ConfigCheck extends BaseCommand {
   static override summary = "Check a configuration file, or the configuration that applies here.";
   static override description =
     "A file is checked by itself, without flags and variables, so the answer is the same on every machine. Each mistake is named with its line, and the command then ends with 2.";
-  static override examples = [
-    { description: "Before it is rolled out", command: "evreg config check evreg.config.yaml" },
-    { description: "From stdin", command: "evreg config check - < evreg.config.yaml" },
-    { description: "The configuration that applies here, variables included", command: "evreg config check" },
-    {
-      description: "Every mistake as JSON",
-      command: "evreg config check evreg.config.yaml --json 2>&1 | jq .details.problems",
-    },
-  ];
+  static override examples = examples({
+    "Before it is rolled out": "evreg config check evreg.config.yaml",
+    "From stdin": "evreg config check - < evreg.config.yaml",
+    "The configuration that applies here, variables included": "evreg config check",
+    "Every mistake as JSON": "evreg config check evreg.config.yaml --json 2>&1 | jq .details.problems",
+  });
   static override args = { file: optionalArg("The file to check; - for stdin.") };
 
   async run(): Promise<void> {
@@ -145,10 +135,10 @@ export class ConfigExample extends BaseCommand {
   static override summary = "Write a configuration file with every key, its default and what it is for.";
   static override description =
     "Unchanged, the file changes nothing. With --json the text is the member `data`.";
-  static override examples = [
-    { description: "To read", command: "evreg config example | less" },
-    { description: "To begin with", command: "evreg config example --output-file evreg.config.yaml" },
-  ];
+  static override examples = examples({
+    "To read": "evreg config example | less",
+    "To begin with": "evreg config example --output-file evreg.config.yaml",
+  });
   static override flags = {
     "output-file": Flags.string({
       char: "o",

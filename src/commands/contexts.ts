@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { BaseCommand } from "../cli/base-command.ts";
+import { BaseCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, textArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -16,13 +16,9 @@ export class ContextList extends BaseCommand {
   static override summary = "List the contexts: named servers, each with its token.";
   static override description =
     "Commands act on the context in use, unless a flag, a variable or the configuration file names a server or a data folder. Contexts are stored in your own settings folder; only you can read them.";
-  static override examples = [
-    "evreg context",
-    {
-      description: "Names and addresses only",
-      command: "evreg context --json | jq -r '.data[] | [.name, .url] | @tsv'",
-    },
-  ];
+  static override examples = examples("evreg context", {
+    "Names and addresses only": "evreg context --json | jq -r '.data[] | [.name, .url] | @tsv'",
+  });
 
   async run(): Promise<void> {
     const { flags } = await this.parse(ContextList);
@@ -48,21 +44,14 @@ export class ContextAdd extends BaseCommand {
     "The server is asked first who you are with the token. If it refuses or does not answer, nothing is stored, unless you give --no-check. The token comes from a file or stdin, never from the command line. It is stored in a file that only you can read.";
   static override usage =
     "context add NAME --url URL [--token-file FILE] [--use] [--replace] [--no-check] [--allow-insecure-token]";
-  static override examples = [
-    {
-      description: "Type the token; it is not shown",
-      command: "evreg context add prod --url https://events.example.com --token-file - --use",
-    },
-    {
-      description: "From a password manager",
-      command:
-        "pass evreg/staging | evreg context add staging --url https://staging.example.com --token-file -",
-    },
-    {
-      description: "Another token for it",
-      command: "evreg context add prod --url https://events.example.com --token-file new.token --replace",
-    },
-  ];
+  static override examples = examples({
+    "Type the token; it is not shown":
+      "evreg context add prod --url https://events.example.com --token-file - --use",
+    "From a password manager":
+      "pass evreg/staging | evreg context add staging --url https://staging.example.com --token-file -",
+    "Another token for it":
+      "evreg context add prod --url https://events.example.com --token-file new.token --replace",
+  });
   static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
   static override flags = {
     url: Flags.string({ summary: "The server's address.", helpValue: "URL", required: true }),
@@ -139,11 +128,10 @@ function taken(name: string): EvregError {
 export class ContextUse extends BaseCommand {
   static override usage = "context use NAME | --none";
   static override summary = "Choose the context that commands act on.";
-  static override examples = [
-    "evreg context use prod",
-    { description: "Back to the data folder", command: "evreg context use --none" },
-    { description: "For this shell only", command: "EVREG_CONTEXT=prod; export EVREG_CONTEXT; evreg whoami" },
-  ];
+  static override examples = examples("evreg context use prod", {
+    "Back to the data folder": "evreg context use --none",
+    "For this shell only": "EVREG_CONTEXT=prod; export EVREG_CONTEXT; evreg whoami",
+  });
   static override args = { name: optionalArg("Name of the context.") };
   static override flags = {
     none: Flags.boolean({ summary: "None: commands act on the data folder again." }),

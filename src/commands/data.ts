@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { existsSync } from "node:fs";
 import type { loadRestore } from "../app/server.ts";
-import { ConfigCommand, TargetCommand } from "../cli/base-command.ts";
+import { ConfigCommand, TargetCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { assertWritable, writeBackup } from "../cli/io/files.ts";
 import { chunksOf, openInput } from "../cli/io/input.ts";
@@ -25,14 +25,11 @@ export class Backup extends TargetCommand {
   static override description = `Everything that was acknowledged before is in the copy. Publishing and delivering go on meanwhile. The server first makes the copy beside its data, so its disk needs space for a second data file. A server makes one backup at a time.
 
 The file is checked before it gets its name, so a file of that name is complete. It holds everything, so only its owner may read it (mode 0600). The secrets of subscriptions are in it as they are stored: encrypted only where EVREG_ENCRYPTION_KEY is set, and then the backup cannot be used without that key. evreg restore puts it in place.`;
-  static override examples = [
-    { description: "Into a file named by the time", command: "evreg backup" },
-    { description: "Into this file", command: "evreg backup /var/backups/evreg.db --force" },
-    {
-      description: "Compressed, on another machine",
-      command: "evreg backup - | zstd | ssh vault 'cat > evreg.db.zst'",
-    },
-  ];
+  static override examples = examples({
+    "Into a file named by the time": "evreg backup",
+    "Into this file": "evreg backup /var/backups/evreg.db --force",
+    "Compressed, on another machine": "evreg backup - | zstd | ssh vault 'cat > evreg.db.zst'",
+  });
   static override args = {
     file: optionalArg("The file to write, or - for stdout; evreg-backup-<time>.db when left out."),
   };
@@ -133,14 +130,11 @@ export class Restore extends ConfigCommand {
   static override description = `The server on the folder must be stopped. The backup is copied beside the data and looked through before anything changes: whether evreg made it, not a newer one, whether every page and index is whole, and whether the key given opens its secrets. Data that is there is only replaced with --force, and kept beside it.
 
 All is then as it was when the backup was made, the tokens too: those of the backup hold, and no others. Whoever has none of them makes one with tokens create and --data while no server runs. The token file of the folder, if its token is not among them, is kept beside. Deliveries that were unfinished then are sent by the next start, some of them again; how many is told, and subscriptions that are paused before the start hold theirs. Events published since are gone. Their numbers are not given to new ones, which a receiver that remembers them would take for repeats: numbers go on far beyond, by a million for each second since the backup was made.`;
-  static override examples = [
-    { description: "Into a new folder", command: "evreg restore evreg.db --data /var/lib/evreg" },
-    {
-      description: "In the place of what is there",
-      command: "evreg restore evreg.db --data /var/lib/evreg --force",
-    },
-    { description: "From a pipe", command: "zstd -dc evreg.db.zst | evreg restore -" },
-  ];
+  static override examples = examples({
+    "Into a new folder": "evreg restore evreg.db --data /var/lib/evreg",
+    "In the place of what is there": "evreg restore evreg.db --data /var/lib/evreg --force",
+    "From a pipe": "zstd -dc evreg.db.zst | evreg restore -",
+  });
   static override args = { file: textArg("A file that evreg backup wrote, or - for stdin.") };
   static override flags = {
     force: Flags.boolean({ summary: "Replace the data that is there, and keep it beside." }),
@@ -239,11 +233,11 @@ export class Migrate extends ConfigCommand {
   static override summary = "Bring the data file to the form that this version of evreg needs.";
   static override description =
     "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
-  static override examples = [
-    { description: "What is, and what is still to do", command: "evreg migrate --status" },
-    { description: "What a migration would do", command: "evreg migrate --dry-run" },
-    { description: "Do it, with the server stopped", command: "evreg migrate --data /var/lib/evreg" },
-  ];
+  static override examples = examples({
+    "What is, and what is still to do": "evreg migrate --status",
+    "What a migration would do": "evreg migrate --dry-run",
+    "Do it, with the server stopped": "evreg migrate --data /var/lib/evreg",
+  });
   static override flags = {
     status: Flags.boolean({
       summary: "Only show the form of the file; a server may be running.",

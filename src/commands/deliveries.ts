@@ -1,3 +1,4 @@
+import { examples } from "../cli/base-command.ts";
 import { numberFlag, timeFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { note, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
@@ -11,18 +12,12 @@ export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
     "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
-  examples: [
-    "evreg deliveries",
-    { description: "Those that failed for good", command: "evreg deliveries --status failed" },
-    {
-      description: "What a subscription's filter stopped",
-      command: "evreg deliveries --subscription 3 --status filtered",
-    },
-    {
-      description: "Every one of them, for another program",
-      command: "evreg deliveries --subscription 3 --status failed --all | jq .event_id",
-    },
-  ],
+  examples: examples("evreg deliveries", {
+    "Those that failed for good": "evreg deliveries --status failed",
+    "What a subscription's filter stopped": "evreg deliveries --subscription 3 --status filtered",
+    "Every one of them, for another program":
+      "evreg deliveries --subscription 3 --status failed --all | jq .event_id",
+  }),
   flags: {
     event: numberFlag("Only of this event.", { helpValue: "ID" }),
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
@@ -73,11 +68,7 @@ export const DeliveriesSkip = recordCommand(DELIVERIES, "skip", {
   summary: "Give up a delivery that has failed so far, so that later ones are sent.",
   description:
     "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as failed, and can be sent again with deliveries retry.",
-  examples: [
-    "evreg deliveries skip 7",
-    {
-      description: "Which delivery a subscription is blocked by",
-      command: "evreg subscriptions get 3 --json | jq .data.blocked_by",
-    },
-  ],
+  examples: examples("evreg deliveries skip 7", {
+    "Which delivery a subscription is blocked by": "evreg subscriptions get 3 --json | jq .data.blocked_by",
+  }),
 });

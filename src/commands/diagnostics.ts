@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
-import { TargetCommand } from "../cli/base-command.ts";
+import { TargetCommand, examples } from "../cli/base-command.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
@@ -12,14 +12,10 @@ export class Doctor extends TargetCommand {
   static override summary = "Check everything, and say what is wrong and what to do about it.";
   static override description =
     "Asks the server, which tells of its folder, disk, clock, tokens, handlers and what waits; without one it looks at the data folder itself, reads its whole file through, and changes nothing. Each line is ok, a warning or a problem. A problem is what stops evreg from doing its work or has lost it already: damage, a full disk, a server that does not answer, a data folder that was named and is not there, a handler that has failed for an hour or was deactivated. A warning may be meant, such as a server that is stopped. The exit code is 1 when there is a problem, and 0 with warnings only. Needs a token with the scope admin.";
-  static override examples = [
-    "evreg doctor",
-    { description: "In a script", command: "evreg doctor --json | jq '.data[] | select(.remedy)'" },
-    {
-      description: "With the server's whole data file read through",
-      command: "evreg doctor --deep --url https://events.example.com",
-    },
-  ];
+  static override examples = examples("evreg doctor", {
+    "In a script": "evreg doctor --json | jq '.data[] | select(.remedy)'",
+    "With the server's whole data file read through": "evreg doctor --deep --url https://events.example.com",
+  });
   static override flags = {
     deep: Flags.boolean({
       summary: "Also have a running server make a backup, and read it through; takes room for two copies.",
@@ -80,14 +76,11 @@ export class Whoami extends TargetCommand {
   static override summary = "Show where commands act, who you are there, and what you may do.";
   static override description =
     "Asks the server, so it also tells whether the address and the token are right; ends with 4 when the token is not. On a data folder without a server you may do everything. With --json it is what the API answers: who you are and what you may do; where that is, evreg config and evreg context tell.";
-  static override examples = [
-    "evreg whoami",
-    {
-      description: "Whether a token works, before it is given to somebody",
-      command: "evreg whoami --url https://events.example.com --token-file ci.token",
-    },
-    { description: "In a script", command: "evreg whoami --json | jq -r '.data.scopes[]'" },
-  ];
+  static override examples = examples("evreg whoami", {
+    "Whether a token works, before it is given to somebody":
+      "evreg whoami --url https://events.example.com --token-file ci.token",
+    "In a script": "evreg whoami --json | jq -r '.data.scopes[]'",
+  });
 
   async run(): Promise<number> {
     const { flags } = await this.parse(Whoami);
@@ -102,10 +95,9 @@ export class Metrics extends TargetCommand {
   static override summary = "Print the server's metrics in the format of Prometheus.";
   static override description =
     "Without a server, on a data folder itself, only the backlog tells of more than this moment. With --json the text is the member `data`.";
-  static override examples = [
-    "evreg metrics",
-    { description: "How much waits to be delivered", command: "evreg metrics | grep ^evreg_backlog" },
-  ];
+  static override examples = examples("evreg metrics", {
+    "How much waits to be delivered": "evreg metrics | grep ^evreg_backlog",
+  });
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Metrics);

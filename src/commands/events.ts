@@ -1,4 +1,4 @@
-import { TargetCommand } from "../cli/base-command.ts";
+import { TargetCommand, examples } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, rowidArg, textFlag, timeFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
@@ -11,17 +11,11 @@ export const EventsList = listCommand(EVENTS, {
   usage:
     "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
-  examples: [
-    { description: "The last 50", command: "evreg events" },
-    {
-      description: "Of one action, since a day began",
-      command: "evreg events --action order.created --from 2027-01-31",
-    },
-    {
-      description: "Every payload there ever was, oldest first",
-      command: "evreg events --all --order asc | jq -c .payload",
-    },
-  ],
+  examples: examples({
+    "The last 50": "evreg events",
+    "Of one action, since a day began": "evreg events --action order.created --from 2027-01-31",
+    "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
+  }),
   flags: {
     action: textFlag("Only events of this action.", "NAME"),
     from: timeFlag({ summary: "From this time on, inclusive: ISO 8601, or a date for its 00:00 UTC." }),
@@ -52,10 +46,9 @@ export const EventsGet = recordCommand(EVENTS, "get", {
 
 export class EventsDeliveries extends TargetCommand {
   static override summary = "Show where one event went: its delivery to each subscription.";
-  static override examples = [
-    "evreg events deliveries 42",
-    { description: "One delivery with each of its attempts", command: "evreg deliveries get 7" },
-  ];
+  static override examples = examples("evreg events deliveries 42", {
+    "One delivery with each of its attempts": "evreg deliveries get 7",
+  });
   static override args = { id: rowidArg("event") };
 
   async run(): Promise<void> {

@@ -1,3 +1,4 @@
+import { examples } from "../cli/base-command.ts";
 import { numberFlag, choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
@@ -8,7 +9,9 @@ import { REPLAYS } from "../resources/replays.ts";
 export const ReplaysList = listCommand(REPLAYS, {
   usage: "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]",
   summary: "List replays, newest first.",
-  examples: ["evreg replays", { description: "Those under way", command: "evreg replays --status running" }],
+  examples: examples("evreg replays", {
+    "Those under way": "evreg replays --status running",
+  }),
   flags: {
     subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
     status: choiceFlag(`Only those in this state: ${REPLAY_STATUSES.join(", ")}.`, REPLAY_STATUSES, {

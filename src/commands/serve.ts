@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
-import { ConfigCommand } from "../cli/base-command.ts";
+import { ConfigCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { escapeControl, shellWord } from "../cli/io/text.ts";
@@ -19,13 +19,10 @@ export class Serve extends ConfigCommand {
   static override summary = "Run the server: the HTTP API and the deliveries.";
   static override description =
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
-  static override examples = [
-    { description: "On this machine, without tokens", command: "evreg serve --dev" },
-    {
-      description: "For others, with its data elsewhere",
-      command: "evreg serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
-    },
-  ];
+  static override examples = examples({
+    "On this machine, without tokens": "evreg serve --dev",
+    "For others, with its data elsewhere": "evreg serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
+  });
   static override flags = {
     host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
     port: numberFlag("Port to listen on (default 7480); 0 takes any free one."),

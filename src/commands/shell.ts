@@ -1,5 +1,5 @@
 import { Args, Command, Flags, loadHelpClass } from "@oclif/core";
-import { BaseCommand } from "../cli/base-command.ts";
+import { BaseCommand, examples } from "../cli/base-command.ts";
 import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
@@ -78,11 +78,11 @@ export class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
     "It completes commands, flags and their values, and from the server a command would act on the names of actions and applications and the numbers of subscriptions, replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
-  static override examples = [
-    { description: "bash, in ~/.bashrc", command: "source <(evreg completion bash)" },
-    { description: "zsh, in ~/.zshrc after compinit", command: "source <(evreg completion zsh)" },
-    { description: "fish, once", command: "evreg completion fish > ~/.config/fish/completions/evreg.fish" },
-  ];
+  static override examples = examples({
+    "bash, in ~/.bashrc": "source <(evreg completion bash)",
+    "zsh, in ~/.zshrc after compinit": "source <(evreg completion zsh)",
+    "fish, once": "evreg completion fish > ~/.config/fish/completions/evreg.fish",
+  });
   static override args = {
     shell: Args.string({
       description: "bash, zsh or fish.",
@@ -104,11 +104,10 @@ export class Help extends Command {
   static override usage = "help [COMMAND | TOPIC] [--nested-commands]";
   static override summary = "Show help for a command, or on a topic.";
   static override description = `Topics: ${HELP_TOPICS.join(", ")}.`;
-  static override examples = [
-    "evreg help actions create",
-    { description: "From nothing to a delivery that is verified", command: "evreg help getting-started" },
-    { description: "What the exit codes tell", command: "evreg help exit-codes" },
-  ];
+  static override examples = examples("evreg help actions create", {
+    "From nothing to a delivery that is verified": "evreg help getting-started",
+    "What the exit codes tell": "evreg help exit-codes",
+  });
   static override args = { command: Args.string({ description: "Command or topic to show help for." }) };
   static override flags = {
     "nested-commands": Flags.boolean({ char: "n", summary: "Show the commands of all topics as well." }),

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { TargetCommand } from "../cli/base-command.ts";
+import { TargetCommand, examples } from "../cli/base-command.ts";
 import { definedOnly, durationFlagMs, numberFlag, rowidArg, timeFlag, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
@@ -17,13 +17,9 @@ import { NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptio
 export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
   usage: "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]",
   summary: "List the subscriptions: who gets which events, and where.",
-  examples: [
-    "evreg subscriptions",
-    {
-      description: "The paused ones of an application",
-      command: "evreg subscriptions list --application billing --no-active",
-    },
-  ],
+  examples: examples("evreg subscriptions", {
+    "The paused ones of an application": "evreg subscriptions list --application billing --no-active",
+  }),
   flags: {
     application: textFlag("Only those of this application.", "NAME"),
     action: textFlag("Only those to this action.", "NAME"),
@@ -49,28 +45,16 @@ export class SubscriptionsCreate extends TargetCommand {
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
   static override usage =
     "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
-  static override examples = [
-    {
-      description: "Send each event of order.created to the handler of billing",
-      command:
-        "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
-    },
-    {
-      description: "Send only those whose payload conforms to a JSON Schema",
-      command:
-        "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
-    },
-    {
-      description: "Keep only the secret, in a file",
-      command:
-        "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
-    },
-    {
-      description: "Be told when a delivery, of anybody, has failed for good",
-      command:
-        "evreg subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
-    },
-  ];
+  static override examples = examples({
+    "Send each event of order.created to the handler of billing":
+      "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+    "Send only those whose payload conforms to a JSON Schema":
+      "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+    "Keep only the secret, in a file":
+      "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
+    "Be told when a delivery, of anybody, has failed for good":
+      "evreg subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
+  });
   static override flags = {
     application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),
     subscription: Flags.string({
@@ -113,24 +97,18 @@ export class SubscriptionsUpdate extends TargetCommand {
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
-  static override examples = [
+  static override examples = examples(
     "evreg subscriptions update 3 --handler https://billing.example.com/v2/hooks",
-    { description: "Pause it", command: "evreg subscriptions update 3 --no-active" },
-    { description: "Go on", command: "evreg subscriptions update 3 --active" },
     {
-      description: "Let the handler be asked with a bearer value that it knows",
-      command: "evreg subscriptions update 3 --bearer-token-file ./handler.token",
+      "Pause it": "evreg subscriptions update 3 --no-active",
+      "Go on": "evreg subscriptions update 3 --active",
+      "Let the handler be asked with a bearer value that it knows":
+        "evreg subscriptions update 3 --bearer-token-file ./handler.token",
+      "Send signatures only, and no bearer value": "evreg subscriptions update 3 --bearer none",
+      "Send only some of the events": `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg subscriptions update 3 --filter -`,
+      "Send all of them again": "evreg subscriptions update 3 --filter none",
     },
-    {
-      description: "Send signatures only, and no bearer value",
-      command: "evreg subscriptions update 3 --bearer none",
-    },
-    {
-      description: "Send only some of the events",
-      command: `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg subscriptions update 3 --filter -`,
-    },
-    { description: "Send all of them again", command: "evreg subscriptions update 3 --filter none" },
-  ];
+  );
   static override args = { id: rowidArg("subscription") };
   static override flags = {
     handler: textFlag("Address that gets the deliveries.", "URL"),
@@ -165,10 +143,9 @@ export class SubscriptionsDelete extends TargetCommand {
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
   static override usage = "subscriptions delete ID [--yes] [--json]";
-  static override examples = [
-    "evreg subscriptions delete 3",
-    { description: "Pause it instead", command: "evreg subscriptions update 3 --no-active" },
-  ];
+  static override examples = examples("evreg subscriptions delete 3", {
+    "Pause it instead": "evreg subscriptions update 3 --no-active",
+  });
   static override args = { id: rowidArg("subscription") };
   static override flags = { yes: Flags.boolean({ summary: "Delete without asking." }) };
 
@@ -215,21 +192,12 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
     "The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
-  static override examples = [
-    "evreg subscriptions rotate-secret 3",
-    {
-      description: "The handler gets the new one within an hour",
-      command: "evreg subscriptions rotate-secret 3 --overlap 1h",
-    },
-    {
-      description: "Somebody else knows the secret: end it at once",
-      command: "evreg subscriptions rotate-secret 3 --expire-now",
-    },
-    {
-      description: "Keep only the secret, in a file",
-      command: "evreg subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
-    },
-  ];
+  static override examples = examples("evreg subscriptions rotate-secret 3", {
+    "The handler gets the new one within an hour": "evreg subscriptions rotate-secret 3 --overlap 1h",
+    "Somebody else knows the secret: end it at once": "evreg subscriptions rotate-secret 3 --expire-now",
+    "Keep only the secret, in a file":
+      "evreg subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
+  });
   static override args = { id: rowidArg("subscription") };
   static override flags = {
     overlap: textFlag(
@@ -263,21 +231,14 @@ export class SubscriptionsReplay extends TargetCommand {
 --status failed sends what failed for good, with all its retries again; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override usage =
     "subscriptions replay ID --from TIME --status failed|missed|all [--to TIME] [--dry-run | --wait]";
-  static override examples = [
-    {
-      description: "How many deliveries failed since the first of the month",
-      command: "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
-    },
-    {
-      description: "Send them again, and wait until the last one is on its way",
-      command: "evreg subscriptions replay 3 --from 2026-11-01 --status failed --wait",
-    },
-    {
-      description: "What was published during a pause",
-      command:
-        "evreg subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
-    },
-  ];
+  static override examples = examples({
+    "How many deliveries failed since the first of the month":
+      "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
+    "Send them again, and wait until the last one is on its way":
+      "evreg subscriptions replay 3 --from 2026-11-01 --status failed --wait",
+    "What was published during a pause":
+      "evreg subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
+  });
   static override args = { id: rowidArg("subscription") };
   static override flags = {
     from: timeFlag({

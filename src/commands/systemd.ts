@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { ConfigCommand } from "../cli/base-command.ts";
+import { ConfigCommand, examples } from "../cli/base-command.ts";
 import { definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl, flagWords } from "../cli/io/text.ts";
@@ -13,18 +13,12 @@ export class Systemd extends ConfigCommand {
   static override summary = "Print a unit with which systemd runs the server.";
   static override description =
     "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file and the key are handed over by systemd, so that only root need be able to read them.";
-  static override examples = [
-    { description: "Look at it", command: "evreg service systemd" },
-    {
-      description: "Install it, for others to reach, with a key",
-      command:
-        "evreg service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
-    },
-    {
-      description: "As a user there is, on a folder there is",
-      command: "evreg service systemd --user evreg --data /srv/evreg",
-    },
-  ];
+  static override examples = examples({
+    "Look at it": "evreg service systemd",
+    "Install it, for others to reach, with a key":
+      "evreg service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
+    "As a user there is, on a folder there is": "evreg service systemd --user evreg --data /srv/evreg",
+  });
   static override flags = {
     host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
     port: numberFlag("Port to listen on (default 7480)."),

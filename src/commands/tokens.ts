@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { TargetCommand } from "../cli/base-command.ts";
+import { TargetCommand, examples } from "../cli/base-command.ts";
 import { definedOnly, expiry, textArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -26,14 +26,10 @@ ${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
 
 A scope can be limited to one application, such as publish:shop. admin:shop may then do all that is done with the actions, events, subscriptions and deliveries of shop, breaking changes of a schema included; tokens, backup and doctor need admin, and metrics read, without a limit.`;
   static override usage = "tokens create NAME --scope SCOPE... [--expires TIME]";
-  static override examples = [
-    "evreg tokens create shop --scope publish:shop --expires 90d",
-    {
-      description: "Two scopes, into a file for --token-file",
-      command:
-        "evreg tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
-    },
-  ];
+  static override examples = examples("evreg tokens create shop --scope publish:shop --expires 90d", {
+    "Two scopes, into a file for --token-file":
+      "evreg tokens create deploy --scope read --scope write --json | jq -r .data.token > deploy.token",
+  });
   static override args = { name: textArg("What the token is for, to recognise it by.") };
   static override flags = {
     scope: Flags.string({
@@ -106,7 +102,9 @@ async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Pro
 
 export const TokensRevoke = recordCommand(TOKENS, "revoke", {
   summary: "Revoke a token: from now on it opens nothing.",
-  examples: ["evreg tokens revoke 2", { description: "Find its number", command: "evreg tokens" }],
+  examples: examples("evreg tokens revoke 2", {
+    "Find its number": "evreg tokens",
+  }),
   after: (_evreg, _token, output) => {
     output.note("Revoked.");
   },
