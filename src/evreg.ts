@@ -31,10 +31,10 @@ export interface Answer<T, M = undefined> {
   readonly meta?: M;
 }
 
-/** An event that was published, or the earlier one its idempotency key stands for. */
+/** An event that was published, or the earlier one with the same idempotency key. */
 export interface Published {
   readonly data: Event;
-  /** True when nothing new was stored: the key had been used with the same action and payload. */
+  /** True when nothing new was stored: the key was used before, with the same action and payload. */
   readonly replayed: boolean;
   /** Of the action, while it is deprecated. */
   readonly deprecation?: Deprecation;
@@ -43,10 +43,9 @@ export interface Published {
 /**
  * All that evreg can do.
  *
- * `service/` does it on a data folder, `client/` asks another evreg over HTTP; a caller cannot tell which it has, and
- * one contract suite (`test/contract`) holds both to the words here. Every failure is an `EvregError`. Besides the
- * codes named at each method, any may fail with `unauthorized`, `forbidden` (scope too small), `unavailable` (the store
- * cannot commit) and, over HTTP, `unreachable`.
+ * `service/` does it on a data folder, `client/` asks a server over HTTP. No caller can tell which it has: one contract
+ * suite (`test/contract`) tests both. Every failure is an `EvregError`. Besides the codes named at each method, any may fail
+ * with `unauthorized`, `forbidden` (scope too small), `unavailable` (the store cannot commit) and, over HTTP, `unreachable`.
  */
 export interface Evreg {
   readonly actions: ActionsPort;
@@ -58,23 +57,20 @@ export interface Evreg {
   health(): Promise<Answer<Health>>;
   /** Who is asking, for what it may ask, and of which data. Needs no scope. */
   whoami(): Promise<Answer<Identity>>;
-  /**
-   * What the server has counted and measured since it started, in the text format of Prometheus. Needs `read` for all
-   * applications.
-   */
+  /** Counts and measurements since the start, in the text format of Prometheus. Needs `read` for all applications. */
   metrics(): Promise<string>;
   /**
-   * Looks at the service and at what it runs on: its store, folder and clock, tokens, handlers and what waits. Needs
-   * `admin` for all applications. That something is wrong is no failure but a finding.
+   * Checks the store, folder, clock, tokens, handlers and backlog. Needs `admin` for all applications. What is wrong is a
+   * finding, not a failure.
    */
   doctor(): Promise<{ data: readonly Finding[]; meta: FindingsMeta }>;
   /**
-   * A copy of the whole data folder's file, made while events are published and delivered; whoever asked closes it. It
-   * holds all there is, so it needs `admin` for all applications. `conflict` while another one is made or read.
+   * A copy of the data file, made while events are published and delivered; the caller closes it. Needs `admin` for all
+   * applications. `conflict` while another one is made or read.
    * @param signal ends the making of it
    */
   backup(signal?: AbortSignal): Promise<Backup>;
-  /** Gives back what the port holds (connections, the data folder). Safe to call twice. */
+  /** Closes connections or the data folder. Safe to call twice. */
   close(): Promise<void>;
 }
 
@@ -82,17 +78,17 @@ export interface ActionsPort {
   /** All actions, by name. */
   list(query?: { application?: string }): Promise<Answer<readonly Action[]>>;
   /**
-   * `invalid` for a bad name or schema and for a name that begins with `evreg.`, which are events of the service itself;
+   * `invalid` for a bad name or schema and for a name that begins with `evreg.`, which the service's own events have;
    * `conflict` when the name is taken.
-   * @param signal gives it up; while its schema was looked at, nothing has been changed
+   * @param signal ends the check of the schema, before anything is changed
    */
   create(input: NewAction, signal?: AbortSignal): Promise<Answer<Action, WarningMeta>>;
   /** `not_found`. */
   get(name: string): Promise<Answer<Action>>;
   /**
-   * Changes an action. Another schema becomes the next revision; what is as it was changes nothing.
-   * `conflict` with `details.changes` for a schema that breaks someone whom the action's `compatibility` protects,
-   * `not_found` (also for a successor), `invalid` (also for the service's own). To protect less than before needs scope `admin`.
+   * Changes an action. Another schema becomes the next revision; equal values change nothing. To protect less than before
+   * needs scope `admin`. `conflict` with `details.changes` for a schema that breaks someone whom the action's
+   * `compatibility` protects, `not_found` (also for a successor), `invalid` (also for the service's own actions).
    * @param options `compatibility: "none"` applies a breaking change all the same; needs scope `admin`
    * @param signal as at create
    */
@@ -102,13 +98,13 @@ export interface ActionsPort {
     options?: { compatibility?: "none" },
     signal?: AbortSignal,
   ): Promise<Answer<Action, WarningMeta>>;
-  /** The schemas it has had, newest first. `not_found`. */
+  /** All its schemas, newest first. `not_found`. */
   revisions(name: string, query?: RevisionQuery): Promise<Answer<readonly ActionRevision[]>>;
   /** `not_found`. */
   revision(name: string, revision: number): Promise<Answer<ActionRevision>>;
   /**
-   * What an update with this schema would do, and whether the last events conform to it; changes nothing.
-   * `not_found`, `invalid`; `unavailable` when checks that were asked for before take too long.
+   * What an update with this schema would do, and whether the last events conform to it. Changes nothing.
+   * `not_found`, `invalid`; `unavailable` when earlier checks take too long.
    * @param signal ends it
    */
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
@@ -116,16 +112,14 @@ export interface ActionsPort {
 
 export interface EventsPort {
   /**
-   * Resolves once the event and its deliveries are durable.
-   * `not_found` (unknown action), `gone` (retired action), `invalid` (payload against schema; an action of the service
-   * itself), `too_large`, `malformed`,
-   * `conflict` (idempotency key used with another body).
+   * Resolves once the event and its deliveries are durable. `not_found` (unknown action), `gone` (retired action),
+   * `invalid` (payload against schema; an action of the service itself), `too_large`, `malformed`, `conflict` (idempotency
+   * key used with another body).
    */
   publish(input: NewEvent): Promise<Published>;
   /**
-   * Publishes 1 to 1,000 items; the valid ones are accepted, the others reported.
-   * An entry that could not even be read is passed as its error and keeps its place among the results; a line that was not
-   * read yet is read where it is taken in. `conflict` with the field `data_id` where `options` name other data.
+   * Publishes 1 to 1,000 items; accepts the valid ones and reports the others. An item may be the error that reading it
+   * gave, or a line that is not parsed yet. `conflict` with the field `data_id` where `options` name other data.
    * @param signal ends it where a payload takes long to check, with its reason; what was stored by then stays
    */
   publishBatch(
@@ -144,17 +138,16 @@ export interface EventsPort {
 export interface SubscriptionsPort {
   list(query?: SubscriptionQuery): Promise<Answer<readonly Subscription[]>>;
   /**
-   * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. With a filter, `meta` tells
-   * what in it is probably a slip.
-   * @param signal gives it up; while its filter was looked at, nothing has been changed
+   * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. `meta` warns of what in a
+   * filter is probably a slip.
+   * @param signal ends the check of the filter, before anything is changed
    */
   create(input: NewSubscription, signal?: AbortSignal): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
   /** `not_found`. */
   get(id: number): Promise<Answer<Subscription>>;
   /**
-   * `not_found`, `conflict`, `invalid`. Pausing holds unfinished deliveries; reactivating resumes them. A filter goes for
-   * all deliveries that have not begun; `meta` as at create.
-   * @param signal as at create
+   * Pausing holds unfinished deliveries; reactivating resumes them. A filter applies to all deliveries that have not begun.
+   * `not_found`, `conflict`, `invalid`; `meta` and `signal` as at create.
    */
   update(
     id: number,
@@ -162,11 +155,11 @@ export interface SubscriptionsPort {
     signal?: AbortSignal,
   ): Promise<Answer<Subscription, WarningMeta>>;
   /**
-   * Gives it a new secret, which is only ever in this answer; deliveries are signed with the one before as well until
-   * the overlap ends. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.
+   * Gives it a new secret, which only this answer shows. Until the overlap ends, deliveries are signed with the previous one
+   * as well. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.
    */
   rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret>>;
-  /** Answers the deleted record; its unfinished deliveries are cancelled, and `meta` tells how many. `not_found`. */
+  /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }
 
@@ -178,13 +171,13 @@ export interface DeliveriesPort {
   /** Sends it again now with all its retries. `not_found`; `conflict` while it is pending, under way, held or cancelled. */
   retry(id: number): Promise<Answer<Delivery>>;
   /**
-   * Gives one up that has failed so far: it is `failed`, and what its ordered subscription held back for it goes on.
-   * `not_found`; `conflict` while it is under way, when it has not failed yet, and when it has ended.
+   * Gives up a delivery that has failed so far, so that its ordered subscription goes on. `not_found`; `conflict` while it is
+   * under way, before it has failed, and after it has ended.
    */
   skip(id: number): Promise<Answer<Delivery>>;
 }
 
-/** Sending many events of the past to one subscription, as a job that a running server carries on in the background. */
+/** Sending many past events to one subscription, as a job that a running server does in the background. */
 export interface ReplaysPort {
   /** Counts what a replay would send now. `not_found` (subscription), `invalid`. */
   count(subscription: number, input: NewReplay): Promise<Answer<ReplayCount>>;
@@ -194,13 +187,13 @@ export interface ReplaysPort {
   list(query?: ReplayQuery): Promise<Answer<readonly Replay[]>>;
   /** `not_found`. */
   get(id: number): Promise<Answer<Replay>>;
-  /** What it handed to delivery is sent all the same. `not_found`; `conflict` when it has ended by itself. */
+  /** Deliveries that it made due already are sent all the same. `not_found`; `conflict` after it has ended. */
   cancel(id: number): Promise<Answer<Replay>>;
 }
 
 export interface TokensPort {
   list(): Promise<Answer<readonly Token[]>>;
-  /** The token itself is only ever in this answer. `invalid`. */
+  /** Only this answer shows the token itself. `invalid`. */
   create(input: NewToken): Promise<Answer<TokenWithSecret>>;
   /** Answers the revoked token's record. `not_found`. */
   revoke(id: number): Promise<Answer<Token>>;

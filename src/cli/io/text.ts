@@ -5,8 +5,6 @@
  */
 const UNSAFE_IN_TEXT =
   /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
-const UNSAFE_BETWEEN_LINES =
-  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|\p{Cs}/gu;
 /** In well-formed JSON these stand only inside strings, where their escape means the same. */
 const UNSAFE_IN_JSON = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g;
 
@@ -24,7 +22,7 @@ export function escapeControl(text: string): string {
 
 /** As `escapeControl`, but line breaks stay. */
 export function escapeControlKeepingLines(text: string): string {
-  return text.replace(UNSAFE_BETWEEN_LINES, visible);
+  return text.split("\n").map(escapeControl).join("\n");
 }
 
 /** The same JSON document without characters that act on a terminal; for showing, not for passing bytes on. */
@@ -73,34 +71,25 @@ export function textWidth(text: string): number {
 /** Cut to at most `width` cells, with `…` in the last of them when something is missing. */
 export function truncate(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
-  if (width < 1) return "";
-  let kept = "";
-  let filled = 0;
-  for (const character of characters(text)) {
-    const next = widthOf(character);
-    if (filled + next > width - 1) break;
-    kept += character;
-    filled += next;
-  }
-  return `${kept}…`;
+  return width < 1 ? "" : `${fitting(characters(text), width - 1).join("")}…`;
 }
 
 /** As `truncate`, with what is missing left out in the middle, or at the start. */
 export function truncateAt(text: string, width: number, part: "middle" | "start"): string {
   if (textWidth(text) <= width) return text;
-  const end = endOf(text, part === "start" ? width - 1 : Math.floor(width / 2));
+  const endWidth = part === "start" ? width - 1 : Math.floor(width / 2);
+  const end = fitting(characters(text).toReversed(), endWidth).toReversed().join("");
   return `${truncate(text, width - textWidth(end))}${end}`;
 }
 
-function endOf(text: string, width: number): string {
-  let kept = "";
+/** The first characters, as many as fit into `width` cells. */
+function fitting(all: readonly string[], width: number): readonly string[] {
   let filled = 0;
-  for (const character of characters(text).toReversed()) {
+  for (const [at, character] of all.entries()) {
     filled += widthOf(character);
-    if (filled > width) break;
-    kept = `${character}${kept}`;
+    if (filled > width) return all.slice(0, at);
   }
-  return kept;
+  return all;
 }
 
 /** Filled up with spaces to `width` cells. */
@@ -151,17 +140,17 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-/** Flags as they would be typed again, each after a space; without what belongs to one page, and without the token itself. */
+/** Flags as they would be typed again, each after a space; without those of one page, and without the token itself. */
 export function flagWords(flags: object): string {
-  let words = "";
-  for (const [name, value] of Object.entries(flags) as [string, string | number | boolean | undefined][]) {
-    if (name === "after" || name === "page" || value === undefined || value === false) continue;
-    words += ` --${name}`;
-    // A token is not for the screen.
-    if (name === "token") words += " TOKEN";
-    else if (value !== true) words += ` ${shellWord(String(value))}`;
-  }
-  return words;
+  const all: [string, string | number | boolean | undefined][] = Object.entries(flags);
+  return all
+    .filter(([name, value]) => name !== "after" && name !== "page" && value !== undefined && value !== false)
+    .map(([name, value]) => {
+      // A token is not for the screen.
+      if (name === "token") return " --token TOKEN";
+      return value === true ? ` --${name}` : ` --${name} ${shellWord(String(value))}`;
+    })
+    .join("");
 }
 
 export function shellWord(text: string): string {
