@@ -6,7 +6,7 @@ import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
 import { assertWritable, writeBackup } from "../cli/io/files.ts";
 import { chunksOf, openInput } from "../cli/io/input.ts";
 import { exitOnSignal, interruption, removeUntilGone } from "../cli/io/interruption.ts";
-import { note, stderrLogger, writeBytes } from "../cli/io/output.ts";
+import { note, stderrLogger, writeOut } from "../cli/io/output.ts";
 import { withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -73,7 +73,7 @@ The file is checked before it gets its name, so a file of that name is complete.
 async function toStdout(backup: Copied, signal: AbortSignal): Promise<void> {
   const { bytes, sha256 } = backup;
   try {
-    for await (const piece of withProgress(backup, signal)) await writeBytes(piece);
+    for await (const piece of withProgress(backup, signal)) await writeOut(piece);
   } catch (error) {
     // Elsewhere a reader that has had enough is no failure; half a backup is one.
     if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error;

@@ -10,18 +10,14 @@ import { withProgress } from "./progress.ts";
 import { escapeControl } from "./text.ts";
 
 /**
- * Writes a file of the person's own; it is on the disk once this is done. One that holds the same already is left alone, so
- * that no build is set off.
+ * Writes a file to the disk. One that holds the same already stays as it is, so that no build starts.
  * `usage` names what could not be written.
  */
 export async function writeFile(path: string, text: string): Promise<void> {
-  const before = await readFile(path, "utf8").catch(() => undefined);
-  if (before === text) return;
-  try {
-    await writeThrough(path, text);
-  } catch (error) {
+  if ((await readFile(path, "utf8").catch(() => undefined)) === text) return;
+  await writeThrough(path, text).catch((error: unknown) => {
     throw writeFailure(error, path);
-  }
+  });
 }
 
 /**
@@ -40,20 +36,16 @@ export async function writeThrough(path: string, text: string): Promise<void> {
 
 const SYNC_BYTES = 8 * 1024 * 1024;
 
-/**
- * Whether a backup can get the name, as far as that is known before there is one.
- * @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder
- */
+/** @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder */
 export function assertWritable(path: string, { force }: { readonly force: boolean }): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw isFolder(path);
   if (!force && existsSync(path)) throw isThere(path);
 }
 
 /**
- * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk and has passed
- * `check`, and the name is on the disk when this is done; until then, and after a failure, there is nothing of that name,
- * or what was there before.
- * @param options `force`: may take the place of a file that is there; `signal` ends it before the check
+ * Writes a backup into a file that only this user can read. It gets its name once it is whole, on the disk, and has passed
+ * `check`. Until then, and after a failure, what had that name before stays.
+ * @param options `force` lets it replace a file; `signal` ends it before the check
  */
 export async function writeBackup<T>(
   path: string,
@@ -78,7 +70,7 @@ export async function writeBackup<T>(
       () => removeUntilGone(part),
     );
     await (options.force ? rename(part, path) : linkIntoPlace(part, path));
-    // Before the names are stored, so that it does not come back with a cut of the power.
+    // Before the folder is synced, so that a power cut does not bring it back.
     await rm(part, { force: true });
     syncFolderOf(path);
     return checked;
@@ -89,7 +81,7 @@ export async function writeBackup<T>(
   }
 }
 
-/** A server on the same disk would wait for all of it with its next commit. */
+/** Syncs now and then: a server on the same disk would wait for all of it at its next commit. */
 async function writeWithSync(file: FileHandle, content: AsyncIterable<Uint8Array>): Promise<void> {
   let unsynced = 0;
   for await (const piece of content) {
@@ -101,7 +93,7 @@ async function writeWithSync(file: FileHandle, content: AsyncIterable<Uint8Array
   }
 }
 
-/** By a second name, which cannot take the place of a file that came meanwhile. */
+/** By a second name, which cannot replace a file that came meanwhile. */
 async function linkIntoPlace(part: string, path: string): Promise<void> {
   try {
     await link(part, path);

@@ -8,7 +8,7 @@ import { usageError } from "../usage-errors.ts";
 
 export interface Input {
   readonly stream: Readable;
-  /** Bytes it holds, where that is known beforehand. */
+  /** In bytes, where it is known. */
   readonly size: number | undefined;
 }
 
@@ -27,8 +27,8 @@ export async function readInput(path: string, maxBytes = MAX_BYTES): Promise<Uin
 }
 
 /**
- * The whole content of a file that nobody named: one found in a folder, or that another refers to. There a pipe or device
- * stands by mistake, and would be waited for without end.
+ * The whole content of a file that nobody named: one found in a folder, or that another refers to. A pipe or device is
+ * refused: it is there by mistake, and reading it might never end.
  */
 export async function readRegularFile(path: string): Promise<Uint8Array> {
   try {
@@ -61,10 +61,7 @@ async function readWhole(stream: Readable, path: string, maxBytes: number): Prom
   return Buffer.concat(chunks);
 }
 
-/**
- * What a stream of `path` holds, as it comes. `usage` names the file when the system fails in the middle of it; a stream
- * that was aborted says so.
- */
+/** What a stream of `path` holds, as it comes. `usage` names the file when reading fails halfway. */
 export async function* chunksOf(stream: Readable, path: string): AsyncGenerator<Buffer> {
   try {
     yield* stream as AsyncIterable<Buffer>;
@@ -87,15 +84,10 @@ export async function openInput(path: string, fromByte = 0): Promise<Input> {
       await file.close();
       throw usageError(`${path} is a folder; name a file.`);
     }
-    const { size } = stat;
-    return {
-      stream: file.createReadStream({
-        highWaterMark: 256 * 1024,
-        // A pipe has no places, not even a first.
-        ...(fromByte === 0 ? {} : { start: fromByte }),
-      }),
-      size: size === 0 ? undefined : size,
-    };
+    // A pipe has no position, not even the first.
+    const start = fromByte === 0 ? {} : { start: fromByte };
+    const stream = file.createReadStream({ highWaterMark: 256 * 1024, ...start });
+    return { stream, size: stat.size === 0 ? undefined : stat.size };
   } catch (error) {
     throw unreadable(path, error);
   }
@@ -129,8 +121,8 @@ const NEWLINE = 0x0a;
 const UTF_16_MARKS = [Buffer.from([0xff, 0xfe]), Buffer.from([0xfe, 0xff])];
 
 /**
- * Why a file is not read as text, as the rest of a sentence about it; `undefined` for UTF-8. A reader of YAML would go on
- * with signs that stand for what it could not read, and complain of those.
+ * Why a file is not read as text, as the rest of a sentence about it; `undefined` for UTF-8. A YAML parser would put
+ * replacement characters in, and complain of those.
  */
 export function textFault(bytes: Uint8Array): string | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);

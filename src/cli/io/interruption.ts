@@ -8,8 +8,8 @@ let controller: AbortController | undefined;
 let firstAtMs = 0;
 
 /**
- * The signal for a command that ends in order when interrupted (Ctrl-C). A second Ctrl-C ends the process at once. So does
- * the first one where no command has called this.
+ * The signal for a command that ends in order when interrupted (Ctrl-C). A second Ctrl-C ends the process at once, and so
+ * does the first one where no command has called this.
  */
 export function interruption(): AbortSignal {
   controller ??= new AbortController();
@@ -26,9 +26,8 @@ export function releaseSigint(): void {
 }
 
 /**
- * Runs work that cannot be interrupted in order, such as a check of a file in a thread: ending that halfway would crash the
- * process. A signal then ends the process as the system ends a program that handles no signals.
- * @param cleanUp runs before that, at once
+ * Runs work that crashes when it is ended halfway, such as a check of a file in a thread. A signal ends the process as if it
+ * handled no signals, after `cleanUp`.
  */
 export async function exitOnSignal<T>(work: () => Promise<T>, cleanUp: () => void = () => {}): Promise<T> {
   const end = (signal: NodeJS.Signals): void => {

@@ -46,12 +46,13 @@ export class Output {
     const width = terminalWidth();
     const fitting = columnsFor(columns, answer.data, width);
     await writeOut(renderTable(fitting, answer.data, width));
-    const without = columns
-      .filter(
-        ({ title, value: of }) => !fitting.some((one) => one.title === title) && answer.data.some(hasAny(of)),
-      )
-      .map(({ title }) => title);
-    if (without.length > 0) note(`Too narrow for ${without.join(", ")}; --json has all.`);
+    const shown = new Set(fitting.map(({ title }) => title));
+    const dropped = columns.filter(
+      ({ title, value }) => !shown.has(title) && answer.data.some((record) => (value(record) ?? "") !== ""),
+    );
+    if (dropped.length > 0) {
+      note(`Too narrow for ${dropped.map(({ title }) => title).join(", ")}; --json has all.`);
+    }
   }
 
   /** A list that people read as sentences. @param render makes them, for lines of so many cells at most */
@@ -76,8 +77,7 @@ export class Output {
 
   /** One JSON document. */
   async document(value: unknown): Promise<void> {
-    const terminal = process.stdout.isTTY;
-    await writeOut(`${jsonText(encodeJson(value, terminal ? 2 : 0))}\n`);
+    await writeOut(`${jsonText(encodeJson(value, process.stdout.isTTY ? 2 : 0))}\n`);
   }
 
   /** One record a line, whatever the format. */
@@ -94,27 +94,14 @@ export class Output {
   }
 }
 
-function hasAny<T>(of: Column<T>["value"]): (record: T) => boolean {
-  return (record) => (of(record) ?? "") !== "";
-}
-
-/** As `writeOut`, for what is no text. */
-export function writeBytes(bytes: Uint8Array): Promise<void> {
-  return write(bytes);
-}
-
-/** Resolves when stdout took the text, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
-export function writeOut(text: string): Promise<void> {
-  return write(text);
-}
-
-function write(text: string | Uint8Array): Promise<void> {
+/** Resolves when stdout took it, so that a slow reader slows the command down; rejects with EPIPE when it is gone. */
+export function writeOut(text: string | Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(outputError(error)) : resolve()));
   });
 }
 
-/** What a write to stdout failed with, for a person; as it came where nobody reads any more. */
+/** Why a write to stdout failed, for a person; EPIPE as it is. */
 export function outputError(error: NodeJS.ErrnoException): Error {
   if (error.code === "EPIPE") return error;
   const message = `The output could not be written (${error.code ?? error.message}); what was asked for is done all the same.`;
@@ -137,7 +124,7 @@ function jsonText(json: string): string {
   return process.stdout.isTTY ? escapeControlInJson(json) : json;
 }
 
-/** For a command that holds the data folder itself: only what went wrong is worth a line among its output. */
+/** For a command that opens the data folder itself: prints warnings and errors only. */
 export const stderrLogger: Logger = {
   isDebugEnabled: false,
   debug() {},

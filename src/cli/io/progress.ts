@@ -1,27 +1,21 @@
-import type { MultiBar, SingleBar } from "cli-progress";
 import { type Delivery, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import { byteCount } from "../../domain/formats.ts";
 import type { Backup } from "../../domain/operations.ts";
 import { counted, truncate } from "./text.ts";
-
-/** A bar on the terminal at stderr, with log lines above it. */
-interface ProgressBar {
-  /** @param shown the values of the format's placeholders */
-  update(value: number, total: number, shown: object): void;
-  log(line: string): void;
-  stop(): void;
-}
 
 const SHOW_CURSOR = "\u001b[?25h";
 /** The bar turns wrapping off, as a wrapped bar cannot be redrawn. */
 const LINES_WRAP = "\u001b[?7h";
 const LINES_DO_NOT_WRAP = "\u001b[?7l";
 
-/** `undefined` unless stderr is a terminal. @param shown the first values of the format's placeholders */
-export async function progressBar(format: string, shown: object): Promise<ProgressBar | undefined> {
+/**
+ * A bar on the terminal at stderr, with log lines above it; `undefined` unless stderr is one.
+ * @param shown the first values of the format's placeholders
+ */
+export async function progressBar(format: string, shown: object) {
   if (!process.stderr.isTTY) return undefined;
   const { default: progress } = await import("cli-progress");
-  const bars: MultiBar = new progress.MultiBar(
+  const bars = new progress.MultiBar(
     {
       stream: process.stderr,
       format,
@@ -36,13 +30,13 @@ export async function progressBar(format: string, shown: object): Promise<Progre
   );
   // A second Ctrl-C ends the process at once; the terminal must get its cursor and its line breaks back all the same.
   process.once("exit", restoreTerminal);
-  const bar: SingleBar = bars.create(1, 0, shown);
+  const bar = bars.create(1, 0, shown);
   return {
-    update(value, total, now) {
+    update(value: number, total: number, now: object) {
       if (bar.getTotal() !== total) bar.setTotal(total);
       bar.update(value, now);
     },
-    log: (line) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
+    log: (line: string) => bars.log(`${LINES_WRAP}${line}${LINES_DO_NOT_WRAP}\n`),
     stop() {
       // Log lines since the last redraw are written only by a redraw.
       bars.update();
@@ -58,7 +52,7 @@ function restoreTerminal(): void {
 
 const SHOW_EVERY_BYTES = 4 * 1024 * 1024;
 
-/** A backup's pieces until `signal`, with a bar on the terminal that stderr may be. */
+/** A backup's pieces until `signal`, with a bar where stderr is a terminal. */
 export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { bytes } = backup;
   const shown = (done: number) => ({ done: byteCount(done), all: byteCount(bytes) });
@@ -81,26 +75,22 @@ export async function* withProgress(backup: Backup, signal: AbortSignal): AsyncG
 
 /** Long enough not to jump with each batch, short enough to show a server that slows down. */
 const WINDOW_MS = 10_000;
-/** Apart from each other at least, so that few are kept however often is looked. */
+/** Between two marks at least, so that there are few of them. */
 const STEP_MS = 250;
 
 /** How fast a count grows, over the last ten seconds. */
 export class MovingRate {
   readonly #nowMs: () => number;
   /** Oldest first. */
-  #marks: { readonly atMs: number; readonly count: number }[] = [];
-  #perS = 0;
+  readonly #marks: { readonly atMs: number; readonly count: number }[] = [];
+  /** 0 while too little is known. */
+  perS = 0;
 
   constructor(nowMs: () => number) {
     this.#nowMs = nowMs;
   }
 
-  /** 0 while too little is known. */
-  get perS(): number {
-    return this.#perS;
-  }
-
-  /** The first one is where it begins. */
+  /** @param count the first one is where it begins */
   reach(count: number): void {
     const atMs = this.#nowMs();
     const last = this.#marks.at(-1);
@@ -108,25 +98,19 @@ export class MovingRate {
     this.#marks.push({ atMs, count });
     while ((this.#marks[1]?.atMs ?? atMs) < atMs - WINDOW_MS) this.#marks.shift();
     const first = this.#marks[0]!;
-    if (atMs > first.atMs) this.#perS = ((count - first.count) * 1_000) / (atMs - first.atMs);
+    if (atMs > first.atMs) this.perS = ((count - first.count) * 1_000) / (atMs - first.atMs);
   }
-}
-
-/** Shows on stderr how deliveries progress during `--wait`: one line, redrawn in its place. */
-interface LiveLine {
-  update(deliveries: readonly Delivery[]): void;
-  /** Takes the line away, so that what comes next begins where it stood. */
-  clear(): void;
 }
 
 const CLEAR_LINE = "\r\u001b[K";
 
-const NO_LINE: LiveLine = { update() {}, clear() {} };
-
-/** A line when stderr is a terminal that can redraw one, nothing elsewhere. */
-export function liveLine(): LiveLine {
+/**
+ * Shows on stderr how deliveries progress during `--wait`: one line, redrawn in its place until it is cleared. Nothing
+ * where stderr is no terminal that can redraw a line.
+ */
+export function liveLine() {
   const { stderr } = process;
-  if (!stderr.isTTY || process.env["TERM"] === "dumb") return NO_LINE;
+  const canRedraw = stderr.isTTY && process.env["TERM"] !== "dumb";
   let shown = "";
   const clear = (): void => {
     process.off("exit", clear);
@@ -134,7 +118,8 @@ export function liveLine(): LiveLine {
     shown = "";
   };
   return {
-    update(deliveries) {
+    update(deliveries: readonly Delivery[]) {
+      if (!canRedraw) return;
       // A line that fills the last cell may wrap, and a wrapped one cannot be redrawn.
       const text = truncate(progressOf(deliveries), Math.max(1, stderr.columns - 1));
       if (text === shown) return;

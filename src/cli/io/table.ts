@@ -97,19 +97,22 @@ export function columnsFor<T>(
   return inOrder.find(fits) ?? choices.flat().findLast(fits) ?? columns;
 }
 
-function uncut<T>({ shrinkTo: _, ...column }: Column<T>): Column<T> {
-  return column;
+function uncut<T>(column: Column<T>): Column<T> {
+  const { shrinkTo: _, ...rest } = column;
+  return rest;
 }
 
 /** A time to the minute; where the column allows it, also without its year. */
 function shortTime<T>(column: Column<T>, dropYear: boolean): Column<T> {
   if (column.time === undefined) return column;
   const year = dropYear && column.time === "shortYear" ? /^\d{4}-/ : "";
-  const short = (time: unknown) =>
-    String(time ?? "")
-      .replace(/:\d\d\.\d+Z$/, "Z")
-      .replace(year, "");
-  return { ...column, value: (record) => short(column.value(record)) };
+  return {
+    ...column,
+    value: (record) =>
+      String(column.value(record) ?? "")
+        .replace(/:\d\d\.\d+Z$/, "Z")
+        .replace(year, ""),
+  };
 }
 
 /** One record as `title  value` lines; long values go on under themselves. */
@@ -121,8 +124,8 @@ export function renderRecord<T>(columns: readonly Column<T>[], record: T, width:
   const lines = shown.flatMap((column) => {
     const text = String(column.value(record) ?? "");
     if (column.block) {
-      const value = escapeControlKeepingLines(text).split("\n");
-      return [styled(column.title, "bold"), ...value.map((line) => `${GAP}${line}`)];
+      const value = escapeControlKeepingLines(text).replaceAll("\n", `\n${GAP}`);
+      return [styled(column.title, "bold"), `${GAP}${value}`];
     }
     const values = column.lines ? text.split("\n").map(textOf) : [cell(column, record)];
     const parts = cells === undefined ? values : values.flatMap((value) => wrap(value, cells));
