@@ -11,17 +11,14 @@ import type { Evreg } from "../evreg.ts";
 import { writeBackup } from "./io/files.ts";
 import { exitOnSignal, interruption } from "./io/interruption.ts";
 import { stderrLogger } from "./io/output.ts";
+import { countedAre, someOf } from "./io/text.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import { findTarget, type FolderTarget } from "./target/target.ts";
 
 /** Looks at the server that a command would act on, or at the data folder where none runs. */
 export async function diagnose(
   flags: TargetFlags,
-  {
-    version,
-    deep,
-    configFolder,
-  }: { readonly version: string; readonly deep: boolean; readonly configFolder: string },
+  { version, deep, configFolder }: { version: string; deep: boolean; configFolder: string },
 ): Promise<readonly Finding[]> {
   let target;
   try {
@@ -30,9 +27,7 @@ export async function diagnose(
     if (!(error instanceof EvregError) || error.code !== "unreachable") throw error;
     return [problem("reach", error.message, "Stop the process it names if it hangs, and start the server.")];
   }
-  if (target.kind === "folder") {
-    return folderTargetFindings(target, version);
-  }
+  if (target.kind === "folder") return folderTargetFindings(target, version);
   const { evreg, location: where } = target;
   try {
     return await serverFindings(evreg, { where, version, deep });
@@ -41,13 +36,13 @@ export async function diagnose(
   }
 }
 
-/** Apart by less, nothing that goes by a clock goes wrong. */
+/** A smaller difference between two clocks does no harm. */
 const TOLERANCE_MS = 2_000;
 
-/** What a server says of itself, and what it looks like from here. Never fails: what does not answer is a finding. */
+/** What a server says of itself, and how it looks from here. That it does not answer is a finding. */
 export async function serverFindings(
   evreg: Evreg,
-  { where, version, deep }: { readonly where: string; readonly version: string; readonly deep: boolean },
+  { where, version, deep }: { where: string; version: string; deep: boolean },
 ): Promise<readonly Finding[]> {
   try {
     const { data: health } = await evreg.health();
@@ -88,7 +83,7 @@ function clocks(serverMs: number, sentMs: number, answeredMs: number): Finding {
   );
 }
 
-/** The server makes a backup and its digest; reading it here finds out whether all of it can be read. */
+/** Whether all the server's data can be read: the server makes a backup, which is checked here. */
 async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
   const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
@@ -112,10 +107,10 @@ async function integrity(evreg: Evreg): Promise<readonly Finding[]> {
     }
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    if (error.code !== "invalid")
-      return [warning("integrity", error.message, "Try again once that is mended.")];
     return [
-      problem("integrity", error.message, "Stop the server, and restore the last backup that is whole."),
+      error.code === "invalid"
+        ? problem("integrity", error.message, "Stop the server, and restore the last backup that is whole.")
+        : warning("integrity", error.message, "Try again once that is mended."),
     ];
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -139,15 +134,15 @@ async function folderTargetFindings(
   const { data: folder } = config;
   const app = await import("../app/server.ts");
   const listening = await portFinding(config);
-  const there = statSync(folder, { throwIfNoEntry: false });
-  if (there === undefined || !there.isDirectory()) {
-    const found = there === undefined ? `There is no data folder ${folder}.` : `${folder} is no folder.`;
-    const begins = "Start a server with `evreg serve`, which makes it";
-    const remedy =
-      there === undefined ? `${begins}; or name another with --data.` : "Name another with --data.";
+  const stat = statSync(folder, { throwIfNoEntry: false });
+  if (stat === undefined) {
+    const found = `There is no data folder ${folder}.`;
+    const remedy = "Start a server with `evreg serve`, which makes it; or name another with --data.";
     // A named folder should exist; the default one may not have been used yet.
-    const isWrong = isNamed || there !== undefined;
-    return [(isWrong ? problem : warning)("folder", found, remedy), listening];
+    return [(isNamed ? problem : warning)("folder", found, remedy), listening];
+  }
+  if (!stat.isDirectory()) {
+    return [problem("folder", `${folder} is no folder.`, "Name another with --data."), listening];
   }
   const about = [
     warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
@@ -210,11 +205,8 @@ async function portFinding({ host, port }: Config): Promise<Finding> {
     );
   }
   const why = refused.code === "EADDRINUSE" ? "another program listens there" : (refused.code ?? "refused");
-  return warning(
-    "port",
-    `A server could not listen at ${where}: ${why}.`,
-    "Name another with --port or --host.",
-  );
+  const found = `A server could not listen at ${where}: ${why}.`;
+  return warning("port", found, "Name another with --port or --host.");
 }
 
 /** The address of an evreg that listens there. One that does not speak http looks like any other program. */
@@ -234,8 +226,6 @@ async function evregAt(host: string, port: number): Promise<string | undefined> 
   }
 }
 
-const MAX_NAMED = 5;
-
 /** The part of a file check that says what is wrong. */
 interface FileCheck {
   readonly impossible: readonly string[];
@@ -251,7 +241,7 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
     findings.push(
       problem(
         "records",
-        `${what} holds what evreg could not have written: ${some(impossible)}. It is damaged, or was changed by something else.`,
+        `${what} holds what evreg could not have written: ${someOf(impossible)}. It is damaged, or was changed by something else.`,
         "Stop the server, and restore a backup that you trust: `evreg restore FILE --force`.",
       ),
     );
@@ -260,7 +250,7 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
     findings.push(
       problem(
         "events",
-        `${damaged.length === 1 ? "1 event is" : `${damaged.length} events are`} damaged: ${some(damaged)}. What is kept of them is not what was published; they are neither shown nor sent.`,
+        `${countedAre(damaged.length, "event")} damaged: ${someOf(damaged)}. What is kept of them is not what was published; they are neither shown nor sent.`,
         "Look at the disk and the memory of the machine; stop the server, and restore a backup from before the damage: `evreg restore FILE --force`.",
       ),
     );
@@ -268,16 +258,6 @@ export function fileFindings(what: string, looked: FileCheck): readonly Finding[
   const whole = `Every page and index of ${what[0]!.toLowerCase()}${what.slice(1)} is whole`;
   if (findings.length > 0) return [fine("integrity", `${whole}.`), ...findings];
   if (unknown === 0) return [fine("integrity", `${whole}, and every event is as it was published.`)];
-  const older = unknown === 1 ? "1 event is" : `${unknown.toLocaleString("en")} events are`;
-  return [
-    fine(
-      "integrity",
-      `${whole}, and every event with a checksum is as it was published. ${older} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`,
-    ),
-  ];
-}
-
-function some(all: readonly (string | number)[]): string {
-  const more = all.length - MAX_NAMED;
-  return all.slice(0, MAX_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  const found = `${whole}, and every event with a checksum is as it was published. ${countedAre(unknown, "event")} from before there were checksums, so of ${unknown === 1 ? "it" : "them"} that is not known.`;
+  return [fine("integrity", found)];
 }

@@ -4,59 +4,39 @@ import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats
 import { toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
 
+const GLOBAL = { helpGroup: "GLOBAL" };
+
 /** On every command: how its answer is printed. */
 export const outputFlags = {
   json: Flags.boolean({
     summary: "Print one JSON document, as the API answers it.",
-    helpGroup: "GLOBAL",
     exclusive: ["output"],
+    ...GLOBAL,
   }),
-  output: Flags.option({
-    summary: "table for people, json, or jsonl: a record a line.",
-    options: ["table", "json", "jsonl"] as const,
-    helpValue: "table|json|jsonl",
-    helpGroup: "GLOBAL",
-  })(),
+  output: choiceFlag(
+    "table for people, json, or jsonl: a record a line.",
+    ["table", "json", "jsonl"],
+    GLOBAL,
+  ),
 };
 
 /** On every command that has settings: where they come from. */
 export const commonFlags = {
-  data: Flags.string({
-    summary: "The data folder (default ./.evreg).",
-    helpValue: "FOLDER",
-    helpGroup: "GLOBAL",
-  }),
-  config: Flags.string({
-    summary: "The configuration file to read.",
-    helpValue: "FILE",
-    helpGroup: "GLOBAL",
-  }),
+  data: textFlag("The data folder (default ./.evreg).", "FOLDER", GLOBAL),
+  config: textFlag("The configuration file to read.", "FILE", GLOBAL),
   ...outputFlags,
 };
 
 /** On commands that act on an evreg somewhere. */
 export const targetFlags = {
-  url: Flags.string({
-    summary: "The server to talk to.",
-    helpValue: "URL",
-    helpGroup: "GLOBAL",
-    exclusive: ["data"],
-  }),
-  context: Flags.string({
-    summary: "The context to act on; evreg context lists them.",
-    helpValue: "NAME",
-    helpGroup: "GLOBAL",
+  url: textFlag("The server to talk to.", "URL", { ...GLOBAL, exclusive: ["data"] }),
+  context: textFlag("The context to act on; evreg context lists them.", "NAME", {
+    ...GLOBAL,
     exclusive: ["data", "url"],
   }),
-  token: Flags.string({
-    summary: "The token for the server; --token-file keeps it off the command line.",
-    helpValue: "TOKEN",
-    helpGroup: "GLOBAL",
-  }),
-  "token-file": Flags.string({
-    summary: "A file that holds the token for the server.",
-    helpValue: "FILE",
-    helpGroup: "GLOBAL",
+  token: textFlag("The token for the server; --token-file keeps it off the command line.", "TOKEN", GLOBAL),
+  "token-file": textFlag("A file that holds the token for the server.", "FILE", {
+    ...GLOBAL,
     exclusive: ["token"],
   }),
 };
@@ -91,6 +71,11 @@ export function textFlag(summary: string, helpValue: string, more: FlagSettings 
   return Flags.string({ summary, helpValue, ...more });
 }
 
+/** The same for one that must be given. */
+export function requiredFlag(summary: string, helpValue: string, more: { aliases?: string[] } = {}) {
+  return Flags.string({ summary, helpValue, required: true, ...more });
+}
+
 /** A flag that takes one of some words. */
 export function choiceFlag<const T extends string>(
   summary: string,
@@ -113,17 +98,14 @@ export const acceptLossFlag = Flags.boolean({
     "Go on without what a damaged log has lost, which is refused otherwise. Both files are kept as they were, and no number is given out again.",
 });
 
-/** A flag that takes a time; its summary says that a date alone will do. */
+/** A flag that takes a time. A date is its beginning in UTC; of any other text the service says what a time looks like. */
 export const timeFlag = Flags.custom({
   helpValue: "TIME",
-  parse: (text) => Promise.resolve(timeOf(text)),
+  parse: (text) => {
+    const beginning = `${text}T00:00:00Z`;
+    return Promise.resolve(parseIsoTime(beginning) === undefined ? text : beginning);
+  },
 });
-
-/** A date as its beginning in UTC; any other text as it is, for the service to say what a time looks like. */
-function timeOf(text: string): string {
-  const beginning = `${text}T00:00:00Z`;
-  return parseIsoTime(beginning) === undefined ? text : beginning;
-}
 
 /** An action's schema, in a file. */
 export const schemaFlag = Flags.custom({
@@ -157,15 +139,15 @@ export function hasFilters(query: object): boolean {
   return Object.keys(query).some((name) => name !== "order" && name !== "limit");
 }
 
-interface DurationLimits {
-  readonly minMs: number;
-  readonly maxMs: number;
-  /** Examples, for the message. */
-  readonly such: string;
-}
-
-/** A flag's duration in milliseconds; `usage` in the flag's own units for one that is none, too short or too long. */
-export function durationFlagMs(flag: string, text: string, { minMs, maxMs, such }: DurationLimits): number {
+/**
+ * A flag's duration in milliseconds; `usage` for a text that is none, too short or too long.
+ * @param limits `such`: examples for the message
+ */
+export function durationFlagMs(
+  flag: string,
+  text: string,
+  { minMs, maxMs, such }: { minMs: number; maxMs: number; such: string },
+): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= minMs && ms <= maxMs) return ms;
   throw usageError(

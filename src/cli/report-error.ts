@@ -8,11 +8,8 @@ import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLine
 import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
 
 /**
- * Tells a failure on stderr and answers the exit code for it.
- *
- * For a person: what happened, the details, what to do next. With `--json` (or jsonl): the API's error body
- * `{"error", "details", "code"}` as the only line.
- *
+ * Prints a failure on stderr and answers its exit code. For a person: what happened, the details, what to do next. With
+ * `--json` (or jsonl): the API's error body `{"error", "details", "code"}` as the only line.
  * @param options.stack shows a person where a fault of evreg's own arose; not given, `EVREG_DEBUG` says
  */
 export function reportError(
@@ -30,24 +27,19 @@ function text(
   error: EvregError,
   { command, stack = process.env["EVREG_DEBUG"] === "1" }: { command: string | undefined; stack?: boolean },
 ): string {
-  const lines = [
-    `${styleText("red", "Error:", { stream: process.stderr })} ${escapeControlKeepingLines(error.message)}`,
-  ];
+  const mark = styleText("red", "Error:", { stream: process.stderr });
+  const lines = [`${mark} ${escapeControlKeepingLines(error.message)}`];
   lines.push(...detailLines(error).map((line) => `  ${line}`));
-  const cause = error.code === "internal" && error.cause instanceof Error ? error.cause : undefined;
-  if (cause !== undefined) {
-    const stackText = stack ? (cause.stack ?? cause.message) : cause.message;
-    lines.push(`  cause: ${escapeControlKeepingLines(scrub(stackText))}`);
+  if (error.code === "internal" && error.cause instanceof Error) {
+    const { stack: trace, message } = error.cause;
+    lines.push(`  cause: ${escapeControlKeepingLines(scrub(stack ? (trace ?? message) : message))}`);
   }
   const next = nextStep(error, command);
   if (next !== undefined) lines.push(next);
   return `${lines.join("\n")}\n`;
 }
 
-/**
- * What the message cannot hold: the offending value, and lists such as the changes that break a publisher. Messages tell
- * everything else themselves; the rest of the details is for programs.
- */
+/** What the message does not hold: the wrong value, and lists such as breaking changes. All else is for programs. */
 function detailLines(error: EvregError): string[] {
   const lines: string[] = [];
   for (const [name, value] of Object.entries(error.details)) {
@@ -58,12 +50,9 @@ function detailLines(error: EvregError): string[] {
       for (const item of value.filter((one) => !isMentioned(error, one))) {
         lines.push(`- ${listItem(item)}`, ...breakDetails(Object(item) as object).map((line) => `  ${line}`));
       }
-    } else if (
-      name === "value" &&
-      value !== null &&
-      !(typeof value === "string" && mentions(error.message, value))
-    ) {
-      lines.push(`value: ${shortDetail(value)}`);
+    } else if (name === "value" && value !== null) {
+      const isShown = typeof value === "string" && mentions(error.message, value);
+      if (!isShown) lines.push(`value: ${shortDetail(value)}`);
     }
   }
   return lines;
@@ -92,45 +81,35 @@ function listItem(item: unknown): string {
   return `${escapeControl(place)}: ${escapeControl(message)}`;
 }
 
+// Local or remote, the sentence about a missing record is the same.
 const MISSING_RECORD = /^There is no (action|event|subscription|delivery|replay|token) /;
-
-/** Local or remote, the sentence about a missing record is the same. */
-function whereToLook({ message }: EvregError): string | undefined {
-  const noun = MISSING_RECORD.exec(message)?.[1];
-  if (noun === undefined) return undefined;
-  const plural = noun === "delivery" ? "deliveries" : `${noun}s`;
-  return `See those there are: ${nextCommand(plural)}`;
-}
-
 const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"]);
 
-/** Where there was no connection; the messages of other errors say more. */
-function whereToReach({ details: { cause } }: EvregError): string | undefined {
-  if (cause === "ECONNREFUSED")
-    return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
-  return NOBODY_THERE.has(cause) ? "Name another server with --url or --context." : undefined;
-}
-
-/** Where only the command line knows what helps; other messages say themselves what to do. */
-function nextStep(error: EvregError, command: string | undefined): string | undefined {
-  if (error.code === "unauthorized") {
+/** What to do where only the command line knows; other messages say it themselves. */
+function nextStep({ code, message, details }: EvregError, command: string | undefined): string | undefined {
+  const { suggestion, application = "NAME", cause, option } = details;
+  if (code === "unauthorized") {
     const renew = renewContextCommand();
     const once = "Give a token with --token-file FILE or EVREG_TOKEN.";
     return renew === undefined ? once : `${once} Or for good: ${renew}`;
   }
-  const { suggestion } = error.details;
-  if (error.code === "conflict" && typeof suggestion === "string") {
-    const { application = "NAME" } = error.details;
+  if (code === "conflict" && typeof suggestion === "string") {
     const flags = flagWords({ application: String(application), schema: schemaFile() ?? "FILE" });
     return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
   }
-  if (error.code === "forbidden") {
-    return "Whoever holds the scope admin can make one: evreg tokens create --help";
+  if (code === "forbidden") return "Whoever holds the scope admin can make one: evreg tokens create --help";
+  if (code === "not_found") {
+    const noun = MISSING_RECORD.exec(message)?.[1];
+    if (noun === undefined) return undefined;
+    return `See those there are: ${nextCommand(noun === "delivery" ? "deliveries" : `${noun}s`)}`;
   }
-  if (error.code === "not_found") return whereToLook(error);
-  if (error.code === "unreachable") return whereToReach(error);
-  if (error.code !== "usage") return undefined;
-  if (error.details["option"] === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
+  if (code === "unreachable" && cause === "ECONNREFUSED") {
+    return `Start a server: ${serveCommand()}. Or name another with --url or --context.`;
+  }
+  if (code === "unreachable" && NOBODY_THERE.has(cause))
+    return "Name another server with --url or --context.";
+  if (code !== "usage") return undefined;
+  if (option === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
   return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
 }
 

@@ -9,6 +9,7 @@ import {
   textArg,
   textFlag,
   choiceFlag,
+  requiredFlag,
 } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
@@ -58,11 +59,7 @@ export class ActionsCreate extends TargetCommand {
   );
   static override args = { name: textArg("Name, in segments joined by dots: order.created") };
   static override flags = {
-    application: Flags.string({
-      summary: "The application that owns it.",
-      helpValue: "NAME",
-      required: true,
-    }),
+    application: requiredFlag("The application that owns it.", "NAME"),
     schema: schemaFlag({ required: true }),
     mode: modeFlag("Whom later changes of the schema must not break (default full)."),
     against: againstFlag,

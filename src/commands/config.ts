@@ -83,11 +83,7 @@ export class ConfigCheck extends BaseCommand {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await loadChecked(args.file);
     const warnings = [...loaded.warnings, ...unusableCertificate(loaded.config, args.file)];
-    const data = {
-      file: loaded.file ?? null,
-      keys: [...loaded.places.keys()],
-      warnings,
-    };
+    const data = { file: loaded.file ?? null, keys: [...loaded.places.keys()], warnings };
     const output = this.outputFor(flags);
     await output.record({ data }, CHECKED_RECORD);
     if (output.format === "table") {
@@ -120,12 +116,7 @@ function unusableCertificate({ tls: { cert, key } }: Config, file: string | unde
   }
 }
 
-interface Checked {
-  readonly file: string | null;
-  readonly keys: readonly string[];
-}
-
-const CHECKED_RECORD: readonly Column<Checked>[] = [
+const CHECKED_RECORD: readonly Column<{ file: string | null; keys: readonly string[] }>[] = [
   { title: "File", value: ({ file }) => file ?? "none" },
   { title: "Sets", value: ({ keys }) => keys.join(", ") || "nothing" },
 ];
@@ -153,17 +144,12 @@ export class ConfigExample extends BaseCommand {
     const path = flags["output-file"];
     if (path === undefined || path === "-") await this.outputFor(flags).plain(text);
     else {
-      refuseOther(path, text);
+      // Somebody's settings would be gone.
+      if (existsSync(path) && readFileSync(path, "utf8") !== text) {
+        const message = `${path} is there already, and another file. Name one that is not there yet.`;
+        throw new EvregError("conflict", message);
+      }
       await writeFile(path, text);
     }
   }
-}
-
-/** Somebody's settings would be gone. */
-function refuseOther(path: string, text: string): void {
-  if (!existsSync(path) || readFileSync(path, "utf8") === text) return;
-  throw new EvregError(
-    "conflict",
-    `${path} is there already, and another file. Name one that is not there yet.`,
-  );
 }

@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
-import { optionalArg, textArg, textFlag } from "../cli/flags.ts";
+import { optionalArg, textArg, textFlag, requiredFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { tokenIn } from "../cli/target/target.ts";
@@ -54,7 +54,7 @@ export class ContextAdd extends BaseCommand {
   });
   static override args = { name: textArg("Name of the context: lower-case letters, digits and . _ -") };
   static override flags = {
-    url: Flags.string({ summary: "The server's address.", helpValue: "URL", required: true }),
+    url: requiredFlag("The server's address.", "URL"),
     "token-file": textFlag(
       "A file (- for stdin) that holds the token; a server started with --dev needs none.",
       "FILE",
@@ -77,7 +77,10 @@ export class ContextAdd extends BaseCommand {
     const { name } = args;
     const contexts = new Contexts(this.config.configDir);
     checkName(name);
-    if (!flags.replace && contexts.has(name)) throw taken(name);
+    if (!flags.replace && contexts.has(name)) {
+      const message = `There is a context ${name} already. Choose another name, or replace it with --replace.`;
+      throw new EvregError("conflict", message, { name });
+    }
     const file = flags["token-file"];
     const context: Context = {
       name,
@@ -91,18 +94,13 @@ export class ContextAdd extends BaseCommand {
 
     const data = shownContext(context, contexts.inUse());
     const output = this.outputFor(flags);
-    if (output.format !== "table") {
-      await output.record(you === undefined ? { data } : { data, meta: { you } }, CONTEXT_RECORD);
-      return;
-    }
     if (you === undefined) await output.record({ data }, CONTEXT_RECORD);
-    else {
-      await output.record(
-        { data: you },
-        identityColumns({ kind: "remote", location: data.url, dataKey: data.url, context: name }),
-      );
-    }
-    if (!data.in_use) note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
+    else if (output.format === "table") {
+      const target = { kind: "remote", location: data.url, dataKey: data.url, context: name } as const;
+      await output.record({ data: you }, identityColumns(target));
+    } else await output.record({ data, meta: { you } }, CONTEXT_RECORD);
+    if (!data.in_use)
+      output.note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
   }
 }
 
@@ -115,14 +113,6 @@ async function identityAt(context: Context, isChecked: boolean): Promise<Identit
   } finally {
     await evreg.close();
   }
-}
-
-function taken(name: string): EvregError {
-  return new EvregError(
-    "conflict",
-    `There is a context ${name} already. Choose another name, or replace it with --replace.`,
-    { name },
-  );
 }
 
 export class ContextUse extends BaseCommand {
@@ -140,9 +130,9 @@ export class ContextUse extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ContextUse);
     const contexts = new Contexts(this.config.configDir);
-    const both = args.name !== undefined && flags.none;
-    const neither = args.name === undefined && !flags.none;
-    if (both || neither) throw usageError("Name the context to use, or give --none.");
+    // One of the two, not both.
+    if (flags.none ? args.name !== undefined : args.name === undefined)
+      throw usageError("Name the context to use, or give --none.");
     const output = this.outputFor(flags);
     if (args.name === undefined) {
       contexts.useNone();
@@ -169,9 +159,7 @@ export class ContextRemove extends BaseCommand {
     contexts.remove(args.name);
     const output = this.outputFor(flags);
     await output.record({ data: { ...data, in_use: false } }, REMOVED_CONTEXT);
-    if (output.format === "table") {
-      const removed = data.has_token ? "Removed, with its token" : "Removed";
-      note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
-    }
+    const removed = data.has_token ? "Removed, with its token" : "Removed";
+    output.note(data.in_use ? `${removed}; no context is in use now.` : `${removed}.`);
   }
 }

@@ -9,7 +9,7 @@ import { exitOnSignal, interruption, removeUntilGone } from "../cli/io/interrupt
 import { note, stderrLogger, writeOut } from "../cli/io/output.ts";
 import { withProgress } from "../cli/io/progress.ts";
 import type { Column } from "../cli/io/table.ts";
-import { escapeControl } from "../cli/io/text.ts";
+import { counted, countedAre, escapeControl, someOf } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { readSettings } from "../cli/target/target.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
@@ -52,11 +52,10 @@ The file is checked before it gets its name, so a file of that name is complete.
         const backup = await evreg.backup(signal);
         try {
           if (path === "-") await toStdout(backup, signal);
-          else
-            await this.outputFor(flags).record(
-              { data: await toFile(path, backup, { from: where, force: flags.force, signal }) },
-              BACKUP_RECORD,
-            );
+          else {
+            const data = await toFile(path, backup, { from: where, force: flags.force, signal });
+            await this.outputFor(flags).record({ data }, BACKUP_RECORD);
+          }
         } finally {
           await backup.close();
         }
@@ -83,21 +82,24 @@ async function toStdout(backup: Copied, signal: AbortSignal): Promise<void> {
   note(`${byteCount(bytes)}, SHA-256 ${sha256}. It was not looked through: evreg restore does that.`);
 }
 
-/** @param options `from`: where the data is that was copied; its digest was right, so damage is damage there */
+/** @param options `from`: where the data is. The copy has the right digest, so damage is damage there. */
 async function toFile(
   path: string,
   backup: Copied,
-  options: { readonly from: string; readonly force: boolean; readonly signal: AbortSignal },
+  { from, force, signal }: { from: string; force: boolean; signal: AbortSignal },
 ) {
-  const { from, force, signal } = options;
   const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
   const check = (part: string) => checkFile(part, { name: `The data at ${escapeControl(from)}` });
   const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });
   const damaged = facts.damaged_events.length;
   if (impossible.length + damaged > 0) {
+    const damage =
+      impossible.length > 0
+        ? "it holds what evreg could not have written, and cannot be restored"
+        : `${countedAre(damaged, "event")} not as published`;
     note(
-      `Warning: the data is damaged, and so is the backup: ${impossible.length > 0 ? `it holds what evreg could not have written, and cannot be restored` : `${damaged === 1 ? "1 event is" : `${damaged} events are`} not as published`}. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
+      `Warning: the data is damaged, and so is the backup: ${damage}. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
     );
   }
   return { file: path, ...facts, sha256: backup.sha256 };
@@ -159,8 +161,8 @@ All is then as it was when the backup was made, the tokens too: those of the bac
         nowMs: Date.now(),
         onUnfinished: (path) => unfinished.push(path),
       });
+    // A refused backup may not have been read to its end.
     const data = await exitOnSignal(act, () => unfinished.forEach(removeUntilGone)).finally(() =>
-      // It may have been refused before any of it was read.
       stream.destroy(),
     );
     await this.outputFor(flags).record({ data }, RESTORE_RECORD);
@@ -184,32 +186,35 @@ function tokensNote({ tokens, token_file: file, token_file_kept: kept }: Restore
   return `The tokens that hold are those of the backup.${aside} ${next}`;
 }
 
-const MAX_EVENTS_NAMED = 5;
-
 /** What the next start will do with the data that its owner may not want, or may take for a mistake. */
 function nextNotes(restored: Restored): string[] {
-  const { waiting_deliveries: waiting, last_event: last, next_event: next } = restored;
-  const damaged = restored.damaged_events;
-  const deliveries =
-    waiting === 1
-      ? "1 delivery waits; the server sends it when it starts, even if it was delivered"
-      : `${waiting.toLocaleString("en")} deliveries wait; the server sends them when it starts, even those that were delivered`;
-  const pause = nextCommand("subscriptions update ID --no-active");
-  return [
-    ...(damaged.length === 0
-      ? []
-      : [
-          `Warning: ${damaged.length === 1 ? "1 event of the backup is" : `${damaged.length} events of the backup are`} damaged, and will be neither shown nor sent: ${damaged.slice(0, MAX_EVENTS_NAMED).join(", ")}${damaged.length > MAX_EVENTS_NAMED ? " and more" : ""}. An older backup may have them whole.`,
-        ]),
-    ...(waiting === 0
-      ? []
-      : [`${deliveries} since the backup. To hold them, pause their subscriptions before: ${pause}`]),
-    ...(next <= last + 1
-      ? []
-      : [
-          "Numbers of events and deliveries go on far beyond the last ones, so that none is given out twice; they may pass 32 bits.",
-        ]),
-  ];
+  const {
+    waiting_deliveries: waiting,
+    last_event: last,
+    next_event: next,
+    damaged_events: damaged,
+  } = restored;
+  const notes: string[] = [];
+  if (damaged.length > 0) {
+    const events = `${counted(damaged.length, "event")} of the backup ${damaged.length === 1 ? "is" : "are"}`;
+    notes.push(
+      `Warning: ${events} damaged, and will be neither shown nor sent: ${someOf(damaged)}. An older backup may have them whole.`,
+    );
+  }
+  if (waiting > 0) {
+    const deliveries =
+      waiting === 1
+        ? "1 delivery waits; the server sends it when it starts, even if it was delivered"
+        : `${waiting.toLocaleString("en")} deliveries wait; the server sends them when it starts, even those that were delivered`;
+    const pause = nextCommand("subscriptions update ID --no-active");
+    notes.push(`${deliveries} since the backup. To hold them, pause their subscriptions before: ${pause}`);
+  }
+  if (next > last + 1) {
+    notes.push(
+      "Numbers of events and deliveries go on far beyond the last ones, so that none is given out twice; they may pass 32 bits.",
+    );
+  }
+  return notes;
 }
 
 type Restored = Awaited<ReturnType<Awaited<ReturnType<typeof loadRestore>>["restore"]>>;

@@ -60,12 +60,8 @@ export class Serve extends ConfigCommand {
     const fatal = Promise.withResolvers<EvregError>();
     releaseSigint();
     const isAtTerminal = process.stderr.isTTY;
-    const signals = listenForStop(
-      (code) => process.exit(code),
-      process,
-      Date.now,
-      isAtTerminal ? undefined : ["SIGINT", "SIGTERM"],
-    );
+    const stopSignals = isAtTerminal ? undefined : (["SIGINT", "SIGTERM"] as const);
+    const signals = listenForStop((code) => process.exit(code), process, Date.now, stopSignals);
     boundServerHeap();
     let reload: (() => Promise<void>) | undefined;
     if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());
@@ -125,26 +121,26 @@ interface Announcement {
   /** Absolute. */
   readonly data: string;
   readonly dev: boolean;
-  /** The file its configuration came from, if any did. */
   readonly configFile: string | undefined;
   readonly tokenFile: string | undefined;
   readonly needsToken: boolean;
-  /** The context that commands act on where nothing else is told, if there is one. */
+  /** The context in use. */
   readonly context: string | undefined;
-  /** Whether there is any action yet beside evreg's own; without one, creating it is the next step. */
+  /** Whether there is any action beside evreg's own. */
   readonly hasActions: boolean;
   readonly cwd: string;
-  /** How this program is called here: `evreg`, or `npx evreg` in a checkout. */
+  /** `evreg`, or `npx evreg` in a checkout. */
   readonly program: string;
 }
 
 /** What a person who just started a server wants to know. Never the token itself, only where it is. */
 export function announcement(about: Announcement): string {
   const { url, data, tokenFile, program, cwd, context } = about;
-  const missing = about.needsToken
-    ? "one of those that were made; without any, stop this and run evreg tokens create with --data"
-    : "none needed";
-  const access = tokenFile === undefined ? missing : `in the file ${tokenFile}`;
+  let access = "none needed";
+  if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
+  else if (about.needsToken) {
+    access = "one of those that were made; without any, stop this and run evreg tokens create with --data";
+  }
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
   const found = relative(cwd, data) === ".evreg" && context === undefined;
   const place = found ? "" : ` --data ${shellWord(data)}`;

@@ -1,6 +1,14 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand, examples } from "../cli/base-command.ts";
-import { definedOnly, durationFlagMs, numberFlag, rowidArg, timeFlag, textFlag } from "../cli/flags.ts";
+import {
+  definedOnly,
+  durationFlagMs,
+  numberFlag,
+  rowidArg,
+  timeFlag,
+  textFlag,
+  requiredFlag,
+} from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -56,19 +64,10 @@ export class SubscriptionsCreate extends TargetCommand {
       "evreg subscriptions create --application ops --subscription alerts --action evreg.delivery.failed --handler https://ops.example.com/hooks",
   });
   static override flags = {
-    application: Flags.string({ summary: "The subscribing application.", helpValue: "NAME", required: true }),
-    subscription: Flags.string({
-      summary: "Name of the subscription.",
-      helpValue: "NAME",
-      required: true,
-      aliases: ["name"],
-    }),
-    action: Flags.string({
-      summary: "The action whose events are delivered.",
-      helpValue: "NAME",
-      required: true,
-    }),
-    handler: Flags.string({ summary: "Address that gets the deliveries.", helpValue: "URL", required: true }),
+    application: requiredFlag("The subscribing application.", "NAME"),
+    subscription: requiredFlag("Name of the subscription.", "NAME", { aliases: ["name"] }),
+    action: requiredFlag("The action whose events are delivered.", "NAME"),
+    handler: requiredFlag("Address that gets the deliveries.", "URL"),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
     active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
     ...bearerFlags,

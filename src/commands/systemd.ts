@@ -99,21 +99,18 @@ export interface UnitOptions {
   readonly program: readonly string[];
   /** Further words for `serve`. */
   readonly words: readonly string[];
-  /** Who runs it; a user made for the time it runs when absent. */
+  /** When absent, systemd makes one for the time it runs. */
   readonly user: string | undefined;
-  /** The data folder; `/var/lib/evreg`, which systemd makes, when absent. */
+  /** When absent, systemd makes `/var/lib/evreg`. */
   readonly data: string | undefined;
-  /** The configuration file, read by systemd, so that only root need be able to. */
   readonly config: string | undefined;
-  /** The file with the encryption key, in the same way. */
   readonly encryptionKey: string | undefined;
-  /** Whether a port below 1024 is listened at, which takes a right of its own. */
+  /** Whether the port is below 1024, which takes a right of its own. */
   readonly hasLowPort: boolean;
-  /** For a stop in order; systemd must wait longer. */
   readonly shutdownGraceMs: number;
 }
 
-/** What an evreg server needs of the system, and nothing else of it. */
+/** Leaves an evreg server what it needs of the system, and nothing else. */
 const HARDENING: readonly string[] = [
   "NoNewPrivileges=yes",
   "PrivateTmp=yes",
@@ -146,22 +143,21 @@ const STOP_MARGIN_S = 20;
 /** A unit file that `systemd-analyze verify` takes. */
 export function systemdUnit(options: UnitOptions): string {
   const { commandWords, user, data, config, encryptionKey, hasLowPort, shutdownGraceMs } = options;
-  const credentials = [
-    ...(config === undefined ? [] : [`LoadCredential=config.yaml:${escaped(config)}`]),
-    ...(encryptionKey === undefined
-      ? []
-      : [
-          `LoadCredential=encryption-key:${escaped(encryptionKey)}`,
-          "Environment=EVREG_ENCRYPTION_KEY_FILE=%d/encryption-key",
-        ]),
-  ];
-  const folder = data ?? "/var/lib/evreg";
+  const credentials: string[] = [];
+  if (config !== undefined) credentials.push(`LoadCredential=config.yaml:${escaped(config)}`);
+  if (encryptionKey !== undefined) {
+    credentials.push(
+      `LoadCredential=encryption-key:${escaped(encryptionKey)}`,
+      "Environment=EVREG_ENCRYPTION_KEY_FILE=%d/encryption-key",
+    );
+  }
+  const capability = hasLowPort ? "CAP_NET_BIND_SERVICE" : "";
   return `${[
     "# Install it, as root:",
     `#   evreg ${commandWords} > /etc/systemd/system/evreg.service`,
     "#   systemctl daemon-reload && systemctl enable --now evreg",
     "# Its log: journalctl -u evreg. Commands act on it, as root, with:",
-    `#   evreg doctor --data ${folder}`,
+    `#   evreg doctor --data ${data ?? "/var/lib/evreg"}`,
     "[Unit]",
     "Description=evreg: event registry and webhook delivery",
     "Wants=network-online.target",
@@ -179,7 +175,7 @@ export function systemdUnit(options: UnitOptions): string {
     "# A connection for each caller and for each delivery under way.",
     "LimitNOFILE=65536",
     "",
-    ...(user === undefined ? ["DynamicUser=yes"] : [`User=${user}`]),
+    user === undefined ? "DynamicUser=yes" : `User=${user}`,
     ...(data === undefined
       ? ["StateDirectory=evreg", "StateDirectoryMode=0700"]
       : [`ReadWritePaths=${quoted(data)}`]),
@@ -190,8 +186,8 @@ export function systemdUnit(options: UnitOptions): string {
     ...credentials,
     "",
     ...HARDENING,
-    `CapabilityBoundingSet=${hasLowPort ? "CAP_NET_BIND_SERVICE" : ""}`,
-    `AmbientCapabilities=${hasLowPort ? "CAP_NET_BIND_SERVICE" : ""}`,
+    `CapabilityBoundingSet=${capability}`,
+    `AmbientCapabilities=${capability}`,
     "",
     "[Install]",
     "WantedBy=multi-user.target",
@@ -200,9 +196,9 @@ export function systemdUnit(options: UnitOptions): string {
 
 function commandLine({ program, words, data, config }: UnitOptions): string {
   const all = [...program, "serve", ...words, ...(data === undefined ? [] : ["--data", data])];
-  const given = all.map(quoted);
-  // Not quoted: systemd puts the folder's name in the place of %d.
-  return [...given, ...(config === undefined ? [] : ["--config", "%d/config.yaml"])].join(" ");
+  const line = all.map(quoted).join(" ");
+  // Not quoted: systemd replaces %d by the folder's name.
+  return config === undefined ? line : `${line} --config %d/config.yaml`;
 }
 
 /** A word of a command line, as it is. */

@@ -86,11 +86,7 @@ function checkedScope(text: string): string {
 
 /** The applications of scopes that no visible action or subscription has. */
 async function unknownApplications(evreg: Evreg, scopes: readonly string[]): Promise<string[]> {
-  const named = new Set<string>();
-  for (const scope of scopes) {
-    const application = parseScope(scope)?.application;
-    if (application !== undefined) named.add(application);
-  }
+  const named = new Set(scopes.flatMap((scope) => parseScope(scope)?.application ?? []));
   const unknown: string[] = [];
   for (const application of named) {
     if ((await evreg.actions.list({ application })).data.length > 0) continue;

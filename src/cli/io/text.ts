@@ -140,6 +140,19 @@ export function counted(count: number, noun: string): string {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+/** `1 event is`, `2,000 events are` */
+export function countedAre(count: number, noun: string): string {
+  return `${counted(count, noun)} ${count === 1 ? "is" : "are"}`;
+}
+
+const MAX_NAMED = 5;
+
+/** The first few, and how many more there are. */
+export function someOf(all: readonly (string | number)[]): string {
+  const more = all.length - MAX_NAMED;
+  return all.slice(0, MAX_NAMED).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
 /** Flags as they would be typed again, each after a space; without those of one page, and without the token itself. */
 export function flagWords(flags: object): string {
   const all: [string, string | number | boolean | undefined][] = Object.entries(flags);

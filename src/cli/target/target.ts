@@ -30,15 +30,9 @@ export interface TargetNeeds {
   readonly command: string;
   /** Of this program. */
   readonly version: string;
-  /**
-   * Whether data are made where there are none yet, and their folder with them. A command that only looks, or acts on
-   * what is there, would else leave them wherever it is typed.
-   */
+  /** Whether missing data are made, and their folder with them. Only for commands that add records: others would leave empty folders. */
   readonly creates?: "folder" | "data" | undefined;
-  /**
-   * The flag that needs a server, such as `--wait`: a folder without one is refused. A command that delivered
-   * would send what others have due too, by the settings of the shell it was typed in.
-   */
+  /** The flag that needs a server, such as `--wait`; a folder without one is refused, as only a server delivers. */
   readonly serverFor?: string | undefined;
 }
 
@@ -94,10 +88,9 @@ export async function findTarget(flags: TargetFlags, configFolder: string): Prom
 /**
  * The server a command acts on, by the rules of `openTarget`; `undefined` for a data folder without one.
  * @param flags with the token that was typed, wherever it came from
- * @param mayBeMeant asks the person about an address, or about a data folder instead of the context in use, that only a
- * file names which was found by chance
- * @throws EvregError `usage` when such a place is not meant: the file may have come with a cloned repository, and neither a
- * payload nor a token goes where it says. The same for a server that only files of a found data folder name
+ * @param mayBeMeant asks the person about a server or a data folder that only a file found by chance names
+ * @throws EvregError `usage` when that is not meant: the file may have come with a cloned repository, and neither a payload
+ * nor a token goes where it says
  */
 export async function serverFor(
   flags: Omit<TargetFlags, "token-file">,
@@ -127,20 +120,15 @@ export async function serverFor(
   const isNamed = loaded.places.has("data") && unnamedDataPlace === undefined;
   const server = await findServer(config.data, { isNamed });
   if (server === undefined) return undefined;
-  // A token that came with another server's address is not this one's, and one that is lying about in the environment
-  // is not another user's to have.
+  // A configured token is for the server configured with it, and never goes to another user's server.
   const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
   const own = readTokenFile(config.data, server.otherUser);
   // It is on this machine, so nothing crosses a network, whichever address it listens at.
-  return {
-    url: server.url,
-    token: flags.token ?? own ?? ours,
-    allowInsecureToken: true,
-    folder: config.data,
-  };
+  const token = flags.token ?? own ?? ours;
+  return { url: server.url, token, allowInsecureToken: true, folder: config.data };
 }
 
-/** Whether it is the address of the context in use, or of any where none is in use. */
+/** Whether it is the address of the context in use, or of any context where none is in use. */
 function isKnown(url: string, configFolder: string): boolean {
   const contexts = new Contexts(configFolder);
   const inUse = contexts.inUse();
@@ -148,17 +136,9 @@ function isKnown(url: string, configFolder: string): boolean {
   return names.some((name) => contexts.get(name).url === url);
 }
 
-interface FoundTarget {
-  /** Where it was found and what it is, as the beginning of a sentence. */
-  readonly found: string;
-  /** The context in use. */
-  readonly inUse: string | undefined;
-  /** What to do if it is meant. */
-  readonly remedy: string;
-}
-
+/** @param found where it was found and what it is, as the beginning of a sentence */
 async function assertMeant(
-  { found, inUse, remedy }: FoundTarget,
+  { found, inUse, remedy }: { found: string; inUse: string | undefined; remedy: string },
   mayBeMeant: (question: string) => Promise<boolean>,
 ): Promise<void> {
   const sentence = inUse === undefined ? found : `${found}, and your context in use is ${inUse}`;
@@ -185,10 +165,9 @@ function addressOf(
   // What a file says is for the address in the same file.
   const byVariable = (key: string) => loaded.places.get(key)?.source === "environment";
   const variable = byVariable("remote.token") ? configured.token : undefined;
-  const others = flags.context === undefined ? [variable, token] : [token, variable];
   return {
     url,
-    token: [flags.token, ...others].find((one) => one !== undefined),
+    token: flags.token ?? (flags.context === undefined ? (variable ?? token) : (token ?? variable)),
     allowInsecureToken:
       allowInsecureToken || (byVariable("remote.allowInsecureToken") && configured.allowInsecureToken),
     context: name,
