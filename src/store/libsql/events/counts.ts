@@ -2,13 +2,12 @@ import type { Steps } from "../../../runtime/yielding.ts";
 import type { Sql } from "../thread/sql.ts";
 import type { RowidRange } from "./timeline.ts";
 
-// Rowids of events only grow. So a block of rowids that lies wholly at or below the largest one ever given takes in no
-// event any more: it is closed, and how many events of each action it holds is written down. Larger blocks, each of
-// `fanOut` of the next smaller ones, make any range of rowids the sum of a few hundred numbers at most. A block that was
-// empty when it was closed may have no count: rowids go on far away after a restore (see `files/id-reservation.ts`), and the millions
-// of blocks between must cost nothing.
+// Rowids of events only grow. So a block of rowids up to the largest one ever given is closed: its number of events of each
+// action is stored. Larger blocks, each of `fanOut` smaller ones, make any range of rowids the sum of a few hundred numbers. A
+// block that was empty when it was closed may have no count, as the millions of blocks that a restore skips (see
+// `files/id-reservation.ts`) must cost nothing.
 
-/** How rowids are divided; part of the file's form. */
+/** How rowids are divided; part of the file format. */
 export interface BlockShape {
   /** Rowids of a block of level 0. */
   readonly rowids: number;
@@ -19,19 +18,14 @@ export interface BlockShape {
 
 export const BLOCKS: BlockShape = { rowids: 4_096, fanOut: 64, levels: 3 };
 
-/** Stands for all actions together; there is such a count for every closed block that had events, and for the last one. */
+/** All actions together. Every closed block that had events has such a count, and so has the last one. */
 export const ALL_ACTIONS = 0;
 
 function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
   return rowids * fanOut ** level;
 }
 
-/** All rowids below this one are in closed blocks of level 0, and so are all whole blocks of a higher level among them. */
-function firstOpenId(sql: Sql, shape: BlockShape): number {
-  return closedBlocks(sql) * shape.rowids;
-}
-
-/** The first block of a level, from this one on, that has a count. */
+/** The first block of a level from `block` on that has a count. */
 function firstCounted(sql: Sql, level: number, block: number): number | undefined {
   const row = sql.first<{ block: number | null }>(
     "SELECT min(block) AS block FROM event_count WHERE level = ? AND block >= ?",
@@ -41,23 +35,23 @@ function firstCounted(sql: Sql, level: number, block: number): number | undefine
   return row?.block ?? undefined;
 }
 
-/** Closes the blocks that a transaction, which gave the rowids after `before` up to `last`, has come to the end of. */
+/** Closes the blocks that end among the rowids after `before` up to `last`, which a transaction gave. */
 export function closePassedBlocks(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
   if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) closeBlocks(sql, last, Infinity, shape);
 }
 
-/** Whether every block is closed that can be, `last` being the largest rowid ever given. */
+/** Whether every block up to `last`, the largest rowid ever given, is closed. */
 export function areAllClosed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
   return closedBlocks(sql) >= blocksUpTo(last, shape);
 }
 
-/** Closes the first `maxBlocks` of the blocks that can be and are not; empty ones in a row are taken for one. */
+/** Closes the next `maxBlocks` blocks up to `last`; empty ones in a row count as one. */
 export function closeBlocks(sql: Sql, last: number, maxBlocks: number, shape: BlockShape = BLOCKS): void {
   const end = blocksUpTo(last, shape);
   let block = closedBlocks(sql);
   for (let steps = 0; block < end && steps < maxBlocks; steps += 1) {
     const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
-    // Of empty ones the last, by which it is known how far blocks are closed.
+    // The last of empty ones gets a count, which shows how far blocks are closed.
     countEvents(sql, next - 1, shape);
     addUpPassed(sql, block, next, shape);
     block = next;
@@ -74,7 +68,7 @@ function blockOfNextEvent(sql: Sql, block: number, { rowids }: BlockShape): numb
   return id === undefined ? undefined : Math.floor(id / rowids);
 }
 
-/** Counts the larger blocks that end among those from `block` to before `next`; but for their first, all of these are empty. */
+/** Counts the larger blocks that end from `block` to before `next`; all of these but the first are empty. */
 function addUpPassed(sql: Sql, block: number, next: number, shape: BlockShape): void {
   for (let level = 1; level < shape.levels; level += 1) {
     const blocks = shape.fanOut ** level;
@@ -95,7 +89,7 @@ function closedBlocks(sql: Sql): number {
   return row?.closed ?? 0;
 }
 
-/** Each action's part of the index is looked up by itself, which needs no sorting and reads none of the events. */
+/** Looks up each action's part of the index, which sorts nothing and reads no event. */
 function countEvents(sql: Sql, block: number, { rowids }: BlockShape): void {
   sql.run(
     `INSERT INTO event_count (level, block, action_id, events)
@@ -129,34 +123,33 @@ function addUp(sql: Sql, level: number, block: number, { fanOut }: BlockShape): 
 
 /** A range of rowids, and how many of the selected events are in it. */
 export interface CountedRange extends RowidRange {
-  /** Of the closed block that it is; `undefined` for a part of one, or what is not closed yet: never longer than one. */
+  /** Of a closed block; `undefined` for a part of a block or an open one. */
   readonly level: number | undefined;
   readonly events: number;
 }
 
-/** Which events are selected, as rowids of actions. */
+/** Selects events by the rowids of their actions. */
 export interface ActionFilter {
-  /** By these they are looked up in the index. */
   readonly actions: readonly number[];
-  /** By these they are counted in blocks: the same, or what stands for all actions. */
+  /** Whose counts of blocks are added up: the same, or `ALL_ACTIONS`. */
   readonly counted: readonly number[];
 }
 
 type Uncounted = Omit<CountedRange, "events">;
 
-/** Look-ups that one step makes; each takes up to half a microsecond. */
+/** Look-ups of one step; each takes up to half a microsecond. */
 const STEP_LOOKUPS = 2_000;
-/** Pieces that one step divides a range into; for each of the largest it asks where the next one is. */
+/** Pieces that one step makes; each of the largest needs a query. */
 const STEP_PIECES = 500;
 
-/** Divides ranges into the largest blocks that fit, in rising order. */
+/** Divides ranges into the largest blocks that fit, in rising order, and counts them. */
 export function* countRanges(
   sql: Sql,
   ranges: readonly RowidRange[],
   filter: ActionFilter,
   shape: BlockShape,
 ): Steps<readonly CountedRange[]> {
-  const closed = firstOpenId(sql, shape);
+  const closed = closedBlocks(sql) * shape.rowids;
   const pieces: Uncounted[] = [];
   for (const range of ranges) {
     for (const piece of divide(sql, range, closed, shape)) {
@@ -167,7 +160,7 @@ export function* countRanges(
   return yield* count(sql, pieces, filter, shape);
 }
 
-/** The blocks that a block of a higher level is made of, in rising order. */
+/** Counts the blocks that a larger block is made of, in rising order. */
 export function countParts(
   sql: Sql,
   piece: CountedRange,
@@ -184,8 +177,8 @@ export function countParts(
 }
 
 /**
- * Some 250 pieces for the longest range, and one more for each 16 million rowids in which events were. The others, such as
- * those that a restore passed over, are left out.
+ * Makes some 250 pieces of the longest range, and one more for each 16 million rowids with events. Those without, such as those
+ * that a restore skipped, are left out.
  */
 function* divide(
   sql: Sql,
@@ -268,14 +261,13 @@ function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
 }
 
 /**
- * Deletes events and takes them off the counts of their blocks, in the transaction it is called in; answers how many
- * there were. Nothing may refer to them any more. There is no other way to delete an event: a count that did not follow
- * it would stay wrong.
+ * Deletes events to which nothing refers any more, and subtracts them from the counts of their blocks. Answers how many there
+ * were. Events are deleted nowhere else, as a count that does not follow stays wrong.
  */
 export function deleteEvents(sql: Sql, eventIds: readonly number[], shape: BlockShape = BLOCKS): number {
   const gone = JSON.stringify(eventIds);
   for (let level = 0; level < shape.levels; level += 1) {
-    // A block that is not closed has no count yet, and none is changed.
+    // An open block has no count to change.
     sql.run(
       `WITH gone (block, action_id) AS (
           SELECT e.rowid / ?2, e.action_id

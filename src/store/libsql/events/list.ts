@@ -39,9 +39,8 @@ export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | un
 }
 
 /**
- * Newest (or oldest) first by rowid: what an `after` walk has passed never changes, even where the clock was set back.
- * The total is a sum of what is counted already (see `counts.ts`), and so is the way to a deep page. Counts, index and
- * events are read one after the other; an event that is deleted meanwhile may still be in the total.
+ * Newest or oldest first by rowid, so that an `after` walk never changes behind itself. The total and the start of a deep page
+ * come from counts (see `counts.ts`). An event that is deleted between two steps may still be in the total.
  */
 export function* listEvents(
   sql: Sql,
@@ -88,7 +87,7 @@ function selectActions(sql: Sql, { action, applications }: EventSelection): Acti
   return { actions, counted: all ? [ALL_ACTIONS] : actions };
 }
 
-/** An event that is gone by now is left out. */
+/** Without events that were deleted meanwhile. */
 function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<readonly WireEvent[]> {
   const spans = yield* readPayloads(sql, rows, out);
   return rows.flatMap((row) => {
@@ -101,30 +100,30 @@ function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<
 
 type Order = EventSelection["order"];
 
-/** Where a page begins: in this piece, this many of its events on. */
+/** A page begins in this piece, after `skip` of its events. */
 interface PageStart {
   readonly piece: CountedRange;
   readonly skip: number;
 }
 
-/** The rowids of one page of what is filter in the ranges, in order. */
-interface PageAsked {
+/** One page of what matches the filter in the ranges. */
+interface PageRequest {
   readonly ranges: readonly RowidRange[];
   readonly filter: ActionFilter;
   readonly order: Order;
   readonly limit: number;
 }
 
-/** The next `limit` of one action, or of all: they lie in order in an index, and are walked from where the page begins. */
+/** Of one action, or of all: walks an index from where the page begins. */
 function* pageOfAction(
   sql: Sql,
-  { ranges, filter, order, limit }: PageAsked,
+  { ranges, filter, order, limit }: PageRequest,
   counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
   const start =
-    skip === 0 ? undefined : yield* findPageStart(sql, inTurn(counted, order), skip, filter, order, shape);
+    skip === 0 ? undefined : yield* findPageStart(sql, stackOf(counted, order), skip, filter, order, shape);
   if (skip > 0 && start === undefined) return [];
   const [action] = filter.counted;
   const source =
@@ -151,19 +150,19 @@ function* pageOfAction(
   return found;
 }
 
-/** The same of several actions: piece by piece where there are any, each sorted by itself, which is never many. */
+/** Of several actions: piece by piece, each sorted by itself, which is never many. */
 function* pageOfActions(
   sql: Sql,
-  { filter, order, limit }: Omit<PageAsked, "ranges">,
+  { filter, order, limit }: Omit<PageRequest, "ranges">,
   counted: readonly CountedRange[],
   skip: number,
   shape: BlockShape,
 ): Steps<readonly number[]> {
   const actions = JSON.stringify(filter.actions);
-  const waiting = inTurn(counted, order);
+  const stack = stackOf(counted, order);
   const found: number[] = [];
   for (let remaining = skip; found.length < limit; remaining = 0) {
-    const start = yield* findPageStart(sql, waiting, remaining, filter, order, shape);
+    const start = yield* findPageStart(sql, stack, remaining, filter, order, shape);
     if (start === undefined) break;
     const rows = sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
@@ -180,25 +179,25 @@ function* pageOfActions(
   return found;
 }
 
-/** Passes over `skip` events, taking blocks apart where they must be; `waiting` has the next piece last, and is used up. */
+/** Skips `skip` events, dividing blocks where needed. Takes pieces from the end of `stack`. */
 function* findPageStart(
   sql: Sql,
-  waiting: CountedRange[],
+  stack: CountedRange[],
   skip: number,
   filter: ActionFilter,
   order: Order,
   shape: BlockShape,
 ): Steps<PageStart | undefined> {
   let remaining = skip;
-  for (let piece = waiting.pop(); piece !== undefined; piece = waiting.pop()) {
+  for (let piece = stack.pop(); piece !== undefined; piece = stack.pop()) {
     if (piece.events <= remaining) remaining -= piece.events;
     else if ((piece.level ?? 0) === 0) return { piece, skip: remaining };
-    else waiting.push(...inTurn(yield* countParts(sql, piece, filter, shape), order));
+    else stack.push(...stackOf(yield* countParts(sql, piece, filter, shape), order));
   }
   return undefined;
 }
 
-/** So that the last one is the next. */
-function inTurn(counted: readonly CountedRange[], order: Order): CountedRange[] {
+/** The next one last. */
+function stackOf(counted: readonly CountedRange[], order: Order): CountedRange[] {
   return order === "asc" ? counted.toReversed() : [...counted];
 }

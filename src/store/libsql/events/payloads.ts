@@ -10,23 +10,22 @@ export interface PayloadRequest {
   readonly payloadBytes: number;
 }
 
-/** Where a payload lies; `null` where it is not the one that was accepted: it is neither shown nor sent. */
+/** Where a payload lies; `null` for a damaged one, which is neither shown nor sent. */
 export type PayloadSpan = ByteRange | null;
 
-/** How many bytes `readPayloads` finds for the event `e`, whatever type damage gave its payload. */
+/** The length of the payload of the event `e`, whatever type damage gave it. */
 export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 
-/** So much is put together inside the engine at once; a single larger payload makes a slice of its own. */
+/** What the engine joins at once; a larger payload is a slice of its own. */
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Adds the payloads to `out`, each event's once however often it is requested, and answers where they lie by event; one
- * that was deleted between two steps is missing. Of one that is damaged nothing is added.
+ * Adds the payloads to `out`, each event's once, and answers where they lie by event. An event that was deleted between two steps
+ * is missing. Of a damaged one nothing is added.
  *
- * @param hasChecksums not in files of the first forms, which are only looked through
- *
- * The engine joins them into one BLOB a slice, as each BLOB that crosses from the driver by itself costs about as much
- * as 2 KiB of payload. Joined as text, which for the engine is any bytes with a length.
+ * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
+ * joins them as text, which for the engine is any bytes with a length.
+ * @param hasChecksums false for files of the first versions, which are only examined
  */
 export function* readPayloads(
   sql: Sql,
@@ -35,7 +34,7 @@ export function* readPayloads(
   hasChecksums = true,
 ): Steps<ReadonlyMap<number, PayloadSpan>> {
   const spans = new Map<number, PayloadSpan>();
-  // Nobody could publish one that is larger, and it may be more than there is memory.
+  // A larger one could not be published, and may not fit into memory.
   const [readable, tooLarge] = [requested.filter(isPossible), requested.filter((one) => !isPossible(one))];
   for (const { eventId } of tooLarge) spans.set(eventId, null);
   let isFirst = true;
@@ -51,7 +50,7 @@ function isPossible({ payloadBytes }: PayloadRequest): boolean {
   return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
 }
 
-/** The same without a step between, as inside a transaction. */
+/** The same in one step, as inside a transaction. */
 export function addPayloads(
   sql: Sql,
   requested: readonly PayloadRequest[],
@@ -61,7 +60,7 @@ export function addPayloads(
   return runSync(readPayloads(sql, requested, out, hasChecksums));
 }
 
-/** As many at once as come to some megabytes: lengths by event. */
+/** Requests of some megabytes each, as lengths by event. */
 export function* slices(requested: readonly PayloadRequest[]): Generator<ReadonlyMap<number, number>> {
   let slice = new Map<number, number>();
   let sliceBytes = 0;
@@ -80,9 +79,9 @@ export function* slices(requested: readonly PayloadRequest[]): Generator<Readonl
   if (slice.size > 0) yield slice;
 }
 
-/** What no checksum is. */
+/** No checksum has this value. */
 const NONE = -1;
-/** Of an event whose other columns are not what they must be, it is one that no payload has. */
+/** An event with other damaged columns gets one that no payload has. */
 const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
   AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
 
@@ -104,14 +103,14 @@ function readSlice(
   )!;
   const actions = JSON.parse(row.actions) as number[];
   const checksums = JSON.parse(row.checksums) as (number | null)[];
-  const there = actions.length === lengths.size ? [...lengths.keys()] : thoseThere(sql, ids);
+  const existing = actions.length === lengths.size ? [...lengths.keys()] : existingIds(sql, ids);
   const bytes = row.bytes ?? new ArrayBuffer(0);
   const damaged = new Set<number>();
   let end = 0;
-  for (const [index, eventId] of there.entries()) {
+  for (const [index, eventId] of existing.entries()) {
     const length = lengths.get(eventId) ?? 0;
     const checksum = checksums[index] ?? null;
-    // Of an event from before there were any, nothing is known.
+    // Old events have none.
     const isWhole =
       checksum === null ||
       eventChecksum(eventId, actions[index]!, new Uint8Array(bytes, end, length)) === checksum;
@@ -119,21 +118,21 @@ function readSlice(
     end += length;
   }
   let [offset] = damaged.size === 0 ? out.add(bytes) : [0];
-  for (const eventId of there) {
+  for (const eventId of existing) {
     const length = lengths.get(eventId) ?? 0;
     spans.set(eventId, [offset, length]);
     offset += length;
   }
   if (damaged.size === 0) return;
-  // Nothing of a damaged one is handed on, so the others go by themselves.
-  for (const eventId of there) {
+  // Nothing of a damaged one is passed on, so the others are added one by one.
+  for (const eventId of existing) {
     const [start, length] = spans.get(eventId)!;
     spans.set(eventId, damaged.has(eventId) ? null : out.add(bytes.slice(start, start + length)));
   }
 }
 
-/** In the order requested; some were deleted meanwhile. */
-function thoseThere(sql: Sql, ids: string): readonly number[] {
+/** Those that were not deleted meanwhile, in the order requested. */
+function existingIds(sql: Sql, ids: string): readonly number[] {
   const found = sql.rows<{ id: number }>(
     "SELECT e.rowid AS id FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value",
     ids,
@@ -142,14 +141,13 @@ function thoseThere(sql: Sql, ids: string): readonly number[] {
 }
 
 /**
- * What is stored beside an event to find out whether its payload is still the one that was accepted: the CRC-32 (as in zip and
- * PNG) of the payload's bytes, started with its number and its action's in place of 0. So a payload under another event, or an
- * event under another action, is found out too.
+ * Shows whether an event's payload is still the one that was accepted: the CRC-32 (as in zip and PNG) of its bytes, started with
+ * the numbers of the event and its action instead of 0. So it also finds a payload under another event or action.
  *
- * It finds every run of up to 32 changed bits, and of other damage all but one in four billion. It is no signature: who
- * can write to the file can write a checksum that fits. Takes 0.2 µs, and 0.1 more for each KiB.
+ * It finds every run of up to 32 changed bits, and all but one in four billion other damages. It is no signature: who can write
+ * to the file can write a checksum that fits. It takes 0.2 µs, and 0.1 µs for each KiB.
  */
 export function eventChecksum(rowid: number, actionId: number, payload: Uint8Array): number {
-  // Of numbers past 32 bits the lower ones; the factor spreads small numbers of actions over all of them.
+  // The lower 32 bits; the factor spreads small numbers of actions over all of them.
   return crc32(payload, (rowid ^ Math.imul(actionId, 0x9e3779b1)) >>> 0);
 }

@@ -11,14 +11,14 @@ interface Accepted extends Incoming {
 }
 
 /**
- * Rows that one transaction may write for calls that are not atomic. A delivery takes about 2.5 µs, so an event to 1,000
- * subscriptions some 3 ms, and 1,000 such events would hold up all other work for seconds.
+ * Rows that one transaction may write for calls that are not atomic. A delivery takes about 2.5 µs, so 1,000 events to 1,000
+ * subscriptions each would stop all other work for seconds.
  */
 export const CALL_ROWS = 4_000;
 
 /**
- * Records the events of many calls with a fixed number of statements: what there is, is read first, then decided on
- * here, then written set-wise. Nothing is written before everything is decided.
+ * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
+ * set-wise.
  * @param bytes of the transaction, in which the payloads lie
  */
 export function recordEvents(
@@ -63,7 +63,7 @@ export function recordEvents(
   };
 
   let rows = 0;
-  /** Decides on as many as are to go into one transaction, and on one at least. */
+  /** Decides on as many as one transaction may write, and at least on one. */
   const decideOrDefer = (candidate: Incoming): StoredOutcome => {
     if (rows >= CALL_ROWS) return { kind: "deferred" };
     const outcome = decide(candidate);
@@ -92,7 +92,7 @@ export function recordEvents(
 
 function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
   if (accepted.length === 0) return;
-  // Most have no key, and each member that is taken out of the JSON costs a tenth of a microsecond.
+  // Most have no key, and each value that is taken out of the JSON costs a tenth of a microsecond.
   const isKeyed = accepted.some(({ key }) => key !== null);
   sql.run(
     `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key)
@@ -146,7 +146,7 @@ function isStored(outcome: StoredOutcome): boolean {
 }
 
 interface ActionState {
-  /** The revision in force; `null` once it is retired, as nothing is recorded under any then. */
+  /** The revision in force; `null` once the action is retired. */
   readonly revision: number | null;
   /** Active subscriptions now. */
   readonly subscribers: number;
@@ -186,7 +186,7 @@ export function loadLastIds(sql: Sql): LastIds {
   return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }
 
-/** The state of each action the candidates name; none for one that does not exist. Read one by one, as nearly all name the same. */
+/** The state of each existing action that is named. Read one by one, as nearly all name the same. */
 function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMap<number, ActionState> {
   const states = new Map<number, ActionState>();
   const seen = new Set<number>();
@@ -204,15 +204,15 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
   return states;
 }
 
-/** From so many keys on, one look at all there is between them costs less than one at each. */
-const KEYS_WORTH_A_LOOK = 16;
+/** From so many keys on, one query for the range between them costs less than a look-up of each. */
+const MIN_RANGE_KEYS = 16;
 
 /**
- * Whether no key of a batch can be in the file, as there is none between its first and its last. Those of a bulk rise with
- * its lines, so that this one look stands for five hundred, which were a sixth of what recording them took.
+ * Whether no key of a batch can be in the file, as there is none between its first and its last. The keys of a bulk rise with its
+ * lines, so that one query replaces five hundred, which were a sixth of the time.
  */
 function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
-  if (batch.length < KEYS_WORTH_A_LOOK) return false;
+  if (batch.length < MIN_RANGE_KEYS) return false;
   let first: string | undefined;
   let last: string | undefined;
   for (const { key } of batch) {
@@ -244,10 +244,7 @@ interface KeyHitRow {
   readonly same: number;
 }
 
-/**
- * The events in the file that used the candidates' keys. Whether the payloads are equal is decided in the engine:
- * reading back a batch of large ones to compare them here could take gigabytes.
- */
+/** Events in the file that used the candidates' keys. The engine compares the payloads, which could be gigabytes here. */
 function loadKeyHits(
   sql: Sql,
   batches: readonly EventBatch[],

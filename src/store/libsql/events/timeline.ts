@@ -13,9 +13,8 @@ const TABLES = {
 } as const;
 
 /**
- * The rowids of what happened in `fromMs <= t < toMs`, and of nothing else: rising ranges, more than one where the clock
- * was set back. Times rise with rowids between two steps of the clock, so each end is found by halving, in some twenty
- * look-ups whatever the table holds.
+ * The rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times rise with
+ * rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
  */
 export function* idRangesOf(
   sql: Sql,
@@ -26,7 +25,7 @@ export function* idRangesOf(
   const { step } = TABLES[table];
   const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
   if (newest === 0) return [];
-  // From 0 on, where nothing is, as the first block does.
+  // From 0, like the first block.
   if (fromMs === undefined && toMs === undefined) return [{ low: 0, high: newest }];
   const steps = sql.rows<{ first: number }>(
     `SELECT DISTINCT ${step} AS first FROM clock_step WHERE ${step} > 0 AND ${step} <= ? ORDER BY 1`,
@@ -100,14 +99,14 @@ function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: nu
   return low;
 }
 
-/** Where a segment of rising times starts, because the clock was set back. */
+/** Where a new segment of rising times starts, as the clock was set back. */
 export interface ClockStep {
   readonly event: number;
   readonly delivery: number;
   readonly noticedMs: number;
 }
 
-/** A row may be stamped this much later than the clock says, so that small corrections of it need no new segment. */
+/** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
 export function insertClockSteps(sql: Sql, steps: readonly ClockStep[]): void {

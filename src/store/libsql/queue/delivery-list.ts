@@ -13,12 +13,11 @@ import {
 } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 
-/** Up to this many subscriptions are walked side by side through the index; past it, all deliveries are sifted. */
-const WALKED_SUBSCRIPTIONS = 100;
+/** Up to so many subscriptions are walked side by side through the index; for more, all deliveries are scanned. */
+const MAX_WALKED = 100;
 
-/** The values are taken by the condition that each begins with. */
 const ALL: IndexScan = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
-/** Those of an ending that may be rare among all the others. */
+/** States that may be rare have an index. */
 const RARE: Partial<Record<DeliveryStatus, IndexScan>> = {
   failed: {
     each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = ${DELIVERY_STATE.failed} AND ?`,
@@ -31,8 +30,8 @@ const RARE: Partial<Record<DeliveryStatus, IndexScan>> = {
 };
 
 /**
- * Newest first by rowid. No index has every filter in the order of the listing, so what may take long goes in steps; where
- * two indexes lead to the same page and either may be the shorter way, both are followed.
+ * Newest first by rowid. No index has every filter in the order of the list, so it goes in steps. Where two indexes lead to the
+ * same page and either may be shorter, both are walked.
  */
 export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<readonly Delivery[]> {
   if (query.event !== undefined && !isRowid(query.event)) return [];
@@ -52,9 +51,9 @@ function plansOf(
   subscriptions: readonly number[] | undefined,
   filter: Filter,
 ): readonly ListPlan[] {
-  if (event !== undefined) return [picked(sql, deliveriesOfEvent(sql, event), filter)];
+  if (event !== undefined) return [pickOf(sql, deliveriesOfEvent(sql, event), filter)];
   if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
-  const isFew = subscriptions !== undefined && subscriptions.length <= WALKED_SUBSCRIPTIONS;
+  const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
   const walked = scanNewest(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
   if (status === undefined || status === "delivered") return [walked];
   const rare = RARE[status];
@@ -62,11 +61,11 @@ function plansOf(
     const sifted = scanNewest(sql, rare, filter);
     return isFew ? [sifted, walked] : [sifted];
   }
-  // Without a choice of subscriptions it is `pending` or `waiting`, which only active ones have.
-  return [walked, picked(sql, pendingIds(sql, subscriptions), filter)];
+  // Without subscriptions it is `pending` or `waiting`, which only active ones have.
+  return [walked, pickOf(sql, pendingIds(sql, subscriptions), filter)];
 }
 
-function* picked(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): ListPlan {
+function* pickOf(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): ListPlan {
   const ids = yield* gathering;
   return ids === undefined ? undefined : yield* pickNewest(sql, ids, filter);
 }
@@ -125,9 +124,9 @@ function selectSubscriptions(
   return rows.map(({ id }) => id);
 }
 
-/** What a delivery must meet to be listed. */
+/** Selects deliveries. */
 interface Filter {
-  /** Rising; what is not in them is not listed. */
+  /** Rising. */
   readonly ranges: readonly RowidRange[];
   /** Conditions on `d`, the delivery, and `s`, its subscription. */
   readonly conditions: readonly string[];
@@ -135,18 +134,18 @@ interface Filter {
   readonly limit: number;
 }
 
-/** Where to look: rowids that lie in order in an index. Goes on with `AND` and a condition on the rowid. */
+/** Rowids in the order of an index. */
 interface IndexScan {
-  /** Queries whose rows are merged; each takes the next of `values`. */
+  /** A query for each of `values`, which goes on with `AND` and a condition on the rowid; their rows are merged. */
   readonly each: string;
   readonly values: readonly SqlValue[];
 }
 
-/** Candidates of a step at most; where they lie far apart, each takes two microseconds. */
+/** Most candidates of a step; far apart, each takes two microseconds. */
 const WINDOW = 512;
 const GROWTH = 4;
 
-/** Takes the source's rowids newest first, a window a step, until enough of them meet the filter. */
+/** Walks the index from the newest on, a window per step, until enough match the filter. */
 function* scanNewest(sql: Sql, { each, values }: IndexScan, filter: Filter): Steps<readonly Delivery[]> {
   const found: Delivery[] = [];
   const one = `${each} AND rowid BETWEEN ? AND ?`;
@@ -169,13 +168,13 @@ function* scanNewest(sql: Sql, { each, values }: IndexScan, filter: Filter): Ste
   return found;
 }
 
-/** The newest of these that meet the filter, whatever order they are in. */
+/** The newest of these that match the filter, in whatever order they come. */
 function* pickNewest(sql: Sql, ids: readonly number[], filter: Filter): Steps<readonly Delivery[]> {
-  // Numbers alone are put in order four times as fast as with a function that compares them.
+  // A typed array sorts four times as fast as an array with a comparator.
   const sorted = Float64Array.from(ids).toSorted().toReversed();
   const found: Delivery[] = [];
   for (let at = 0; at < sorted.length && found.length < filter.limit; at += WINDOW) {
-    // One may have been gathered twice: its place in the index can change between two steps.
+    // One may have been found twice, as it can move in the index between two steps.
     const some = [...sorted.subarray(at, at + WINDOW)].filter(
       (id, index) =>
         id !== sorted[at + index - 1] && filter.ranges.some(({ low, high }) => id >= low && id <= high),
@@ -187,7 +186,7 @@ function* pickNewest(sql: Sql, ids: readonly number[], filter: Filter): Steps<re
   return found;
 }
 
-/** The first `max` of the candidates that meet the filter as they are now, in the candidates' order. */
+/** The first `max` candidates that match the filter now, in the candidates' order. */
 function loadMatching(
   sql: Sql,
   candidates: string,
@@ -205,14 +204,14 @@ function loadMatching(
   return rows.map(deliveryOf);
 }
 
-/** A step's share of an index. */
+/** Entries of an index that a step reads. */
 const SLICE = 1_000;
-/** With more of them than this they would take long to be put in order, and looking from the newest on finds some soon. */
+/** More would take long to sort, and a walk from the newest on finds some soon. */
 const MAX_PENDING_IDS = 50_000;
 
 /**
- * The rowids of all deliveries that wait to be sent, of these subscriptions (of all active ones without), in no order that
- * means anything: the index that leads to them is the engine's, by the time they are due. `undefined` when there are too many.
+ * The rowids of all pending deliveries of these subscriptions, or of all active ones, in no order. `undefined` when there are too
+ * many.
  */
 function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): Steps<number[] | undefined> {
   const ids: number[] = [];
@@ -227,7 +226,7 @@ function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): St
   return ids;
 }
 
-/** How many deliveries of a subscription wait to be sent and are not under way when this begins. */
+/** How many deliveries of a subscription are pending, and not under way at the start. */
 export function* countPending(sql: Sql, subscription: number): Steps<number> {
   const leased = new Set(leasedIds(sql));
   let count = 0;
@@ -244,7 +243,7 @@ interface DueRow {
   readonly id: number;
 }
 
-/** The next that wait to be sent, in the order of the index; fewer than a slice are the last. */
+/** The next pending ones in the order of the index; fewer than a slice are the last. */
 function dueSlice(
   sql: Sql,
   subscription: number,
@@ -287,10 +286,7 @@ interface WithDueRow {
   readonly wait_end_ms: number;
 }
 
-/**
- * The subscriptions that have unfinished deliveries. Steps from one to the next through the index of what waits; idle ones
- * cost nothing.
- */
+/** The subscriptions with unfinished deliveries, by skipping through the index; idle ones cost nothing. */
 export function* subscriptionsWithDue(sql: Sql, nowMs = 0): Steps<readonly SubscriptionWithDue[]> {
   const found: SubscriptionWithDue[] = [];
   for (let last = 0; ;) {
@@ -321,7 +317,7 @@ export function* subscriptionsWithDue(sql: Sql, nowMs = 0): Steps<readonly Subsc
   }
 }
 
-/** The rowids of deliveries that are under way: no more than the engine sends at a time. */
+/** The rowids of deliveries that are under way. */
 function leasedIds(sql: Sql): number[] {
   return sql.rows<{ id: number }>("SELECT delivery_id AS id FROM lease").map(({ id }) => id);
 }

@@ -4,13 +4,13 @@ import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 
-// The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they came
-// in. All of them are due; the subscription as a whole waits instead. Only requested ones go before.
+// The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they were made.
+// All of them are due; the subscription as a whole waits instead. Only requested ones go before.
 
-/** More are not put in order, as each is rewritten and nothing else is done meanwhile. */
+/** More are not put in order, as each is rewritten in one transaction. */
 const MAX_REORDERED = 10_000;
 
-/** Goes on from `SELECT`: `w` is the first in the order of an ordered subscription that nobody requested. */
+/** Follows `SELECT`: `w` is the first in the order of an ordered subscription that nobody requested. */
 export function headOf(subscriptionId: string): string {
   return `FROM delivery AS w INDEXED BY delivery_sequence
     WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${NORMAL} AND w.sequence IS NOT NULL
@@ -18,7 +18,7 @@ export function headOf(subscriptionId: string): string {
     ORDER BY w.sequence LIMIT 1`;
 }
 
-/** Likewise the first that a person requested. */
+/** Follows `SELECT`: `w` is the first that a person requested. */
 export function firstRequestedOf(subscriptionId: string): string {
   return `FROM delivery AS w INDEXED BY delivery_due
     WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL
@@ -30,16 +30,13 @@ export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }
 
-/**
- * The delivery that the subscription `s` blocks for, as a value: the first in its order that nobody asked for, if that has
- * used up its retries.
- */
+/** The delivery that the subscription `s` blocks for, as a value: the first in its order, if it has used up its retries. */
 export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND ${settingOf("on_exhausted")} = 'block' THEN (
     SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
 
 /**
- * Puts what is pending in order. None of it waits for a time of its own from now on, also when the order ends again.
- * @throws EvregError `conflict` when that is too much at once
+ * Puts what is pending in order. From then on none has a due time of its own, even when the order ends again.
+ * @throws EvregError `conflict` when that is too much
  */
 export function assignSequence(sql: Sql, subscriptionId: number, nowMs: number): void {
   const { pending } = sql.first<{ pending: number }>(
@@ -61,8 +58,8 @@ export function assignSequence(sql: Sql, subscriptionId: number, nowMs: number):
 }
 
 /**
- * Lets the first go that has used up its retries, and what waits behind it come up; for a subscription that has blocked
- * for it, or gave it more retries. Answers what has failed by that.
+ * Fails the first delivery if it has used up its retries, for a subscription that blocks no more or has fewer retries now.
+ * Answers what has failed.
  */
 export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
   const failed = sql.rows<{ id: number }>(
@@ -74,13 +71,11 @@ export function failExhausted(sql: Sql, subscriptionId: number, nowMs: number): 
     subscriptionId,
     nowMs,
   );
-  if (failed.length > 0) {
-    clearWaits(sql, subscriptionId);
-  }
+  if (failed.length > 0) clearWaits(sql, subscriptionId);
   return failed.map(({ id }) => id);
 }
 
-/** Whether the delivery is what its ordered subscription waits for. */
+/** Whether the delivery is the first of its ordered subscription. */
 export function isHead(sql: Sql, id: number): boolean {
   const found = sql.first<{ isFirst: number }>(
     `SELECT d.rowid = (SELECT w.rowid ${headOf("d.subscription_id")}) AS isFirst
@@ -91,7 +86,7 @@ export function isHead(sql: Sql, id: number): boolean {
   return found?.isFirst === 1;
 }
 
-/** The subscriptions of which anything is leased. */
+/** The subscriptions with leased deliveries. */
 export function leasedSubscriptions(sql: Sql): ReadonlySet<number> {
   const found = sql.rows<{ id: number }>(
     `SELECT DISTINCT d.subscription_id AS id FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
