@@ -1,23 +1,36 @@
 import { distance } from "fastest-levenshtein";
+import { ANY, NUMBER, TYPE } from "./validate/values.ts";
 
 export type JsonObject = Record<string, unknown>;
 
-/** How a keyword of draft-07 holds other schemas, and whether those look at the same value or at one inside it. */
+/** How a keyword of draft-07 holds other schemas. */
 interface Applicator {
   readonly holds: "schema" | "list" | "map";
+  /** Whether those look at the same value or at one inside it. */
   readonly looksAt: "same" | "inside" | "nothing";
+  /** The types of the values that it is about. */
+  readonly types: number;
 }
 
-const same = (holds: Applicator["holds"]): Applicator => ({ holds, looksAt: "same" });
-const inside = (holds: Applicator["holds"]): Applicator => ({ holds, looksAt: "inside" });
+const definitions: Applicator = { holds: "map", looksAt: "nothing", types: 0 };
+const same = (holds: Applicator["holds"], types: number = ANY): Applicator => ({
+  holds,
+  looksAt: "same",
+  types,
+});
+const inside = (holds: Applicator["holds"], types: number): Applicator => ({
+  holds,
+  looksAt: "inside",
+  types,
+});
 
 /**
  * The keywords with schemas inside. `items` may also be a list, and an entry of `dependencies` a list of names. `$defs`
- * is a later draft's word for `definitions`; it is read as a place that holds schemas, as it is used so in practice.
+ * is a later draft's word for `definitions`, and often used in draft-07.
  */
 const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
-  ["definitions", { holds: "map", looksAt: "nothing" }],
-  ["$defs", { holds: "map", looksAt: "nothing" }],
+  ["definitions", definitions],
+  ["$defs", definitions],
   ["allOf", same("list")],
   ["anyOf", same("list")],
   ["oneOf", same("list")],
@@ -25,51 +38,40 @@ const APPLICATORS: ReadonlyMap<string, Applicator> = new Map([
   ["if", same("schema")],
   ["then", same("schema")],
   ["else", same("schema")],
-  ["dependencies", same("map")],
-  ["properties", inside("map")],
-  ["patternProperties", inside("map")],
-  ["additionalProperties", inside("schema")],
-  ["propertyNames", inside("schema")],
-  ["items", inside("schema")],
-  ["additionalItems", inside("schema")],
-  ["contains", inside("schema")],
+  ["dependencies", same("map", TYPE.object)],
+  ["properties", inside("map", TYPE.object)],
+  ["patternProperties", inside("map", TYPE.object)],
+  ["additionalProperties", inside("schema", TYPE.object)],
+  ["propertyNames", inside("schema", TYPE.object)],
+  ["items", inside("schema", TYPE.array)],
+  ["additionalItems", inside("schema", TYPE.array)],
+  ["contains", inside("schema", TYPE.array)],
 ]);
 
 /** Keywords that say something about a value without checking it. */
-const ANNOTATIONS: ReadonlySet<string> = new Set([
-  "$id",
-  "$schema",
-  "$comment",
-  "title",
-  "description",
-  "default",
-  "examples",
-  "readOnly",
-  "writeOnly",
-  "contentMediaType",
-  "contentEncoding",
+const ANNOTATIONS: ReadonlySet<string> = new Set(
+  "$id $schema $comment title description default examples readOnly writeOnly contentMediaType contentEncoding".split(
+    " ",
+  ),
+);
+
+const about = (types: number, keywords: string): [string, number][] =>
+  keywords.split(" ").map((keyword) => [keyword, types]);
+
+/** The other keywords that check a value, with the types of the values they are about. */
+const ASSERTIONS: ReadonlyMap<string, number> = new Map([
+  ...about(ANY, "type enum const"),
+  ...about(NUMBER, "multipleOf maximum exclusiveMaximum minimum exclusiveMinimum"),
+  ...about(TYPE.string, "maxLength minLength pattern"),
+  ...about(TYPE.string | NUMBER, "format"),
+  ...about(TYPE.array, "maxItems minItems uniqueItems"),
+  ...about(TYPE.object, "maxProperties minProperties required"),
 ]);
 
-const ASSERTIONS: ReadonlySet<string> = new Set([
-  "type",
-  "enum",
-  "const",
-  "multipleOf",
-  "maximum",
-  "exclusiveMaximum",
-  "minimum",
-  "exclusiveMinimum",
-  "maxLength",
-  "minLength",
-  "pattern",
-  "format",
-  "maxItems",
-  "minItems",
-  "uniqueItems",
-  "maxProperties",
-  "minProperties",
-  "required",
-]);
+/** The types of the values that a keyword can refuse, as bits; all for `allOf` and the like. */
+export function typesAbout(keyword: string): number {
+  return ASSERTIONS.get(keyword) ?? APPLICATORS.get(keyword)?.types ?? ANY;
+}
 
 export function isAnnotation(keyword: string): boolean {
   return ANNOTATIONS.has(keyword);
@@ -153,7 +155,7 @@ const SHORTEST_MISSPELT = 4;
 const LONGEST_MISSPELT = 32;
 const MAX_TYPOS = 2;
 /** Each keyword with itself in lower case. */
-const LOWER_CASE = [...ASSERTIONS, ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
+const LOWER_CASE = [...ASSERTIONS.keys(), ...APPLICATORS.keys(), ...ANNOTATIONS, "$ref"].map(
   (keyword) => [keyword, keyword.toLowerCase()] as const,
 );
 

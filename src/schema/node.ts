@@ -1,11 +1,4 @@
-import {
-  isAnnotation,
-  isAssertion,
-  isDefinitions,
-  isKnown,
-  type JsonObject,
-  type Subschema,
-} from "./keywords.ts";
+import { isAssertion, isDefinitions, type JsonObject, type Subschema } from "./keywords.ts";
 import type { PatternCompiler } from "./patterns/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
 
@@ -18,6 +11,9 @@ export interface SchemaDocument {
 }
 
 let nextId = 0;
+
+/** The fields of a node that hold the schemas of the keyword of that name. */
+type Applied = "allOf" | "properties" | "not";
 
 /** One schema of a document, with the schemas directly inside it at hand by keyword. */
 export class SchemaNode {
@@ -63,35 +59,14 @@ export class SchemaNode {
     this.subschemas.push({ ...subschema, node });
     const { keyword, steps } = subschema;
     const step = steps[1];
-    switch (keyword) {
-      case "allOf":
-      case "anyOf":
-      case "oneOf":
-        this[keyword].push(node);
-        return;
-      case "properties":
-      case "patternProperties":
-        this[keyword].set(String(step), node);
-        return;
-      case "dependencies":
-        this.dependentSchemas.set(String(step), node);
-        return;
-      case "items":
-        if (step === undefined) this.items = node;
-        else (this.tuple ??= []).push(node);
-        return;
-      case "not":
-      case "if":
-      case "then":
-      case "else":
-      case "additionalProperties":
-      case "propertyNames":
-      case "additionalItems":
-      case "contains":
-        this[keyword] = node;
-        return;
-      default:
-      // Definitions check nothing by themselves.
+    if (isDefinitions(keyword)) return;
+    if (keyword === "items" && step !== undefined) (this.tuple ??= []).push(node);
+    else {
+      const field = (keyword === "dependencies" ? "dependentSchemas" : keyword) as Applied;
+      const held = this[field];
+      if (Array.isArray(held)) held.push(node);
+      else if (held instanceof Map) held.set(String(step), node);
+      else (this as Record<Applied, unknown>)[field] = node;
     }
   }
 
@@ -106,7 +81,6 @@ export class SchemaNode {
   }
 
   #findKeywords(): readonly string[] {
-    if (typeof this.schema === "boolean") return [];
     if (this.target !== undefined) return ["$ref"];
     return Object.entries(this.schema)
       .filter(([keyword, value]) => constrains(this, keyword, value))
@@ -115,9 +89,7 @@ export class SchemaNode {
 
   /** The value of an assertion keyword; `undefined` where it checks nothing. */
   value(keyword: string): unknown {
-    return typeof this.schema === "object" && this.keywords.includes(keyword)
-      ? this.schema[keyword]
-      : undefined;
+    return this.keywords.includes(keyword) ? (this.schema as JsonObject)[keyword] : undefined;
   }
 
   get required(): readonly string[] {
@@ -130,7 +102,7 @@ export class SchemaNode {
 
   #findDependentNames(): ReadonlyMap<string, readonly string[]> {
     if (typeof this.schema === "boolean" || this.target !== undefined) return new Map();
-    const entries = Object.entries((this.schema["dependencies"] ?? {}) as JsonObject);
+    const entries = Object.entries(this.schema["dependencies"] ?? {});
     return new Map(entries.filter((entry): entry is [string, string[]] => Array.isArray(entry[1])));
   }
 
@@ -148,21 +120,19 @@ export class SchemaNode {
     return this.document.patterns.compile(pattern).test(text);
   }
 
-  /** Whether a pattern of `patternProperties` is found in the name. */
-  hasPatternFor(name: string): boolean {
-    return [...this.patternProperties.keys()].some((pattern) => this.matchesPattern(pattern, name));
+  /** The schemas of the patterns that are found in the name. */
+  patternNodes(name: string): SchemaNode[] {
+    return [...this.patternProperties]
+      .filter(([pattern]) => this.matchesPattern(pattern, name))
+      .map(([, node]) => node);
   }
 
   /** The schemas that a member of that name must conform to. */
   memberNodes(name: string): SchemaNode[] {
-    const found: SchemaNode[] = [];
-    const property = this.properties.get(name);
-    if (property !== undefined) found.push(property);
-    for (const [pattern, node] of this.patternProperties) {
-      if (this.matchesPattern(pattern, name)) found.push(node);
-    }
-    if (found.length === 0 && this.additionalProperties !== undefined) found.push(this.additionalProperties);
-    return found;
+    const found = [this.properties.get(name) ?? [], this.patternNodes(name)].flat();
+    return found.length === 0 && this.additionalProperties !== undefined
+      ? [this.additionalProperties]
+      : found;
   }
 
   /** The schema that the item at that index must conform to. */
@@ -192,11 +162,11 @@ function constrains(node: SchemaNode, keyword: string, value: unknown): boolean 
       return node.dependentNames.size + node.dependentSchemas.size > 0;
     case "additionalProperties":
     case "propertyNames":
-      return !isUnconstrained(node[keyword]!);
+      return !node[keyword]!.allowsAll;
     case "items":
-      return node.tuple !== undefined || (node.items !== undefined && !isUnconstrained(node.items));
+      return node.tuple !== undefined || node.items?.allowsAll === false;
     case "additionalItems":
-      return node.tuple !== undefined && !isUnconstrained(node.additionalItems!);
+      return node.tuple !== undefined && !node.additionalItems!.allowsAll;
     case "if":
       return node.then !== undefined || node.else !== undefined;
     case "allOf":
@@ -208,11 +178,4 @@ function constrains(node: SchemaNode, keyword: string, value: unknown): boolean 
     default:
       return isAssertion(keyword);
   }
-}
-
-function isUnconstrained({ schema }: SchemaNode): boolean {
-  if (typeof schema === "boolean") return schema;
-  return !Object.keys(schema).some(
-    (keyword) => isKnown(keyword) && !isAnnotation(keyword) && !isDefinitions(keyword),
-  );
 }

@@ -1,9 +1,10 @@
-import { isObject, type JsonObject } from "../keywords.ts";
+import { type JsonObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 import { FORMATS, INTEGER_FORMATS } from "../validate/formats.ts";
 import {
+  ANY,
   charactersIn,
   firstRepeated,
   isMultipleOf,
@@ -31,96 +32,71 @@ export function matches(node: SchemaNode, value: unknown, lenient = false): bool
 export function matchesKeyword(node: SchemaNode, keyword: string, value: unknown, lenient = false): boolean {
   spend(1);
   const check = CHECKS[keyword];
-  return check === undefined || check(value, node, lenient, (node.schema as JsonObject)[keyword]);
+  const types = typesAbout(keyword);
+  if (check === undefined || (types !== ANY && (types & typeOf(value)) === 0)) return true;
+  return check(value as never, node, lenient, (node.schema as JsonObject)[keyword] as never);
 }
 
 const enumOf = memoize((node: SchemaNode) => new ValueSet(node.value("enum") as readonly unknown[]));
 
-type Check = (value: unknown, node: SchemaNode, lenient: boolean, limit: unknown) => boolean;
-
-const number =
-  (holds: (value: number, limit: number) => boolean): Check =>
-  (value, _shape, _lenient, limit) =>
-    typeof value !== "number" || !Number.isFinite(value) || holds(value, limit as number);
-const text =
-  (holds: (value: string, node: SchemaNode, limit: unknown) => boolean): Check =>
-  (value, node, _lenient, limit) =>
-    typeof value !== "string" || holds(value, node, limit);
-const list =
-  (
-    holds: (value: readonly unknown[], node: SchemaNode, lenient: boolean, limit: unknown) => boolean,
-  ): Check =>
-  (value, node, lenient, limit) =>
-    !Array.isArray(value) || holds(value, node, lenient, limit);
-const object =
-  (holds: (value: JsonObject, node: SchemaNode, lenient: boolean, limit: unknown) => boolean): Check =>
-  (value, node, lenient, limit) =>
-    !isObject(value) || holds(value, node, lenient, limit);
+/** The check of one keyword, for values of the types that it is about. */
+type Check = (value: never, node: SchemaNode, lenient: boolean, limit: never) => boolean;
+type List = readonly unknown[];
 
 const CHECKS: Readonly<Record<string, Check>> = {
-  type: (value, _shape, _lenient, type) => (typeOf(value) & typesNamed(type)) !== 0,
-  enum: (value, node) => enumOf(node).has(value),
-  const: (value, _shape, _lenient, only) => sameValue(value, only),
-  multipleOf: number((value, factor) => isMultipleOf(value, factor)),
-  maximum: number((value, limit) => value <= limit),
-  exclusiveMaximum: number((value, limit) => value < limit),
-  minimum: number((value, limit) => value >= limit),
-  exclusiveMinimum: number((value, limit) => value > limit),
-  maxLength: text((value, _shape, limit) => lengthOf(value) <= (limit as number)),
-  minLength: text((value, _shape, limit) => lengthOf(value) >= (limit as number)),
-  pattern: text((value, node, pattern) => node.matchesPattern(pattern as string, value)),
-  format: (value, _shape, _lenient, format) => matchesFormat(value, String(format)),
-  maxItems: list((value, _shape, _lenient, limit) => value.length <= (limit as number)),
-  minItems: list((value, _shape, _lenient, limit) => value.length >= (limit as number)),
-  uniqueItems: list((value) => firstRepeated(value) < 0),
-  items: list((value, node, lenient) =>
+  type: (value: unknown, _node, _lenient, type: unknown) => (typeOf(value) & typesNamed(type)) !== 0,
+  enum: (value: unknown, node) => enumOf(node).has(value),
+  const: (value: unknown, _node, _lenient, only: unknown) => sameValue(value, only),
+  multipleOf: (value: number, _node, _lenient, factor: number) => isMultipleOf(value, factor),
+  maximum: (value: number, _node, _lenient, limit: number) => value <= limit,
+  exclusiveMaximum: (value: number, _node, _lenient, limit: number) => value < limit,
+  minimum: (value: number, _node, _lenient, limit: number) => value >= limit,
+  exclusiveMinimum: (value: number, _node, _lenient, limit: number) => value > limit,
+  maxLength: (value: string, _node, _lenient, limit: number) => lengthOf(value) <= limit,
+  minLength: (value: string, _node, _lenient, limit: number) => lengthOf(value) >= limit,
+  pattern: (value: string, node, _lenient, pattern: string) => node.matchesPattern(pattern, value),
+  format: (value: unknown, _node, _lenient, format: string) => matchesFormat(value, format),
+  maxItems: (value: List, _node, _lenient, limit: number) => value.length <= limit,
+  minItems: (value: List, _node, _lenient, limit: number) => value.length >= limit,
+  uniqueItems: (value: List) => firstRepeated(value) < 0,
+  items: (value: List, { items, tuple }, lenient) =>
     value.every((item, index) => {
-      const inner = node.tuple === undefined ? node.items : node.tuple[index];
+      const inner = tuple === undefined ? items : tuple[index];
       return inner === undefined || matches(inner, item, lenient);
     }),
-  ),
-  additionalItems: list((value, node, lenient) =>
-    value.every(
-      (item, index) =>
-        index < (node.tuple?.length ?? value.length) || matches(node.itemNode(index)!, item, lenient),
-    ),
-  ),
-  contains: list((value, node, lenient) => value.some((item) => matches(node.contains!, item, lenient))),
-  maxProperties: object((value, _shape, _lenient, limit) => Object.keys(value).length <= (limit as number)),
-  minProperties: object((value, _shape, _lenient, limit) => Object.keys(value).length >= (limit as number)),
-  required: object((value, node) => node.required.every((name) => Object.hasOwn(value, name))),
-  properties: object((value, node, lenient) =>
+  additionalItems: (value: List, { tuple = [], additionalItems }, lenient) =>
+    value.slice(tuple.length).every((item) => matches(additionalItems!, item, lenient)),
+  contains: (value: List, { contains }, lenient) => value.some((item) => matches(contains!, item, lenient)),
+  maxProperties: (value: JsonObject, _node, _lenient, limit: number) => Object.keys(value).length <= limit,
+  minProperties: (value: JsonObject, _node, _lenient, limit: number) => Object.keys(value).length >= limit,
+  required: (value: JsonObject, { required }) => required.every((name) => Object.hasOwn(value, name)),
+  properties: (value: JsonObject, { properties }, lenient) =>
     Object.entries(value).every(([name, member]) => {
-      const inner = node.properties.get(name);
+      const inner = properties.get(name);
       return inner === undefined || matches(inner, member, lenient);
     }),
-  ),
-  patternProperties: object((value, node, lenient) =>
+  patternProperties: (value: JsonObject, node, lenient) =>
     Object.entries(value).every(([name, member]) =>
-      [...node.patternProperties].every(
-        ([pattern, inner]) => !node.matchesPattern(pattern, name) || matches(inner, member, lenient),
-      ),
+      node.patternNodes(name).every((inner) => matches(inner, member, lenient)),
     ),
-  ),
-  additionalProperties: object((value, node, lenient) => {
+  additionalProperties: (value: JsonObject, node, lenient) => {
     const inner = node.additionalProperties!;
     if (lenient && inner.allowsNone) return true;
     return Object.entries(value).every(
       ([name, member]) =>
-        node.properties.has(name) || node.hasPatternFor(name) || matches(inner, member, lenient),
+        node.properties.has(name) || node.patternNodes(name).length > 0 || matches(inner, member, lenient),
     );
-  }),
-  propertyNames: object((value, node, lenient) =>
-    Object.keys(value).every((name) => matches(node.propertyNames!, name, lenient)),
-  ),
-  dependencies: object((value, { dependentNames, dependentSchemas }, lenient) => {
+  },
+  propertyNames: (value: JsonObject, { propertyNames }, lenient) =>
+    Object.keys(value).every((name) => matches(propertyNames!, name, lenient)),
+  dependencies: (value: JsonObject, { dependentNames, dependentSchemas }, lenient) => {
     const has = (name: string): boolean => Object.hasOwn(value, name);
     return (
       [...dependentNames].every(([name, needed]) => !has(name) || needed.every(has)) &&
       [...dependentSchemas].every(([name, inner]) => !has(name) || matches(inner, value, lenient))
     );
-  }),
-  allOf: (value, node, lenient) => node.allOf.every((inner) => matches(inner, value, lenient)),
+  },
+  allOf: (value, { allOf }, lenient) => allOf.every((inner) => matches(inner, value, lenient)),
   anyOf: (value, node, lenient) =>
     branchesOf(node, "anyOf")
       .forValue(value)
@@ -133,7 +109,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
         branches.every((other) => other === inner || !matches(other, value)),
     );
   },
-  not: (value, node) => !matches(node.not!, value),
+  not: (value, { not }) => !matches(not!, value),
   if: (value, node, lenient) => {
     const next = matches(node.if!, value) ? node.then : node.else;
     return next === undefined || matches(next, value, lenient);
@@ -148,12 +124,10 @@ export function lengthOf(value: string): number {
 }
 
 export function matchesFormat(value: unknown, name: string): boolean {
-  const format = FORMATS[name];
-  if (format === undefined || format instanceof RegExp) return true;
-  if (INTEGER_FORMATS.has(name)) {
-    if (typeof value !== "number" || !Number.isFinite(value)) return true;
-    return (format as { validate(number: number): boolean }).validate(value);
+  const range = INTEGER_FORMATS.get(name);
+  if (range !== undefined) {
+    return typeof value !== "number" || (Number.isInteger(value) && value >= range[0] && value <= range[1]);
   }
-  if (typeof value !== "string") return true;
-  return (format as (text: string) => boolean)(value);
+  const format = FORMATS[name] as ((text: string) => boolean) | undefined;
+  return format === undefined || typeof value !== "string" || format(value);
 }

@@ -81,7 +81,7 @@ function mentions(node: SchemaNode, name: string): boolean {
   return (
     node.properties.has(name) ||
     node.required.includes(name) ||
-    node.hasPatternFor(name) ||
+    node.patternNodes(name).length > 0 ||
     node.dependentSchemas.has(name) ||
     [...node.dependentNames].some(([other, needed]) => other === name || needed.includes(name)) ||
     // `false` forbids every other name; a schema describes them.

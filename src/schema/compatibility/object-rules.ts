@@ -20,7 +20,9 @@ import {
 
 /** What a schema says about objects, name by name. */
 export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
-  for (const name of right.required) yield { keyword: "required", member: name, holds: isRequired(name) };
+  for (const name of right.required) {
+    yield { keyword: "required", member: name, holds: ({ left }) => boundsOf(left).required.has(name) };
+  }
   for (const [name, inner] of right.properties) {
     yield { keyword: "properties", member: name, holds: memberHolds(name, inner) };
   }
@@ -42,15 +44,6 @@ export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
 
 type Holds = KeywordRule["holds"];
 
-const aboutObjects =
-  (holds: Holds): Holds =>
-  (obligation, prover) =>
-    (boundsOf(obligation.left).types & TYPE.object) === 0 || holds(obligation, prover);
-
-function isRequired(name: string): Holds {
-  return aboutObjects(({ left }) => boundsOf(left).required.has(name));
-}
-
 /**
  * The old schema promises nothing about a name it does not mention: whatever that may newly hold, no producer breaks. If no
  * value is allowed there, it is no new property: the object is closed to that name.
@@ -64,7 +57,7 @@ function* isNew(obligation: Obligation, prover: Prover, name: string): Proof {
 }
 
 function memberHolds(name: string, inner: SchemaNode): Holds {
-  return aboutObjects(function* (obligation, prover) {
+  return function* (obligation, prover) {
     if (!mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name))) return true;
     if (isRemoved(obligation, prover, name)) {
       const { right, location, violations } = obligation;
@@ -73,7 +66,7 @@ function memberHolds(name: string, inner: SchemaNode): Holds {
     }
     if (inner.allowsAll) return true;
     return yield* prover.prove(memberObligation(obligation, name, inner));
-  });
+  };
 }
 
 /**
@@ -101,7 +94,7 @@ function mayBeNamed(left: Conjunction, name: string): boolean {
 }
 
 function patternHolds(pattern: string, inner: SchemaNode): Holds {
-  return aboutObjects(function* (obligation, prover) {
+  return function* (obligation, prover) {
     let holds = true;
     for (const name of namesOnLeft(obligation.left)) {
       const matched = obligation.right.matchesPattern(pattern, name);
@@ -114,12 +107,11 @@ function patternHolds(pattern: string, inner: SchemaNode): Holds {
       if (!(yield* prover.prove(other.obligation(obligation, inner)))) holds = false;
     }
     return holds;
-  });
+  };
 }
 
 function* othersHold(obligation: Obligation, prover: Prover): Proof {
   const { left, right, strict } = obligation;
-  if ((boundsOf(left).types & TYPE.object) === 0) return true;
   const inner = right.additionalProperties!;
   // A consumer ignores members it does not know.
   if (inner.allowsNone && prover.side === "consumer" && !strict) return true;
@@ -133,7 +125,7 @@ function* othersHold(obligation: Obligation, prover: Prover): Proof {
     }
   };
   for (const name of namesOnLeft(left)) {
-    const isListed = right.properties.has(name) || right.hasPatternFor(name);
+    const isListed = right.properties.has(name) || right.patternNodes(name).length > 0;
     if (isListed || !mayBeNamed(left, name)) continue;
     yield* check(memberObligation(obligation, name, inner), { member: name, isRemoved: true });
   }
@@ -153,8 +145,7 @@ function namesOnLeft(left: Conjunction): string[] {
 
 function* namesHold(obligation: Obligation, prover: Prover): Proof {
   const { left, right } = obligation;
-  const bounds = boundsOf(left);
-  if ((bounds.types & TYPE.object) === 0 || bounds.maxProperties === 0) return true;
+  if (boundsOf(left).maxProperties === 0) return true;
   const inner = right.propertyNames!;
   const others = yield* unlistedNames(left, right, prover.texts);
   const isClosed = others.every((other) => other.left.types === 0);
@@ -171,12 +162,12 @@ function* namesHold(obligation: Obligation, prover: Prover): Proof {
 
 /** What must hold for objects that have a member of that name. */
 function dependencyHolds(name: string, follows: Holds): Holds {
-  return aboutObjects(function* (obligation, prover) {
+  return function* (obligation, prover) {
     if (!mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name))) return true;
     const left = obligation.left.with({ present: [name], types: TYPE.object });
     const holds = follows(narrowed(obligation, left), prover);
     return typeof holds === "boolean" ? holds : yield* holds;
-  });
+  };
 }
 
 function namesFollow(needed: readonly string[]): Holds {

@@ -1,4 +1,5 @@
 import type { Steps } from "../../runtime/yielding.ts";
+import { typesAbout } from "../keywords.ts";
 import { budget, spend } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
@@ -82,7 +83,7 @@ export class InclusionProver implements Prover {
     spend(STEPS_PER_OBLIGATION + (left.nodes.length >> NODES_PER_STEP_BITS));
     if (budget.shouldYield()) yield;
     if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.resolved });
-    if (right.allowsAll && right.properties.size === 0) return true;
+    if (right.allowsAll) return true;
     if (left.types === 0 || left.nodes.some((node) => this.#equivalence.check(node, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? known.id : ""}`;
     const verdict = this.#obligations.get(key);
@@ -198,6 +199,7 @@ export class InclusionProver implements Prover {
   }
 
   *#applies(rule: KeywordRule, obligation: Obligation): Proof {
+    if ((boundsOf(obligation.left).types & typesAbout(rule.keyword)) === 0) return true;
     const holds = rule.holds(obligation, this);
     return typeof holds === "boolean" ? holds : yield* holds;
   }

@@ -16,70 +16,42 @@ import {
 import type { SchemaNode } from "../node.ts";
 import { type Branches, branchesOf, areDisjoint, typesOf } from "./unions.ts";
 
-type Rule = (limit: unknown, bounds: Bounds, texts: TextWitness) => boolean | Proof;
-
-/** A keyword for values of some types. It holds where the conjunction has none of these. */
-const about =
-  (types: number, rule: Rule): Rule =>
-  (limit, bounds, texts) =>
-    (bounds.types & types) === 0 || rule(limit, bounds, texts);
+/** Whether a keyword holds for a conjunction that has values of the types it is about. */
+type Rule = (limit: never, bounds: Bounds, texts: TextWitness) => boolean | Proof;
 
 const RULES: Readonly<Record<string, Rule>> = {
-  type: (type, { types }) => (types & ~typesNamed(type)) === 0,
+  type: (type: unknown, { types }) => (types & ~typesNamed(type)) === 0,
   // Finite values are looked at one by one before any rule; here there are more than an enum lists.
   enum: () => false,
   const: () => false,
-  maximum: about(
-    NUMBER,
-    (limit, bounds) => bounds.upper.value <= (limit as number) || integersWithin(bounds, -Infinity, limit),
-  ),
-  exclusiveMaximum: about(NUMBER, (limit, { upper }) =>
-    upper.exclusive ? upper.value <= (limit as number) : upper.value < (limit as number),
-  ),
-  minimum: about(
-    NUMBER,
-    (limit, bounds) => bounds.lower.value >= (limit as number) || integersWithin(bounds, limit, Infinity),
-  ),
-  exclusiveMinimum: about(NUMBER, (limit, { lower }) =>
-    lower.exclusive ? lower.value >= (limit as number) : lower.value > (limit as number),
-  ),
-  multipleOf: about(
-    NUMBER,
-    (factor, { types, factors }) =>
-      factors.some((known) => isMultipleOf(known, factor as number)) ||
-      ((types & TYPE.fraction) === 0 && isMultipleOf(1, factor as number)),
-  ),
-  maxLength: about(
-    TYPE.string,
-    (limit, bounds, texts) =>
-      bounds.maxLength <= (limit as number) ||
-      noText(texts, bounds, { minLength: Math.max(bounds.minLength, (limit as number) + 1) }),
-  ),
-  minLength: about(
-    TYPE.string,
-    (limit, bounds, texts) =>
-      bounds.minLength >= (limit as number) ||
-      noText(texts, bounds, { maxLength: Math.min(bounds.maxLength, (limit as number) - 1) }),
-  ),
-  pattern: about(
-    TYPE.string,
-    (pattern, bounds, texts) =>
-      bounds.patterns.includes(pattern as string) ||
-      noText(texts, bounds, { notMatching: [pattern as string] }),
-  ),
-  format: (format, bounds) => {
-    const range = INTEGER_FORMATS.get(String(format));
+  maximum: (limit: number, bounds) => bounds.upper.value <= limit || integersWithin(bounds, -Infinity, limit),
+  exclusiveMaximum: (limit: number, { upper }) =>
+    upper.exclusive ? upper.value <= limit : upper.value < limit,
+  minimum: (limit: number, bounds) => bounds.lower.value >= limit || integersWithin(bounds, limit, Infinity),
+  exclusiveMinimum: (limit: number, { lower }) =>
+    lower.exclusive ? lower.value >= limit : lower.value > limit,
+  multipleOf: (factor: number, { types, factors }) =>
+    factors.some((known) => isMultipleOf(known, factor)) ||
+    ((types & TYPE.fraction) === 0 && isMultipleOf(1, factor)),
+  maxLength: (limit: number, bounds, texts) =>
+    bounds.maxLength <= limit || noText(texts, bounds, { minLength: Math.max(bounds.minLength, limit + 1) }),
+  minLength: (limit: number, bounds, texts) =>
+    bounds.minLength >= limit || noText(texts, bounds, { maxLength: Math.min(bounds.maxLength, limit - 1) }),
+  pattern: (pattern: string, bounds, texts) =>
+    bounds.patterns.includes(pattern) || noText(texts, bounds, { notMatching: [pattern] }),
+  format: (format: string, bounds) => {
+    const range = INTEGER_FORMATS.get(format);
     if (range !== undefined) return (bounds.types & NUMBER) === 0 || integersWithin(bounds, ...range);
     if ((bounds.types & TYPE.string) === 0) return true;
     return bounds.formats.some(
-      (known) => known === format || WIDER_FORMATS.get(known)?.includes(String(format)) === true,
+      (known) => known === format || WIDER_FORMATS.get(known)?.includes(format) === true,
     );
   },
-  maxItems: about(TYPE.array, (limit, bounds) => bounds.maxItems <= (limit as number)),
-  minItems: about(TYPE.array, (limit, bounds) => bounds.minItems >= (limit as number)),
-  uniqueItems: about(TYPE.array, (_limit, bounds) => bounds.unique || bounds.maxItems <= 1),
-  maxProperties: about(TYPE.object, (limit, bounds) => bounds.maxProperties <= (limit as number)),
-  minProperties: about(TYPE.object, (limit, bounds) => bounds.minProperties >= (limit as number)),
+  maxItems: (limit: number, { maxItems }) => maxItems <= limit,
+  minItems: (limit: number, { minItems }) => minItems >= limit,
+  uniqueItems: (_limit, { unique, maxItems }) => unique || maxItems <= 1,
+  maxProperties: (limit: number, { maxProperties }) => maxProperties <= limit,
+  minProperties: (limit: number, { minProperties }) => minProperties >= limit,
 };
 
 export function scalarRule(keyword: string): KeywordRule | undefined {
@@ -87,15 +59,15 @@ export function scalarRule(keyword: string): KeywordRule | undefined {
   if (rule === undefined) return undefined;
   return {
     keyword,
-    holds: ({ left, right }, { texts }) => rule(right.value(keyword), boundsOf(left), texts),
+    holds: ({ left, right }, { texts }) => rule(right.value(keyword) as never, boundsOf(left), texts),
   };
 }
 
 /** Whether all values are integers within the range: they do not reach a bound between two integers. */
-function integersWithin(bounds: Bounds, lowest: unknown, highest: unknown): boolean {
+function integersWithin(bounds: Bounds, lowest: number, highest: number): boolean {
   if ((bounds.types & TYPE.fraction) !== 0) return false;
   const [first, last] = integerRange(bounds);
-  return last <= (highest as number) && first >= (lowest as number);
+  return last <= highest && first >= lowest;
 }
 
 /** Whether no text of the conjunction is such. */
@@ -141,8 +113,7 @@ export function* listRules(right: SchemaNode): Generator<KeywordRule> {
 function indexesHold(from: number, to: number): KeywordRule["holds"] {
   return function* (obligation, prover) {
     const { left, right } = obligation;
-    const { types, maxItems } = boundsOf(left);
-    if ((types & TYPE.array) === 0) return true;
+    const { maxItems } = boundsOf(left);
     // One index after the last that any schema distinguishes stands for all the rest.
     const nodes = [...left.nodes, ...obligation.known.nodes];
     const last = Math.max(from, ...nodes.map(({ tuple }) => tuple?.length ?? 0));
@@ -159,8 +130,7 @@ const MAX_INDEXES_TRIED = 8;
 /** Some item of every list must be proven to be one: one that the left side contains too, or one of the first. */
 function* containsOne(obligation: Obligation, prover: Prover): Proof {
   const { left, right } = obligation;
-  const { types, minItems } = boundsOf(left);
-  if ((types & TYPE.array) === 0) return true;
+  const { minItems } = boundsOf(left);
   const inner = right.contains!;
   const tried = (one: Obligation): Proof => prover.prove({ ...one, violations: [] });
   for (let index = 0; index < Math.min(minItems, MAX_INDEXES_TRIED); index++) {

@@ -1,10 +1,10 @@
 import { type Bounds, boundsOf, containsValue } from "../compatibility/bounds.ts";
 import type { Alternatives, Conjunction } from "../compatibility/conjunction.ts";
 import { matches } from "../compatibility/evaluate.ts";
-import { isObject } from "../keywords.ts";
+import { isObject, typesAbout } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
-import { canonicalText, NUMBER, TYPE } from "../validate/values.ts";
+import { ANY, canonicalText, NUMBER, TYPE } from "../validate/values.ts";
 import type { SeededRandom } from "./pattern-text.ts";
 import { numberFor, type TextMaker, word } from "./scalars.ts";
 
@@ -262,24 +262,12 @@ function isMap({ nodes }: Conjunction): boolean {
   );
 }
 
-const TYPE_OF_KEYWORD: ReadonlyMap<string, number> = new Map(
-  (
-    [
-      [
-        TYPE.object,
-        "properties required patternProperties additionalProperties propertyNames minProperties maxProperties dependencies",
-      ],
-      [TYPE.array, "items additionalItems contains minItems maxItems uniqueItems"],
-      [TYPE.string, "pattern format minLength maxLength"],
-      [NUMBER, "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"],
-    ] as const
-  ).flatMap(([type, keywords]) => keywords.split(" ").map((keyword) => [keyword, type] as const)),
-);
-
 /** Where no schema states a type: those that the keywords are about, or else any but `null` and lists. */
 function likelyTypes(types: number, nodes: readonly SchemaNode[]): number {
-  const hinted = nodes
-    .flatMap(({ schema }) => Object.keys(schema))
-    .reduce((mask, keyword) => mask | (TYPE_OF_KEYWORD.get(keyword) ?? 0), 0);
+  let hinted = 0;
+  for (const keyword of nodes.flatMap((node) => node.keywords)) {
+    const about = keyword === "format" ? TYPE.string : typesAbout(keyword);
+    if (about !== ANY) hinted |= about;
+  }
   return types & hinted || types & ~(TYPE.null | TYPE.array) || types;
 }
