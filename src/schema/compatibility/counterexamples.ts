@@ -1,6 +1,6 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { spend } from "../limits.ts";
-import type { TextWitness } from "../patterns/search.ts";
+import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
 import type { Conjunction } from "./conjunction.ts";
 import { matches, matchesKeyword } from "./evaluate.ts";
@@ -30,22 +30,17 @@ export class CounterexampleSearch {
     this.#search = new WitnessSearch(texts);
   }
 
-  /**
-   * Whole payloads that may prove it; the caller checks them. `undefined`, which is no payload, stands for a yield.
-   */
-  *payloads({ right, keyword, member, location }: Violation): Generator {
+  /** Whole payloads that may prove it; the caller checks them. `undefined`, which is no payload, stands for a yield. */
+  *payloads(violation: Violation): Generator {
+    const { right, keyword, location } = violation;
     let [tried, embedded] = [0, 0];
     const isRefused = (value: unknown): boolean =>
       keyword === "false" || !matchesKeyword(right, keyword, value, this.#lenient);
-    for (const value of this.#values({ right, keyword, member, location }, isRefused)) {
-      if (value === undefined) {
-        yield;
-        continue;
-      }
-      if (++tried > MAX_LOCAL || embedded >= MAX_EMBEDDED) return;
+    for (const value of this.#values(violation, isRefused)) {
       yield;
-      if (!containsValue(location.left, value)) continue;
-      if (!isRefused(value)) continue;
+      if (value === undefined) continue;
+      if (++tried > MAX_LOCAL || embedded >= MAX_EMBEDDED) return;
+      if (!containsValue(location.left, value) || !isRefused(value)) continue;
       const payload = yield* this.#embed(location, value);
       if (payload === NOT_FOUND) continue;
       embedded++;
@@ -53,28 +48,22 @@ export class CounterexampleSearch {
     }
   }
 
-  *#values(
-    { right, keyword, member, location }: Violation,
-    isRefused: (value: unknown) => boolean,
-  ): Generator {
-    const { left } = location;
-    yield* finiteValuesAt(location).filter(isRefused);
-    yield* this.#beyondLimit(left, { right, keyword, member });
+  *#values(violation: Violation, isRefused: (value: unknown) => boolean): Generator {
+    const { left } = violation.location;
+    yield* finiteValuesAt(violation.location).filter(isRefused);
+    yield* this.#beyondLimit(violation);
     yield* this.#search.witnesses(left);
     const optional = left.nodes.flatMap(({ properties }) => [...properties.keys()]).slice(0, MAX_OPTIONAL);
     for (const name of optional) yield* this.#withMember(left, name);
-    yield* this.#withUnlistedMember(left, right);
+    yield* this.#withUnlistedMember(left, violation.right);
     for (const index of [0, 1]) {
       const item = yield* this.#search.witness(left.item(index));
-      if (item !== NOT_FOUND) yield* this.#search.witnesses(left, { items: new Map([[index, item]]) });
+      if (item !== NOT_FOUND) yield* this.#search.witnesses(left, new Map([[index, item]]));
     }
   }
 
   /** Values for the keyword: just beyond its limit. */
-  *#beyondLimit(
-    left: Conjunction,
-    { right, keyword, member }: Pick<Violation, "right" | "keyword" | "member">,
-  ): Generator {
+  *#beyondLimit({ right, keyword, member, location: { left } }: Violation): Generator {
     const limit = right.value(keyword);
     switch (keyword) {
       case "pattern":
@@ -102,7 +91,7 @@ export class CounterexampleSearch {
         const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
         const item = yield* this.#search.witness(left.item(0).with({ nodes: contained }));
         const items = new Map([0, 1].map((index) => [index, item]));
-        if (item !== NOT_FOUND) yield* this.#search.witnesses(left, { items });
+        if (item !== NOT_FOUND) yield* this.#search.witnesses(left, items);
         return;
       }
       case "maxProperties":
@@ -156,25 +145,21 @@ export class CounterexampleSearch {
     }
   }
 
-  *#text(
-    left: Conjunction,
-    such: { notMatching?: string[]; minLength?: number; maxLength?: number },
-  ): Generator {
-    const { patterns, minLength, maxLength } = boundsOf(left);
-    const minimum = Math.max(minLength, such.minLength ?? 0);
-    const maximum = Math.min(maxLength, such.maxLength ?? Infinity);
-    const { notMatching = [] } = such;
-    const wanted = { matching: patterns, notMatching, minLength: minimum, maxLength: maximum };
+  *#text(left: Conjunction, such: Partial<TextWanted>): Generator {
+    const { patterns, ...bounds } = boundsOf(left);
+    const minLength = Math.max(bounds.minLength, such.minLength ?? 0);
+    const maxLength = Math.min(bounds.maxLength, such.maxLength ?? Infinity);
+    const wanted = { matching: patterns, notMatching: [], ...such, minLength, maxLength };
     const found = yield* this.#texts.find(wanted);
     if (typeof found === "object") yield found.text;
-    if (minimum <= 10_000 && patterns.length === 0) yield "a".repeat(minimum);
+    if (minLength <= 10_000 && patterns.length === 0) yield "a".repeat(minLength);
   }
 
   *#withMember(left: Conjunction, name: string | undefined): Generator {
     if (name === undefined) return;
     for (const value of this.#search.witnesses(left.member(name))) {
       if (value === undefined) yield;
-      else yield* this.#search.witnesses(left, { members: { [name]: value } });
+      else yield* this.#search.witnesses(left, new Map([[name, value]]));
     }
   }
 
@@ -193,7 +178,7 @@ export class CounterexampleSearch {
       if (item === NOT_FOUND) return;
       items.set(index, item);
     }
-    yield* this.#search.witnesses(left, { items });
+    yield* this.#search.witnesses(left, items);
   }
 
   *#longer(left: Conjunction, length: number): Generator {
@@ -207,33 +192,29 @@ export class CounterexampleSearch {
       if (value === NOT_FOUND) return;
       items.set(index, value);
     }
-    yield* this.#search.witnesses(left, { items });
+    yield* this.#search.witnesses(left, items);
   }
 
   *#wider(left: Conjunction, size: number): Generator {
     const names = left.nodes.flatMap(({ properties }) => [...properties.keys()]);
     for (let more = 0; names.length < size && more < MAX_ITEMS; more++) names.push(`member${more}`);
-    const members: Record<string, unknown> = {};
+    const members = new Map<string, unknown>();
     for (const name of names.slice(0, size)) {
       const value = yield* this.#search.witness(left.member(name));
-      if (value !== NOT_FOUND) members[name] = value;
+      if (value !== NOT_FOUND) members.set(name, value);
     }
-    yield* this.#search.witnesses(left, { members });
+    yield* this.#search.witnesses(left, members);
   }
 
   /** The smallest payload with the value at the location. */
   *#embed({ parent, step }: Location, value: unknown): Steps<unknown> {
     if (parent === undefined) return value;
-    const members = step === NAME ? yield* this.#named(parent, String(value)) : { [String(step)]: value };
-    if (members === undefined) return NOT_FOUND;
-    const fixed = typeof step === "number" ? { items: new Map([[step, value]]) } : { members };
+    const name = String(value);
+    const inner = step === NAME ? yield* this.#search.witness(parent.left.member(name)) : value;
+    if (inner === NOT_FOUND) return NOT_FOUND;
+    const fixed = new Map([[step === NAME ? name : step, inner]]);
     const around = yield* this.#search.witness(parent.left, fixed);
     return around === NOT_FOUND ? NOT_FOUND : yield* this.#embed(parent, around);
-  }
-
-  *#named({ left }: Location, name: string): Steps<Record<string, unknown> | undefined> {
-    const value = yield* this.#search.witness(left.member(name));
-    return value === NOT_FOUND ? undefined : { [name]: value };
   }
 }
 

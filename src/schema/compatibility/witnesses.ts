@@ -10,13 +10,10 @@ import { matches, matchesFormat, lengthOf } from "./evaluate.ts";
 
 /** Stands for a value that was not found. */
 export const NOT_FOUND = Symbol("none");
-type Found = unknown;
 
-/** What a witness must hold. */
-interface Fixed {
-  readonly members?: Readonly<Record<string, unknown>>;
-  readonly items?: ReadonlyMap<number, unknown>;
-}
+/** Members by name, or items by index, that a witness must have. */
+type Fixed = ReadonlyMap<string | number, unknown>;
+const NONE_FIXED: Fixed = new Map();
 
 /** The simplest type first: a person reads the counterexample. */
 const ORDER = [TYPE.string, TYPE.integer, TYPE.object, TYPE.array, TYPE.boolean, TYPE.null, TYPE.fraction];
@@ -29,18 +26,18 @@ const MAX_VARIED = 4;
 /** Makes small values of a conjunction and checks them. It tries simple ones only, so `NOT_FOUND` proves nothing. */
 export class WitnessSearch {
   readonly #texts: TextWitness;
-  readonly #found = new Map<string, Found>();
+  readonly #found = new Map<string, unknown>();
   #depth = 0;
 
   constructor(texts: TextWitness) {
     this.#texts = texts;
   }
 
-  *witness(one: Conjunction, fixed?: Fixed): Steps<Found> {
-    if (fixed !== undefined) return yield* this.#search(one, fixed);
+  *witness(one: Conjunction, fixed = NONE_FIXED): Steps<unknown> {
+    if (fixed.size > 0) return yield* this.#search(one, fixed);
     if (this.#found.has(one.key)) return this.#found.get(one.key);
     this.#found.set(one.key, NOT_FOUND);
-    const found = yield* this.#search(one, {});
+    const found = yield* this.#search(one, fixed);
     this.#found.set(one.key, found);
     return found;
   }
@@ -48,13 +45,9 @@ export class WitnessSearch {
   /**
    * Values for each expansion of the alternatives and each type. `undefined`, which is no JSON value, stands for a yield.
    */
-  *witnesses(one: Conjunction, fixed: Fixed = {}): Generator {
-    const { values } = boundsOf(one);
-    if (values !== undefined) {
-      yield* values.filter((value) => holdsFixed(value, fixed));
-      return;
-    }
-    for (const way of expansions(one)) {
+  *witnesses(one: Conjunction, fixed = NONE_FIXED): Generator {
+    const ways = boundsOf(one).values === undefined ? expansions(one) : [one];
+    for (const way of ways) {
       if (budget.shouldYield()) yield undefined;
       const bounds = boundsOf(way);
       if (bounds.values !== undefined) {
@@ -63,13 +56,13 @@ export class WitnessSearch {
       }
       for (const type of ORDER) {
         if ((bounds.types & type) === 0 || !allowsType(type, fixed)) continue;
-        for (const value of yield* this.#valuesOfType(way, bounds, type, fixed))
-          if (containsValue(one, value)) yield value;
+        const values = yield* this.#valuesOfType(way, bounds, type, fixed);
+        yield* values.filter((value) => containsValue(one, value));
       }
     }
   }
 
-  *#search(one: Conjunction, fixed: Fixed): Steps<Found> {
+  *#search(one: Conjunction, fixed: Fixed): Steps<unknown> {
     if (this.#depth >= MAX_DEPTH) return NOT_FOUND;
     this.#depth++;
     try {
@@ -110,7 +103,7 @@ export class WitnessSearch {
     for (const negated of one.negated.slice(0, MAX_VARIED)) {
       if (!matches(negated, plain)) continue;
       for (const [name, inner] of [...negated.resolved.properties].slice(0, MAX_VARIED)) {
-        if (Object.hasOwn(fixed.members ?? {}, name)) continue;
+        if (fixed.has(name)) continue;
         const value = yield* this.witness(one.member(name).with({ negated: [inner] }));
         if (value !== NOT_FOUND) made.push({ ...plain, [name]: value });
       }
@@ -118,21 +111,17 @@ export class WitnessSearch {
     return made;
   }
 
-  *#object(one: Conjunction, bounds: Bounds, { members = {} }: Fixed): Steps<object | undefined> {
+  *#object(one: Conjunction, { required, minProperties }: Bounds, fixed: Fixed): Steps<object | undefined> {
     const made = new Map<string, unknown>();
-    for (const name of [...bounds.required, ...Object.keys(members)]) {
-      if (made.has(name)) continue;
-      const value = Object.hasOwn(members, name) ? members[name] : yield* this.witness(one.member(name));
+    for (const name of [...required, ...(fixed.keys() as Iterable<string>)]) {
+      const value = fixed.has(name) ? fixed.get(name) : yield* this.witness(one.member(name));
       if (value === NOT_FOUND) return undefined;
       made.set(name, value);
     }
     const known = one.nodes.flatMap(({ properties }) => [...properties.keys()]);
-    const invented = Array.from(
-      { length: Math.min(bounds.minProperties, MAX_FILLED) },
-      (_, at) => `member${at}`,
-    );
+    const invented = Array.from({ length: Math.min(minProperties, MAX_FILLED) }, (_, at) => `member${at}`);
     for (const name of [...known, ...invented]) {
-      if (made.size >= bounds.minProperties) break;
+      if (made.size >= minProperties) break;
       if (made.has(name)) continue;
       const value = yield* this.witness(one.member(name));
       if (value !== NOT_FOUND) made.set(name, value);
@@ -140,25 +129,25 @@ export class WitnessSearch {
     return Object.fromEntries(made);
   }
 
-  *#list(one: Conjunction, bounds: Bounds, { items = new Map() }: Fixed): Steps<unknown[] | undefined> {
-    const length = Math.max(bounds.minItems, ...[...items.keys()].map((index) => index + 1), 0);
+  *#list(one: Conjunction, { minItems, unique }: Bounds, fixed: Fixed): Steps<unknown[] | undefined> {
+    const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
+    const fixedIndexes = [...(fixed.keys() as Iterable<number>)];
+    const length = Math.max(minItems, ...fixedIndexes.map((index) => index + 1));
     if (length > MAX_FILLED) return undefined;
     const made: unknown[] = [];
-    const contained = one.nodes.flatMap(({ contains }) => contains ?? []);
-    for (let index = 0; index < length; index++) {
-      const plain = one.item(index);
-      const wanted = contained[index];
+    for (let wanted = contained[0]; made.length < length; wanted = contained[made.length]) {
+      const plain = one.item(made.length);
       const item = wanted === undefined ? plain : plain.with({ nodes: [wanted] });
-      const value = items.has(index)
-        ? items.get(index)
-        : yield* this.another(item, bounds.unique ? made : []);
+      const value = fixed.has(made.length)
+        ? fixed.get(made.length)
+        : yield* this.another(item, unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
     for (const wanted of contained) {
       if (made.some((item) => matches(wanted, item))) continue;
       const item = one.item(made.length).with({ nodes: [wanted] });
-      const value = yield* this.another(item, bounds.unique ? made : []);
+      const value = yield* this.another(item, unique ? made : []);
       if (value === NOT_FOUND) return undefined;
       made.push(value);
     }
@@ -166,7 +155,7 @@ export class WitnessSearch {
   }
 
   /** A value that is not among the others. */
-  *another(one: Conjunction, others: readonly unknown[]): Steps<Found> {
+  *another(one: Conjunction, others: readonly unknown[]): Steps<unknown> {
     if (others.length === 0) return yield* this.witness(one);
     const taken = new Set(others.map((value) => JSON.stringify(value)));
     for (const value of this.witnesses(one)) {
@@ -194,21 +183,17 @@ function* expansions(one: Conjunction): Generator<Conjunction> {
   yield* decide(one);
 }
 
-function allowsType(type: number, { members, items }: Fixed): boolean {
-  if (members !== undefined) return type === TYPE.object;
-  return items === undefined || type === TYPE.array;
+function allowsType(type: number, fixed: Fixed): boolean {
+  const [step] = fixed.keys();
+  return step === undefined || type === (typeof step === "string" ? TYPE.object : TYPE.array);
 }
 
-function holdsFixed(value: unknown, { members = {}, items = new Map() }: Fixed): boolean {
-  const entries = [
-    ...Object.entries(members),
-    ...[...items].map(([index, item]) => [String(index), item] as const),
-  ];
-  return entries.every(
-    ([name, member]) =>
+function holdsFixed(value: unknown, fixed: Fixed): boolean {
+  return [...fixed].every(
+    ([step, inner]) =>
       typeof value === "object" &&
       value !== null &&
-      JSON.stringify((value as Record<string, unknown>)[name]) === JSON.stringify(member),
+      JSON.stringify((value as Record<string | number, unknown>)[step]) === JSON.stringify(inner),
   );
 }
 
