@@ -111,7 +111,7 @@ function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
 
 function andMore(count: number): string {
   const [noun, verb] = count === 1 ? ["place", "checks"] : ["places", "check"];
-  return `${count.toLocaleString("en")} more ${noun} ${verb} nothing, beside the ${MAX_WARNINGS} told`;
+  return `${count.toLocaleString("en")} more ${noun} ${verb} nothing; the first ${MAX_WARNINGS} are listed`;
 }
 
 /** @param hinted whether to look for the keyword that a misspelt one stands for */

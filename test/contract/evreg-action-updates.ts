@@ -47,7 +47,7 @@ export function actionUpdatesContract(open: OpenEvreg): void {
           was: ["email"],
           is: ["email", "name"],
           message: 'The property "name" has become required. A producer that does not send it is refused.',
-          remedy: 'Leave "name" out of the list of what is required.',
+          remedy: 'Leave "name" out of required.',
           certainty: "proven",
           example: { email: expect.stringContaining("@") },
         },

@@ -184,8 +184,8 @@ function isTooMuch(error: unknown): boolean {
 function manyMore(side: Side, count: number): SchemaBreak {
   const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";
-  const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}, beside the ${MAX_BREAKS} told.`;
-  const remedy = "Mend those and check again, or create the schema as a new version of the action.";
+  const message = `${count.toLocaleString("en")} more ${noun} ${verb} ${who}; the first ${MAX_BREAKS} are listed.`;
+  const remedy = "Fix those and check again, or create the schema as a new version of the action.";
   return { side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 

@@ -33,7 +33,7 @@ export function breakOf(
     pointer: pointerFor(change),
     ...(was === undefined ? {} : { was: shortened(was) }),
     ...(is === undefined ? {} : { is: shortened(is) }),
-    message: messageFor(change, payload !== undefined),
+    message: `${whatChanged(change)} ${whoBreaks(change, payload !== undefined)}`,
     remedy: remedyFor(change),
     certainty: payload === undefined ? "cannot_prove" : "proven",
     ...(isShort ? { example: payload.value } : {}),
@@ -82,18 +82,14 @@ function pointerFor({ side, keyword, violation, old, next, is }: Change): string
   return pointerTo(pointer, member);
 }
 
-/** What changed, who breaks and how. */
-function messageFor(change: Change, isProven: boolean): string {
-  return `${whatChanged(change)} ${whoBreaks(change, isProven)}`;
-}
-
 function whatChanged({ side, keyword, violation, was, is }: Change): string {
-  const about = locationName(violation.location);
-  const where = pathTo(violation.location)?.length ? about : capitalized(about);
-  const property = `The property ${quoted(violation.member)}${within(violation.location)}`;
-  if (violation.isRemoved === true) {
+  const { location, member, isRemoved } = violation;
+  const about = locationName(location);
+  const where = pathTo(location)?.length ? about : capitalized(about);
+  const property = `The property ${quoted(member)}${within(location)}`;
+  if (isRemoved === true) {
     return keyword === "additionalProperties" &&
-      violation.location.left.nodes.every((node) => !node.properties.has(String(violation.member)))
+      location.left.nodes.every((node) => !node.properties.has(String(member)))
       ? `${property} is not allowed any more.`
       : `${property} is gone.`;
   }
@@ -104,20 +100,18 @@ function whatChanged({ side, keyword, violation, was, is }: Change): string {
       return `${where} is not allowed any more.`;
     case "additionalProperties":
       return is === false
-        ? `${where} no longer takes properties that the schema does not list.`
-        : `What ${about} may hold beside the listed properties has changed.`;
+        ? `${where} no longer allows properties that the schema does not list.`
+        : `The rule for properties of ${about} that are not listed has changed.`;
     case "uniqueItems":
-      return side === "producer"
-        ? `${where} must not hold the same item twice.`
-        : `${where} may hold the same item twice.`;
+      return `${where} ${side === "producer" ? "must not" : "may"} hold the same item twice.`;
     default: {
       const [before, now] = [requirementOf(keyword, was), requirementOf(keyword, is)];
       if (now !== undefined && before !== undefined)
         return `${where} ${now}; before, it ${before.replace(/^must /, "had to ")}.`;
       if (now !== undefined) return `${where} ${now}, which is new.`;
-      if (before !== undefined) return `No longer asked for: ${about} ${before}.`;
-      const change = was === undefined ? "is new" : is === undefined ? "is gone" : "has changed";
-      return `What ${keyword} says about ${about} ${change}.`;
+      if (before !== undefined) return `${where} ${before.replace(/^must /, "no longer has to ")}.`;
+      const change = was === undefined ? "is new" : is === undefined ? "was removed" : "has changed";
+      return `The ${keyword} rule for ${about} ${change}.`;
     }
   }
 }
@@ -145,9 +139,9 @@ function remedyFor({ side, keyword, violation, old, was, is }: Change): string {
     return `Keep the property ${member}; it need not be sent where it is not required.`;
   switch (keyword) {
     case "required":
-      if (side === "consumer") return `Keep ${member} in the list of what is required.`;
+      if (side === "consumer") return `Keep ${member} in required.`;
       return old?.properties.has(String(violation.member)) === true
-        ? `Leave ${member} out of the list of what is required.`
+        ? `Leave ${member} out of required.`
         : `Add ${member} as an optional property.`;
     case "false":
       return "Keep it allowed.";
