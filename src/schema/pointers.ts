@@ -103,34 +103,25 @@ export type Difference =
  */
 export function differencesOf(before: unknown, after: unknown, pointer = ""): Difference[] {
   if (isDeepStrictEqual(before, after)) return [];
-  if (isObject(before) && isObject(after)) return inObjects(before, after, pointer);
+  if (isObject(before) && isObject(after)) return inMembers(before, after, pointer);
   if (Array.isArray(before) && Array.isArray(after)) {
     if (before.length > 0 && after.length > 0 && [...before, ...after].every(isScalar)) {
       return inSets(before, after, pointer);
     }
-    return inLists(before, after, pointer);
+    return inMembers(before, after, pointer);
   }
   return [{ kind: "changed", pointer, was: before, is: after }];
 }
 
-type Members = Readonly<Record<string, unknown>>;
-
-function inObjects(before: Members, after: Members, pointer: string): Difference[] {
+/** In two objects or two lists. */
+function inMembers(before: object, after: object, pointer: string): Difference[] {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names].flatMap((name) => {
     const place = pointerTo(pointer, name);
-    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is: after[name] };
-    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was: before[name] };
-    return differencesOf(before[name], after[name], place);
-  });
-}
-
-function inLists(before: readonly unknown[], after: readonly unknown[], pointer: string): Difference[] {
-  return Array.from({ length: Math.max(before.length, after.length) }).flatMap((_, index) => {
-    const place = pointerTo(pointer, index);
-    if (index >= before.length) return { kind: "added", pointer: place, is: after[index] };
-    if (index >= after.length) return { kind: "removed", pointer: place, was: before[index] };
-    return differencesOf(before[index], after[index], place);
+    const [was, is] = [childOf(before, name), childOf(after, name)];
+    if (!Object.hasOwn(before, name)) return { kind: "added", pointer: place, is };
+    if (!Object.hasOwn(after, name)) return { kind: "removed", pointer: place, was };
+    return differencesOf(was, is, place);
   });
 }
 

@@ -61,103 +61,63 @@ export function containsNumber({ types, lower, upper, factors }: Bounds, value: 
 }
 
 function gatherBounds(one: Conjunction): Bounds {
-  const bounds = {
-    lower: { value: -Infinity, exclusive: false },
-    upper: { value: Infinity, exclusive: false },
-    factors: [] as number[],
-    minLength: 0,
-    maxLength: Infinity,
-    patterns: [] as string[],
-    formats: [] as string[],
-    minItems: 0,
-    maxItems: Infinity,
-    unique: false,
-    minProperties: 0,
-    maxProperties: Infinity,
-    required: new Set(one.present),
-  };
-  for (const node of one.nodes) {
-    for (const keyword of node.keywords) addKeyword(bounds, node, keyword);
-  }
-  bounds.minProperties = Math.max(bounds.minProperties, bounds.required.size);
-  const types = one.types & ~impossibleTypes(one, bounds);
-  return { ...bounds, types, values: finiteValues(one, types, bounds) };
+  const limits = gatherLimits(one);
+  const types = one.types & ~impossibleTypes(one, limits);
+  return { ...limits, types, values: finiteValues(one, types, limits) };
 }
-
-function addKeyword(bounds: Gathered, node: SchemaNode, keyword: string): void {
-  const limit = (node.schema as JsonObject)[keyword];
-  switch (keyword) {
-    case "minimum":
-    case "exclusiveMinimum":
-      bounds.lower = tighter(bounds.lower, limit as number, keyword !== "minimum", 1);
-      return;
-    case "maximum":
-    case "exclusiveMaximum":
-      bounds.upper = tighter(bounds.upper, limit as number, keyword !== "maximum", -1);
-      return;
-    case "multipleOf":
-      bounds.factors.push(limit as number);
-      return;
-    case "minLength":
-    case "minItems":
-    case "minProperties":
-      bounds[keyword] = Math.max(bounds[keyword], limit as number);
-      return;
-    case "maxLength":
-    case "maxItems":
-    case "maxProperties":
-      bounds[keyword] = Math.min(bounds[keyword], limit as number);
-      return;
-    case "pattern":
-      bounds.patterns.push(limit as string);
-      return;
-    case "format": {
-      bounds.formats.push(limit as string);
-      const range = INTEGER_FORMATS.get(limit as string);
-      if (range === undefined) return;
-      bounds.lower = tighter(bounds.lower, range[0], false, 1);
-      bounds.upper = tighter(bounds.upper, range[1], false, -1);
-      bounds.factors.push(1);
-      return;
-    }
-    case "uniqueItems":
-      bounds.unique = true;
-      return;
-    case "contains":
-      bounds.minItems = Math.max(bounds.minItems, 1);
-      return;
-    case "items":
-      if (node.items?.allowsNone === true) bounds.maxItems = 0;
-      return;
-    case "additionalItems":
-      if (node.additionalItems?.allowsNone === true) {
-        bounds.maxItems = Math.min(bounds.maxItems, node.tuple!.length);
-      }
-      return;
-    case "additionalProperties":
-      if (node.additionalProperties?.allowsNone === true && node.patternProperties.size === 0) {
-        bounds.maxProperties = Math.min(bounds.maxProperties, node.properties.size);
-      }
-      return;
-    case "required":
-      for (const name of node.required) bounds.required.add(name);
-      return;
-    default:
-  }
-}
-
-function tighter(bound: Bound, value: number, exclusive: boolean, sign: 1 | -1): Bound {
-  if (value === bound.value) return { value, exclusive: exclusive || bound.exclusive };
-  return (value - bound.value) * sign > 0 ? { value, exclusive } : bound;
-}
-
-type Gathered = {
-  -readonly [K in keyof Limits]: Limits[K] extends readonly (infer T)[] ? T[] : Limits[K];
-} & {
-  required: Set<string>;
-};
 
 type Limits = Omit<Bounds, "types" | "values">;
+
+function gatherLimits({ nodes, present }: Conjunction): Limits {
+  const values = new Map<string, unknown[]>();
+  for (const node of nodes) {
+    for (const keyword of node.keywords) {
+      const value = (node.schema as JsonObject)[keyword];
+      const list = values.get(keyword);
+      if (list === undefined) values.set(keyword, [value]);
+      else list.push(value);
+    }
+  }
+  const numbers = (keyword: string): number[] => (values.get(keyword) ?? []) as number[];
+  const texts = (keyword: string): string[] => (values.get(keyword) ?? []) as string[];
+  const required = new Set([...present, ...((values.get("required") ?? []) as string[][]).flat()]);
+  const formats = texts("format");
+  const ranges = formats.flatMap((format) => {
+    const range = INTEGER_FORMATS.get(format);
+    return range === undefined ? [] : [range];
+  });
+  const [above, below] = [numbers("exclusiveMinimum"), numbers("exclusiveMaximum")];
+  const lower = Math.max(...numbers("minimum"), ...above, ...ranges.map(([min]) => min));
+  const upper = Math.min(...numbers("maximum"), ...below, ...ranges.map(([, max]) => max));
+  return {
+    lower: { value: lower, exclusive: above.includes(lower) },
+    upper: { value: upper, exclusive: below.includes(upper) },
+    factors: ranges.length > 0 ? [...numbers("multipleOf"), 1] : numbers("multipleOf"),
+    minLength: Math.max(0, ...numbers("minLength")),
+    maxLength: Math.min(...numbers("maxLength")),
+    patterns: texts("pattern"),
+    formats,
+    minItems: Math.max(values.has("contains") ? 1 : 0, ...numbers("minItems")),
+    maxItems: Math.min(...numbers("maxItems"), ...nodes.map(closedLength)),
+    unique: values.has("uniqueItems"),
+    minProperties: Math.max(required.size, ...numbers("minProperties")),
+    maxProperties: Math.min(...numbers("maxProperties"), ...nodes.map(closedSize)),
+    required,
+  };
+}
+
+/** How many items a schema allows that allows none after its tuple. */
+function closedLength({ items, tuple, additionalItems }: SchemaNode): number {
+  if (items?.allowsNone === true) return 0;
+  return tuple !== undefined && additionalItems?.allowsNone === true ? tuple.length : Infinity;
+}
+
+/** How many members a schema allows that allows none it does not list. */
+function closedSize({ properties, patternProperties, additionalProperties }: SchemaNode): number {
+  return additionalProperties?.allowsNone === true && patternProperties.size === 0
+    ? properties.size
+    : Infinity;
+}
 
 function impossibleTypes(one: Conjunction, bounds: Limits): number {
   const { lower, upper, factors } = bounds;

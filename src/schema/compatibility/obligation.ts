@@ -2,6 +2,7 @@ import type { Steps } from "../../runtime/yielding.ts";
 import type { SchemaNode } from "../node.ts";
 import type { TextWitness } from "../patterns/search.ts";
 import type { Conjunction } from "./conjunction.ts";
+import type { Equivalence } from "./equivalence.ts";
 import type { KnownNames } from "./known-names.ts";
 import type { Branches } from "./unions.ts";
 
@@ -55,14 +56,13 @@ export type Proof = Steps<boolean>;
 export interface Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextWitness;
+  readonly equivalence: Equivalence;
   /** Whether every value conforms; if not, adds to the obligation's violations. */
   prove(obligation: Obligation): Proof;
   /** Whether the conjunction has no value. */
   isEmpty(left: Conjunction, at: Scope): Proof;
   /** Whether one of the negated schemas of the conjunction is equivalent to the schema. */
   refuses(left: Conjunction, right: SchemaNode): boolean;
-  /** A number that two schemas share exactly when they are equivalent. */
-  classOf(node: SchemaNode): number | undefined;
   /** The branches that may share values with the conjunction. */
   overlapping(left: Conjunction, branches: Branches): Steps<readonly SchemaNode[]>;
 }

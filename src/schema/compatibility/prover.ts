@@ -1,6 +1,7 @@
 import type { Steps } from "../../runtime/yielding.ts";
 import { typesAbout } from "../keywords.ts";
 import { budget, spend } from "../limits.ts";
+import { memoize } from "../memoize.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { ANY, TYPE } from "../validate/values.ts";
 import { boundsOf } from "./bounds.ts";
@@ -52,11 +53,18 @@ export class InclusionProver implements Prover {
   readonly side: "producer" | "consumer";
   readonly texts: TextWitness;
   readonly #known: KnownNames;
-  readonly #equivalence = new Equivalence();
+  readonly equivalence = new Equivalence();
   readonly #obligations = new Map<string, Verdict>();
   readonly #empty = new Map<string, boolean | "open">();
-  readonly #rules = new Map<SchemaNode, readonly KeywordRule[]>();
-  readonly #refused = new WeakMap<Conjunction, ReadonlySet<number | undefined>>();
+  readonly #rulesOf = memoize((right: SchemaNode): readonly KeywordRule[] => {
+    const values = right.keywords.flatMap((keyword) => scalarRule(keyword) ?? []);
+    return [...values, ...objectRules(right), ...listRules(right), ...unionRules(right)];
+  });
+  /** The classes of the negated schemas of a conjunction. */
+  readonly #refused = memoize(({ negated }: Conjunction): ReadonlySet<number | undefined> => {
+    spend(negated.length);
+    return new Set(negated.map((node) => this.equivalence.classOf(node)));
+  });
   /** Undoes what was proven while other obligations were assumed to hold, in order: run where one of those fails. */
   readonly #trail: (() => void)[] = [];
 
@@ -70,7 +78,7 @@ export class InclusionProver implements Prover {
   /** What of the left document the right one does not allow. A payload is an object. */
   *compare(left: SchemaNode, right: SchemaNode): Steps<Violation[]> {
     const violations: Violation[] = [];
-    yield* this.#equivalence.readSteps(left, right);
+    yield* this.equivalence.readSteps(left, right);
     const start = new Conjunction({ nodes: [left], types: TYPE.object });
     const location = { parent: undefined, step: "", left: start };
     const at = { known: this.#known, depth: 0, location };
@@ -84,7 +92,7 @@ export class InclusionProver implements Prover {
     if (budget.shouldYield()) yield;
     if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.resolved });
     if (right.allowsAll) return true;
-    if (left.types === 0 || left.nodes.some((node) => this.#equivalence.check(node, right))) return true;
+    if (left.types === 0 || left.nodes.some((node) => this.equivalence.check(node, right))) return true;
     const key = `${left.key}|${right.id}|${strict ? "s" : this.side === "producer" ? known.id : ""}`;
     const verdict = this.#obligations.get(key);
     if (verdict !== undefined) {
@@ -183,19 +191,9 @@ export class InclusionProver implements Prover {
     return near;
   }
 
-  classOf(node: SchemaNode): number | undefined {
-    return this.#equivalence.classOf(node);
-  }
-
   refuses(left: Conjunction, right: SchemaNode): boolean {
-    const of = this.#equivalence.classOf(right);
-    let refused = this.#refused.get(left);
-    if (refused === undefined) {
-      spend(left.negated.length);
-      refused = new Set(left.negated.map((node) => this.#equivalence.classOf(node)));
-      this.#refused.set(left, refused);
-    }
-    return of !== undefined && refused.has(of);
+    const of = this.equivalence.classOf(right);
+    return of !== undefined && this.#refused(left).has(of);
   }
 
   *#applies(rule: KeywordRule, obligation: Obligation): Proof {
@@ -255,16 +253,6 @@ export class InclusionProver implements Prover {
   *#areEmpty(ways: Iterable<Conjunction>, at: Scope): Proof {
     for (const way of ways) if (!(yield* this.isEmpty(way, at))) return false;
     return true;
-  }
-
-  #rulesOf(right: SchemaNode): readonly KeywordRule[] {
-    let rules = this.#rules.get(right);
-    if (rules === undefined) {
-      const values = right.keywords.flatMap((keyword) => scalarRule(keyword) ?? []);
-      rules = [...values, ...objectRules(right), ...listRules(right), ...unionRules(right)];
-      this.#rules.set(right, rules);
-    }
-    return rules;
   }
 }
 

@@ -215,11 +215,12 @@ function addedTo(
 ): SchemaNode[] | undefined {
   spend(kept.length + branches.length);
   const before = new Map<number | undefined, number>();
-  for (const of of kept.map((branch) => prover.classOf(branch))) before.set(of, (before.get(of) ?? 0) + 1);
+  for (const of of kept.map((branch) => prover.equivalence.classOf(branch)))
+    before.set(of, (before.get(of) ?? 0) + 1);
   const added: SchemaNode[] = [];
   let found = 0;
   for (const branch of branches) {
-    const of = prover.classOf(branch);
+    const of = prover.equivalence.classOf(branch);
     const count = of === undefined ? 0 : (before.get(of) ?? 0);
     if (count === 0) added.push(branch);
     else {
@@ -269,7 +270,7 @@ function candidates(
   near: readonly SchemaNode[],
   prover: Prover,
 ): Candidate[] {
-  const classes = new Set(nodes.map((node) => prover.classOf(node)));
+  const classes = new Set(nodes.map((node) => prover.equivalence.classOf(node)));
   const meant = new Set(
     nodes
       .flatMap(({ pointer }) => branches.at(pointer) ?? [])
@@ -281,7 +282,7 @@ function candidates(
   );
   const others = near.filter((branch) => !meant.has(branch));
   const isSame = (branch: SchemaNode): boolean => {
-    const of = prover.classOf(branch);
+    const of = prover.equivalence.classOf(branch);
     return of !== undefined && classes.has(of);
   };
   return [

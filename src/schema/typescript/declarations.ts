@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { memoize } from "../memoize.ts";
 import { pointerSteps } from "../pointers.ts";
 import type { SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
@@ -130,7 +131,9 @@ function baseName({ node, owner }: NamedSchema): string {
   return isDefinition ? last : `${owner}${typeName(steps.at(-2) ?? "")}${last}`;
 }
 
-const texts = new WeakMap<SchemaNode, string>();
+const digestOf = memoize((node: SchemaNode) =>
+  createHash("sha256").update(JSON.stringify(node.schema)).digest("base64"),
+);
 
 /** The same for two schemas exactly when they and all they refer to are written the same, in the same places. */
 function contentOf(root: SchemaNode): string {
@@ -143,13 +146,6 @@ function contentOf(root: SchemaNode): string {
     }
     for (const { node: child } of node.subschemas) visited.add(child);
   }
-  const parts = [...found].map((node) => {
-    let text = texts.get(node);
-    if (text === undefined) {
-      text = createHash("sha256").update(JSON.stringify(node.schema)).digest("base64");
-      texts.set(node, text);
-    }
-    return `${node.pointer} ${text}`;
-  });
+  const parts = [...found].map((node) => `${node.pointer} ${digestOf(node)}`);
   return parts.toSorted().join("\n");
 }

@@ -1,3 +1,4 @@
+import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 
 /** A type of TypeScript. */
@@ -65,17 +66,10 @@ export function typesIn(tree: TypeTree): readonly TypeTree[] {
   return [];
 }
 
-const sizes = new WeakMap<TypeTree, number>();
-
 /** How many types one is made of, itself among them. */
-export function sizeOf(tree: TypeTree): number {
-  let size = sizes.get(tree);
-  if (size === undefined) {
-    size = typesIn(tree).reduce((sum, inner) => sum + sizeOf(inner), 1);
-    sizes.set(tree, size);
-  }
-  return size;
-}
+export const sizeOf: (tree: TypeTree) => number = memoize((tree: TypeTree) =>
+  typesIn(tree).reduce((sum, inner) => sum + sizeOf(inner), 1),
+);
 
 function listed(tree: TypeTree | undefined): readonly TypeTree[] {
   return tree === undefined ? [] : [tree];
@@ -98,53 +92,29 @@ function isRepeated(parts: readonly TypeTree[], index: number, part: TypeTree): 
  */
 const MAX_WIDTH = 1_000;
 
-interface Measure {
-  /** Members of the union that the type multiplies out to. */
-  readonly width: number;
-  /** Of a union or an intersection, the parts that are not dropped. */
-  readonly remaining: readonly TypeTree[];
-}
-
 /** Types with unions left out of intersections that multiply out to too much; leaving one out only makes a type wider. */
 export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
-  const named = new Map<SchemaNode, number>();
   // Types are nested dozens deep, so each is measured once.
-  const measures = new Map<TypeTree, Measure>();
-  const measureOf = (tree: TypeTree): Measure => {
-    let measure = measures.get(tree);
-    if (measure === undefined) measures.set(tree, (measure = measured(tree)));
-    return measure;
-  };
-  const measured = (tree: TypeTree): Measure => {
-    if (tree.kind === "reference") return { width: widthOfNamed(tree.to), remaining: [] };
-    if (tree.kind === "intersection") return multiplied(tree.parts);
-    if (tree.kind !== "union") return { width: 1, remaining: [] };
-    const { parts } = tree;
-    return { width: parts.reduce((sum, part) => sum + measureOf(part).width, 0), remaining: parts };
-  };
-  const widthOfNamed = (node: SchemaNode): number => {
-    let width = named.get(node);
-    if (width === undefined) {
-      // A type can only come back to itself by way of a member, where its width does not count.
-      named.set(node, 1);
-      ({ width } = measureOf(types.get(node)!));
-      named.set(node, width);
-    }
-    return width;
-  };
-  const multiplied = (parts: readonly TypeTree[]): Measure => {
+  const widthOf = memoize((tree: TypeTree): number => {
+    if (tree.kind === "reference") return widthOfNamed(tree.to);
+    if (tree.kind === "union") return tree.parts.reduce((sum, part) => sum + widthOf(part), 0);
+    if (tree.kind !== "intersection") return 1;
+    return limited(tree.parts).reduce((product, part) => product * widthOf(part), 1);
+  });
+  // A type can only come back to itself by way of a member, where its width does not count.
+  const widthOfNamed = memoize((node: SchemaNode): number => widthOf(types.get(node)!), { value: 1 });
+  const limited = memoize((parts: readonly TypeTree[]): readonly TypeTree[] => {
     let product = 1;
-    const remaining = parts.filter((part) => {
-      const { width } = measureOf(part);
+    return parts.filter((part) => {
+      const width = widthOf(part);
       if (width > 1 && product * width > MAX_WIDTH) return false;
       product *= width;
       return true;
     });
-    return { width: product, remaining };
-  };
+  });
   const narrowed = (tree: TypeTree): TypeTree =>
     tree.kind === "intersection"
-      ? intersectionOf(measureOf(tree).remaining.map(narrowed))
+      ? intersectionOf(limited(tree.parts).map(narrowed))
       : withTypes(tree, narrowed);
   return new Map(Array.from(types, ([node, tree]) => [node, narrowed(tree)]));
 }
@@ -154,12 +124,10 @@ function withTypes(tree: TypeTree, other: (tree: TypeTree) => TypeTree): TypeTre
   if (tree.kind === "union") return unionOf(tree.parts.map(other));
   if (tree.kind === "list") return { ...tree, item: other(tree.item) };
   if (tree.kind === "tuple") {
-    const items = tree.items.map((item) => ({ type: other(item.type), optional: item.optional }));
-    return { kind: "tuple", items, rest: tree.rest && other(tree.rest) };
+    const items = tree.items.map((item) => ({ ...item, type: other(item.type) }));
+    return { ...tree, items, rest: tree.rest && other(tree.rest) };
   }
   if (tree.kind !== "object" || tree === ANY_OBJECT) return tree;
-  const members = tree.members.map(({ name, type, optional, comment }) => {
-    return { name, type: other(type), optional, comment };
-  });
-  return { kind: "object", members, index: tree.index && other(tree.index) };
+  const members = tree.members.map((member) => ({ ...member, type: other(member.type) }));
+  return { ...tree, members, index: tree.index && other(tree.index) };
 }
