@@ -20,8 +20,6 @@ export interface Verdict {
   readonly steps: number;
 }
 
-type Reported = Pick<Verdict, "breaks" | "total">;
-
 export interface CompareOptions {
   readonly mode?: CompatibilityMode;
   /** How much work each side may take; the verdict does not depend on the machine. */
@@ -64,20 +62,19 @@ export function* compareSteps(
     roots.push(document.root);
     yield;
   }
-  const comparison = new Comparison(roots[0]!, roots[1]!);
+  const [oldRoot, nextRoot] = roots as [SchemaNode, SchemaNode];
+  const texts = new TextWitness();
   const breaks: SchemaBreak[] = [];
   let [total, taken] = [0, 0];
   for (const side of sides) {
     yield;
-    const remaining = new StepBudget(steps);
-    const found = yield* within(remaining, comparison.violations(side));
-    yield;
-    const reported = yield* comparison.breaks(side, found);
-    breaks.push(...reported.breaks);
-    total += reported.total;
-    taken += steps - remaining.left;
+    const comparison = new Comparison(side, oldRoot, nextRoot, texts);
+    const found = yield* comparison.run(steps);
+    breaks.push(...found.breaks);
+    total += found.total;
+    taken += found.steps;
   }
-  return { breaks, total, steps: taken + comparison.counterexampleSteps };
+  return { breaks, total, steps: taken };
 }
 
 /** Does the work with a budget of its own, in slices. Other work uses the shared budget and cache between two of them. */
@@ -96,69 +93,69 @@ function* within<T>(remaining: StepBudget, rule: Steps<T>): Steps<T> {
   }
 }
 
-interface Found {
-  readonly violations: readonly Violation[];
-  /** There may be more: the steps ended. */
-  readonly isCut: boolean;
-}
+type Counterexample = { readonly value: unknown } | undefined;
 
+/** The comparison for one side. */
 class Comparison {
+  readonly #side: Side;
   readonly #old: SchemaNode;
   readonly #next: SchemaNode;
-  readonly #texts = new TextWitness();
-  /** The steps that the search for counterexamples took. */
-  counterexampleSteps = 0;
+  readonly #texts: TextWitness;
 
-  constructor(old: SchemaNode, next: SchemaNode) {
+  constructor(side: Side, old: SchemaNode, next: SchemaNode, texts: TextWitness) {
+    this.#side = side;
     this.#old = old;
     this.#next = next;
+    this.#texts = texts;
   }
 
-  *breaks(side: Side, { violations, isCut }: Found): Steps<Reported> {
-    const different = new Map(violations.map((violation) => [breakKey(side, violation), violation]));
-    const reported = [...different.values()].slice(0, MAX_BREAKS);
-    const examples = yield* this.#counterexamples(side, reported);
+  *run(maxSteps: number): Steps<Verdict> {
+    const [proving, searching] = [new StepBudget(maxSteps), new StepBudget(COUNTEREXAMPLE_STEPS)];
+    const found = yield* within(proving, this.#violations());
+    yield;
+    const side = this.#side;
+    const distinct = new Map(found?.map((violation) => [breakKey(side, violation), violation]));
+    const listed = [...distinct.values()].slice(0, MAX_BREAKS);
+    const examples = yield* this.#counterexamples(listed, searching);
     const breaks: SchemaBreak[] = [];
-    for (const [index, violation] of reported.entries()) {
+    for (const [index, violation] of listed.entries()) {
       yield;
       breaks.push(breakOf(side, violation, examples[index]));
     }
-    if (different.size > reported.length) breaks.push(manyMore(side, different.size - reported.length));
-    if (isCut) breaks.push(tooLong(side));
-    return { breaks, total: different.size + (isCut ? 1 : 0) };
+    if (distinct.size > listed.length) breaks.push(manyMore(side, distinct.size - listed.length));
+    if (found === undefined) breaks.push(tooLong(side));
+    const steps = maxSteps - proving.left + COUNTEREXAMPLE_STEPS - searching.left;
+    return { breaks, total: distinct.size + (found === undefined ? 1 : 0), steps };
   }
 
-  *violations(side: Side): Steps<Found> {
-    const [left, right] = side === "producer" ? [this.#old, this.#next] : [this.#next, this.#old];
+  /** What the one schema allows and the other does not; `undefined` where that takes too many steps. */
+  *#violations(): Steps<readonly Violation[] | undefined> {
+    const [old, next] = [this.#old, this.#next];
+    const [left, right] = this.#side === "producer" ? [old, next] : [next, old];
     try {
-      return {
-        violations: yield* new InclusionProver(side, this.#old, this.#texts).compare(left, right),
-        isCut: false,
-      };
+      return yield* new InclusionProver(this.#side, old, this.#texts).compare(left, right);
     } catch (error) {
       if (!isTooMuch(error)) throw error;
-      return { violations: [], isCut: true };
+      return undefined;
     }
   }
 
   /** For each violation a payload that proves it, if one is found. */
-  *#counterexamples(side: Side, violations: readonly Violation[]): Steps<({ value: unknown } | undefined)[]> {
-    const examples = new CounterexampleSearch(side, this.#texts);
-    const found: ({ value: unknown } | undefined)[] = [];
-    const remaining = new StepBudget(COUNTEREXAMPLE_STEPS);
+  *#counterexamples(violations: readonly Violation[], remaining: StepBudget): Steps<Counterexample[]> {
+    const examples = new CounterexampleSearch(this.#side, this.#texts);
+    const found: Counterexample[] = [];
     try {
       for (const violation of violations) {
         yield;
-        found.push(yield* within(remaining, this.#counterexample(side, examples.payloads(violation))));
+        found.push(yield* within(remaining, this.#counterexample(examples.payloads(violation))));
       }
     } catch (error) {
       if (!isTooMuch(error)) throw error;
     }
-    this.counterexampleSteps += COUNTEREXAMPLE_STEPS - remaining.left;
     return found;
   }
 
-  *#counterexample(side: Side, payloads: Iterable<unknown>): Steps<{ value: unknown } | undefined> {
+  *#counterexample(payloads: Iterable<unknown>): Steps<Counterexample> {
     const [old, next] = [this.#old, this.#next];
     for (const value of payloads) {
       if (value === undefined) {
@@ -166,7 +163,7 @@ class Comparison {
         continue;
       }
       const shows =
-        side === "producer"
+        this.#side === "producer"
           ? matches(old, value) && !matches(next, value)
           : matches(next, value) && !matches(old, value) && !matches(old, value, true);
       if (shows) return { value };

@@ -40,22 +40,12 @@ class PatternReader {
   #repeated(part: PatternPart): PatternPart {
     const counted = this.#take(/(?:([*+?])|\{(\d+)(?:(,)(\d*))?\})\??/y);
     if (counted === undefined) return part;
-    const [, sign, min, comma, max] = counted;
-    if (sign !== undefined) {
-      return {
-        kind: "repeat",
-        part,
-        min: sign === "+" ? 1 : 0,
-        max: sign === "?" ? 1 : Infinity,
-      };
+    const [, sign, least, comma, most] = counted;
+    const min = sign === undefined ? Number(least) : sign === "+" ? 1 : 0;
+    if (sign === "?" || (sign === undefined && comma === undefined)) {
+      return { kind: "repeat", part, min, max: sign === "?" ? 1 : min };
     }
-    const times = Number(min);
-    return {
-      kind: "repeat",
-      part,
-      min: times,
-      max: comma === undefined ? times : max === "" ? Infinity : Number(max),
-    };
+    return { kind: "repeat", part, min, max: Number(most || Infinity) };
   }
 
   #atom(): PatternPart {
@@ -94,9 +84,6 @@ interface PatternCost {
   readonly ranges: number;
   /** Ranges merged to find out whether each character has at most one transition. */
   readonly merged: number;
-}
-
-interface Cost extends PatternCost {
   /** Whether it takes the empty text. */
   readonly isOptional: boolean;
   /** Places where it may end. */
@@ -108,41 +95,29 @@ interface Cost extends PatternCost {
 
 /** Ranges of a category such as `\p{L}`. */
 const RANGES_PER_CATEGORY = 700;
-const NO_COST: Cost = {
-  instructions: 0,
-  ranges: 0,
-  merged: 0,
-  isOptional: true,
-  ends: 0,
-  ways: 0,
-  first: 0,
-};
+const NO_COST = { instructions: 0, ranges: 0, merged: 0, isOptional: true, ends: 0, ways: 0, first: 0 };
 
 export function patternCost(part: PatternPart): PatternCost {
-  return costOf(part);
-}
-
-function costOf(part: PatternPart): Cost {
   if (part.kind === "literal") return character(1);
   if (part.kind === "class") return character(rangesOf(part.source));
   if (part.kind === "sequence") {
-    return part.parts.reduceRight((cost, one) => followed(costOf(one), cost), NO_COST);
+    return part.parts.reduceRight((cost, one) => followed(patternCost(one), cost), NO_COST);
   }
-  if (part.kind === "choice") return part.branches.map(costOf).reduce(either);
-  return repeated(costOf(part.part), part.min, part.max);
+  if (part.kind === "choice") return part.branches.map(patternCost).reduce(either);
+  return repeated(patternCost(part.part), part.min, part.max);
 }
 
-function character(ranges: number): Cost {
+function character(ranges: number): PatternCost {
   return { instructions: 1, ranges, merged: 0, isOptional: false, ends: 1, ways: 1, first: ranges };
 }
 
+/** How many ranges a class has at most. */
 function rangesOf(source: string): number {
-  const categories = source.match(/\\[pP]/g)?.length ?? 0;
-  return source.length + RANGES_PER_CATEGORY * categories;
+  return source.length + RANGES_PER_CATEGORY * (source.match(/\\[pP]/g)?.length ?? 0);
 }
 
 /** One after which the rest comes. Wherever it ends, the ways into the rest are gone through. */
-function followed(one: Cost, rest: Cost): Cost {
+function followed(one: PatternCost, rest: PatternCost): PatternCost {
   return {
     instructions: one.instructions + rest.instructions,
     ranges: one.ranges + rest.ranges,
@@ -154,7 +129,7 @@ function followed(one: Cost, rest: Cost): Cost {
   };
 }
 
-function either(one: Cost, other: Cost): Cost {
+function either(one: PatternCost, other: PatternCost): PatternCost {
   return {
     instructions: one.instructions + other.instructions + 1,
     ranges: one.ranges + other.ranges,
@@ -166,7 +141,7 @@ function either(one: Cost, other: Cost): Cost {
   };
 }
 
-function repeated(one: Cost, min: number, max: number): Cost {
+function repeated(one: PatternCost, min: number, max: number): PatternCost {
   const copies = max === Infinity ? Math.max(min, 1) : max;
   const inRow = one.isOptional ? copies : 1;
   const ways = (one.ways + 1) * inRow;

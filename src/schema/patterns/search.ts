@@ -52,7 +52,7 @@ export class TextWitness {
     const automata: Automaton[] = [];
     for (const pattern of [...wanted.matching, ...wanted.notMatching]) {
       const automaton = yield* this.#automatonOf(pattern);
-      if (!isFine(automaton)) return "unknown";
+      if (automaton.failed || automaton.classBounds.length > MAX_CLASSES) return "unknown";
       automata.push(automaton);
     }
     return yield* walk(automata, wanted);
@@ -72,10 +72,6 @@ export class TextWitness {
   }
 }
 
-function isFine({ failed, classBounds }: Automaton): boolean {
-  return !failed && classBounds.length <= MAX_CLASSES;
-}
-
 /**
  * Walks the automata of all patterns side by side, breadth first. As every state is visited when no text is found, `none`
  * is a proof: so one pattern is shown to allow no more than another.
@@ -91,7 +87,6 @@ function* walk(
     states.every((isMatch, index) => isMatch === index < matching.length);
   const first = automata.map(startOf);
   if (first.includes(null)) return "unknown";
-  const seen = new Set<string>();
   const ids = new Map<State, number>();
   // Beyond both lengths it makes no difference how long a text is.
   const floor = maxLength === Infinity ? minLength : counted;
@@ -105,7 +100,7 @@ function* walk(
       .join()};${Math.min(length, floor)}`;
   const start: Step = { states: first as State[], length: 0, before: undefined, character: END_TEXT };
   const waiting: Step[] = [start];
-  seen.add(keyOf(start));
+  const seen = new Set([keyOf(start)]);
   for (const node of waiting) {
     if (node.length >= minLength && wanted(ended(automata, node.states))) return { text: textOf(node) };
     if (node.length >= counted) {
@@ -145,12 +140,11 @@ function ended(automata: readonly Automaton[], states: readonly State[]): boolea
 
 /** One character for each range that no pattern distinguishes, a printable one if there is one. */
 function representatives(automata: readonly Automaton[]): number[] | undefined {
-  const bounds = new Set([0, 0x110000]);
-  for (const { classBounds } of automata) for (const bound of classBounds) bounds.add(bound);
-  // Word characters matter to \b.
-  for (const bound of [0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x0a, 0x0b]) bounds.add(bound);
-  // Payloads have no lone surrogates.
-  for (const bound of [0x20, 0x7f, 0xd800, 0xe000]) bounds.add(bound);
+  // Word characters matter to \b, and payloads have no lone surrogates.
+  const always = [
+    0, 0x0a, 0x0b, 0x20, 0x30, 0x3a, 0x41, 0x5b, 0x5f, 0x60, 0x61, 0x7b, 0x7f, 0xd800, 0xe000, 0x110000,
+  ];
+  const bounds = new Set([...always, ...automata.flatMap(({ classBounds }) => [...classBounds])]);
   if (bounds.size > MAX_CLASSES) return undefined;
   const sorted = [...bounds].toSorted((a, b) => a - b);
   const characters = sorted

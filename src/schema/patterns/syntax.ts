@@ -131,38 +131,19 @@ class Translation {
   }
 
   #letter(letter: string, inClass: boolean): string {
-    switch (letter) {
-      case "s":
-        return inClass ? SPACE : `[${SPACE}]`;
-      case "S":
-        return inClass ? NOT_SPACE : `[${NOT_SPACE}]`;
-      case "b":
-        return inClass ? "\\x08" : "\\b";
-      case "0":
-        if (this.#match(/\d/y) !== undefined) throw octal();
-        return "\\x00";
-      case "k":
-        if (this.#unicode || /\(\?</.test(this.#pattern)) throw backreference();
-        return "k";
-      case "d":
-      case "D":
-      case "w":
-      case "W":
-      case "t":
-      case "n":
-      case "v":
-      case "f":
-      case "r":
-        return `\\${letter}`;
-      case "B":
-        return inClass ? "B" : "\\B";
-      default:
-        if (/[1-9]/.test(letter)) throw this.#isReference(letter, inClass) ? backreference() : octal();
-        // Any other letter stands for itself (outside unicode mode); any other sign is written with its backslash.
-        return /[A-Za-z]/.test(letter) || letter.charCodeAt(0) > 0x7e || letter === "_"
-          ? letter
-          : `\\${letter}`;
+    if (/[dDwWtnvfr]/.test(letter)) return `\\${letter}`;
+    if (letter === "s") return inClass ? SPACE : `[${SPACE}]`;
+    if (letter === "S") return inClass ? NOT_SPACE : `[${NOT_SPACE}]`;
+    if (letter === "b") return inClass ? "\\x08" : "\\b";
+    if (letter === "B") return inClass ? "B" : "\\B";
+    if (letter === "0") {
+      if (this.#match(/\d/y) !== undefined) throw octal();
+      return "\\x00";
     }
+    if (letter === "k" && (this.#unicode || /\(\?</.test(this.#pattern))) throw backreference();
+    if (/[1-9]/.test(letter)) throw this.#isReference(letter, inClass) ? backreference() : octal();
+    // Any other letter stands for itself (outside unicode mode); any other sign is written with its backslash.
+    return /[A-Za-z_]/.test(letter) || letter.charCodeAt(0) > 0x7e ? letter : `\\${letter}`;
   }
 
   /** Whether the number that begins with that digit is one of a group; where there are fewer, ECMA-262 reads a character. */
