@@ -92,7 +92,7 @@ function* checkLimitsSteps({ schema, pointer, document }: SchemaNode): Steps<voi
 
 function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
   const warnings: SchemaWarning[] = [];
-  let others = 0;
+  let unlisted = 0;
   for (const { schema, pointer } of nodes) {
     if (!isObject(schema)) continue;
     for (const keyword of Object.keys(schema)) {
@@ -102,16 +102,15 @@ function* warningsSteps({ nodes }: SchemaDocument): Steps<SchemaWarning[]> {
       const message = messageFor(keyword, schema, isListed);
       if (message === undefined) continue;
       if (isListed) warnings.push({ pointer: pointerTo(pointer, keyword), message });
-      else others++;
+      else unlisted++;
     }
   }
-  if (others > 0) warnings.push({ pointer: "", message: andMore(others) });
+  if (unlisted > 0) {
+    const places = `${unlisted.toLocaleString("en")} more ${unlisted === 1 ? "place checks" : "places check"}`;
+    const message = `${places} nothing; the first ${MAX_WARNINGS} are listed`;
+    warnings.push({ pointer: "", message });
+  }
   return warnings;
-}
-
-function andMore(count: number): string {
-  const [noun, verb] = count === 1 ? ["place", "checks"] : ["places", "check"];
-  return `${count.toLocaleString("en")} more ${noun} ${verb} nothing; the first ${MAX_WARNINGS} are listed`;
 }
 
 /** @param hinted whether to look for the keyword that a misspelt one stands for */

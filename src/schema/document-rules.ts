@@ -26,10 +26,6 @@ export class SchemaRefusal extends EvregError {
   }
 }
 
-function refuseSchemaAt(path: FieldPath, message: string, value?: unknown): SchemaRefusal {
-  return new SchemaRefusal(path, message, shortened(value));
-}
-
 /** The same for a place known as a JSON pointer into the document. */
 export function refuseSchema(
   document: unknown,
@@ -37,7 +33,7 @@ export function refuseSchema(
   message: string,
   value?: unknown,
 ): SchemaRefusal {
-  return refuseSchemaAt(pathOf(pointer, document), message, value);
+  return new SchemaRefusal(pathOf(pointer, document), message, shortened(value));
 }
 
 /** Checks the depth and size of a document, before anything recurses into it. */
@@ -70,21 +66,26 @@ const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
  * @throws `invalid` with the place
  */
 export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: string): void {
-  const dialect = schema["$schema"];
+  const refuse = (keyword: string, message: string, value: unknown): SchemaRefusal =>
+    refuseSchema(document, pointerTo(pointer, keyword), message, value);
+  const { $schema: dialect, $async: isAsync } = schema;
   if (typeof dialect === "string" && !DRAFT_07.test(dialect)) {
     const message =
       "names another dialect; schemas are JSON Schema draft-07 (http://json-schema.org/draft-07/schema#)";
-    throw refuseSchema(document, `${pointer}/$schema`, message, dialect);
+    throw refuse("$schema", message, dialect);
   }
-  if (schema["$async"] !== undefined) {
-    const message = "is not part of draft-07 and cannot be used: payloads are checked at once";
-    throw refuseSchema(document, `${pointer}/$async`, message, schema["$async"]);
+  if (isAsync !== undefined) {
+    throw refuse(
+      "$async",
+      "is not part of draft-07 and cannot be used: payloads are checked at once",
+      isAsync,
+    );
   }
   for (const [keyword, value] of Object.entries(schema)) {
     if (isAnnotation(keyword) || !isObject(value) || typeof value["$data"] !== "string") continue;
     const message =
       "is not part of draft-07 and cannot be used: a schema cannot take its values from the payload";
-    throw refuseSchema(document, pointerTo(pointerTo(pointer, keyword), "$data"), message, value["$data"]);
+    throw refuseSchema(document, `${pointerTo(pointer, keyword)}/$data`, message, value["$data"]);
   }
 }
 
@@ -105,7 +106,7 @@ export function checkMeta(document: unknown, pointer: string): void {
     clearValidationCache();
   }
   const fault = faultOf(draft07.errors ?? [], schema);
-  throw refuseSchemaAt([...place, ...fault.path], fault.message, fault.value);
+  throw new SchemaRefusal([...place, ...fault.path], fault.message, shortened(fault.value));
 }
 
 /**

@@ -37,6 +37,7 @@ export function* compilePatternsSteps({ nodes, patterns }: SchemaDocument): Step
   }
 }
 
+/** Reads one document. */
 class Reader {
   readonly #schemata: JsonObject;
   readonly #nodes = new Map<string, SchemaNode>();
@@ -105,11 +106,7 @@ class Reader {
   #baseOf(schema: JsonObject, pointer: string, base: string): string {
     const id = schema["$id"];
     if (typeof id !== "string" || typeof schema["$ref"] === "string" || id.startsWith("#")) return base;
-    return withoutFragment(this.#address(id, base, `${pointer}/$id`));
-  }
-
-  #baseIn(node: SchemaNode): string {
-    return this.#bases.get(node)!;
+    return this.#address(id, base, `${pointer}/$id`).replace(/#.*/s, "");
   }
 
   #register(node: SchemaNode, schema: JsonObject, base: string): void {
@@ -124,10 +121,11 @@ class Reader {
 
   *#resolving(node: SchemaNode, ref: string): Steps<SchemaNode> {
     const place = `${node.pointer}/$ref`;
-    const address = this.#address(ref, this.#baseIn(node), place);
+    const address = this.#address(ref, this.#bases.get(node)!, place);
     const named = this.#addresses.get(address.replace(/#$/, ""));
     if (named !== undefined) return named;
-    const resource = this.#addresses.get(withoutFragment(address));
+    const [, location = "", escaped = ""] = /^([^#]*)#?(.*)$/s.exec(address) ?? [];
+    const resource = this.#addresses.get(location);
     if (resource === undefined) {
       throw this.#refuse(
         place,
@@ -135,7 +133,12 @@ class Reader {
         ref,
       );
     }
-    const fragment = this.#decoded(address.slice(withoutFragment(address).length + 1), place);
+    let fragment: string;
+    try {
+      fragment = decodeURIComponent(escaped);
+    } catch {
+      throw this.#refuse(place, "has a percent sign that does not begin an escape", escaped);
+    }
     if (fragment.startsWith("/")) return yield* this.#descending(resource, fragment, place, ref);
     throw this.#refuse(place, "refers to a name that no $id in this schema has", ref);
   }
@@ -143,16 +146,16 @@ class Reader {
   /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
   *#descending(from: SchemaNode, fragment: string, place: string, ref: string): Steps<SchemaNode> {
     let { pointer } = from;
-    let base = this.#baseIn(from);
+    let base = this.#bases.get(from)!;
     let value: unknown = from.schema;
+    let known: SchemaNode | undefined = from;
     for (const step of pointerSteps(fragment)) {
       value = childOf(value, step);
       if (value === undefined) throw this.#refuse(place, "refers to a place that does not exist", ref);
       pointer = pointerTo(pointer, step);
-      const known = this.#nodes.get(pointer);
-      if (known !== undefined) base = this.#baseIn(known);
+      known = this.#nodes.get(pointer);
+      if (known !== undefined) base = this.#bases.get(known)!;
     }
-    const known = this.#nodes.get(pointer);
     if (known !== undefined) return known;
     if (typeof value !== "boolean" && !isObject(value)) {
       throw this.#refuse(place, "refers to something that is not a schema", ref);
@@ -170,20 +173,7 @@ class Reader {
     }
   }
 
-  #decoded(fragment: string, place: string): string {
-    try {
-      return decodeURIComponent(fragment);
-    } catch {
-      throw this.#refuse(place, "has a percent sign that does not begin an escape", fragment);
-    }
-  }
-
   #refuse(pointer: string, message: string, value?: unknown): Error {
     return refuseSchema(this.#schemata, pointer, message, value);
   }
-}
-
-function withoutFragment(address: string): string {
-  const hash = address.indexOf("#");
-  return hash < 0 ? address : address.slice(0, hash);
 }
