@@ -23,21 +23,13 @@ export const SCHEMA_LIMITS = {
   stackBytesPerLevel: 12 * 1024,
 } as const;
 
-/**
- * Steps that any check of one value may take: a subschema, a character of a pattern or a format; longer work counts as
- * several. A step takes at most 25 ns, mostly far less.
- */
+/** Steps that the check of one value may take. A step is a subschema or a character of a pattern, and takes up to 25 ns. */
 export const VALIDATION_STEPS = 10_000_000;
 
-/**
- * The same for a published event. Ordinary payloads take up to 3 steps a byte, GitHub's 1.2; a small hostile one with a schema
- * made for it ends after some 20 ms.
- */
+/** The same for a published event. Ordinary payloads take up to 3 steps a byte; a small hostile one ends after some 20 ms. */
 export function publishSteps(payloadBytes: number): number {
-  return PUBLISH_STEPS + PUBLISH_STEPS_PER_BYTE * payloadBytes;
+  return 2_000_000 + 5 * payloadBytes;
 }
-const PUBLISH_STEPS = 2_000_000;
-const PUBLISH_STEPS_PER_BYTE = 5;
 
 /** Steps that the thread that answers requests takes itself: at most 10 ms, and nearly all payloads need less. */
 export const SHORT_CHECK_STEPS = 150_000;
@@ -57,10 +49,7 @@ export const VALUE_BYTES = 1_024;
 /** Steps between two points where other work may run: mostly half a millisecond, up to 2 with schemas made to be slow. */
 const STEPS_PER_SLICE = 2_000;
 
-/**
- * The steps that some work may still take. Counting steps instead of time keeps a verdict or a sample the same on every
- * machine.
- */
+/** The steps that some work may still take. Steps, unlike time, give the same verdict or sample on every machine. */
 export class StepBudget {
   left: number;
   readonly #sliceSteps: number;
@@ -98,9 +87,8 @@ export class StepBudget {
 export class StepsExceeded extends Error {}
 
 /**
- * The budget of the check that runs now. There is one for all validators: a validation never yields, so no two overlap.
- * Compiled schemas decrement `left` in place. Work done in `Steps` finds another value here, and an empty validation
- * cache, after each `yield`.
+ * The budget of the check that runs now: validations never yield, so no two overlap. Compiled schemas decrement `left`.
+ * Work done in `Steps` finds another value here, and an empty validation cache, after each `yield`.
  */
 export const budget = new StepBudget(VALIDATION_STEPS);
 

@@ -1,7 +1,4 @@
-/**
- * The function, computed once for each object and forgotten with it.
- * @param meanwhile the answer where a computation comes back to its own object
- */
+/** @param meanwhile the answer where a computation comes back to its own object */
 export function memoize<K extends object, V>(
   compute: (key: K) => V,
   meanwhile?: { readonly value: V },

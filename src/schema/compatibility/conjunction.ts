@@ -8,11 +8,9 @@ const STEPS_PER_CONJUNCTION = 6;
 
 /** What is known of a value. */
 export interface Literals {
-  /** Schemas the value conforms to. */
   readonly nodes?: readonly SchemaNode[];
   /** Schemas the value does not conform to. */
   readonly negated?: readonly SchemaNode[];
-  /** Types the value may have. */
   readonly types?: number;
   /** Members it has, and members it does not have. */
   readonly present?: readonly string[];
@@ -27,8 +25,8 @@ export interface Alternatives {
 }
 
 /**
- * A set of values: those that conform to each of some schemas and to none of others. `allOf` and `$ref` are followed;
- * `anyOf`, `oneOf`, `if` and `dependencies` stay among the alternatives until one of their branches is chosen.
+ * The values that conform to each of some schemas and to none of others. `allOf` and `$ref` are followed; `anyOf`, `oneOf`,
+ * `if` and `dependencies` are alternatives until a branch is chosen.
  */
 export class Conjunction {
   readonly nodes: readonly SchemaNode[];
@@ -72,7 +70,7 @@ export class Conjunction {
     );
   }
 
-  /** One conjunction for each branch, made when it is needed: there may be hundreds, each as much work as this one. */
+  /** A conjunction for each branch, made when it is needed: there may be hundreds. */
   *expand(choice: Alternatives): Generator<Conjunction, void, void> {
     let made = this.#expanded.get(choice);
     if (made === undefined) this.#expanded.set(choice, (made = []));
@@ -81,14 +79,12 @@ export class Conjunction {
     }
   }
 
-  /** The values of a member of that name. */
   member(name: string): Conjunction {
     if (this.absent.includes(name)) return NOTHING;
     spend(this.nodes.length >> 3);
     return new Conjunction({ nodes: this.nodes.flatMap((node) => node.memberNodes(name)) });
   }
 
-  /** The values of the item at that index. */
   item(index: number): Conjunction {
     return new Conjunction({ nodes: this.nodes.flatMap((node) => node.itemNode(index) ?? []) });
   }
@@ -154,7 +150,6 @@ class Normalizer {
   }
 }
 
-/** No value at all. */
 const NOTHING = new Conjunction({ types: 0 });
 
 const alternativesOf = memoize((node: SchemaNode): readonly Alternatives[] => [...findAlternatives(node)]);

@@ -12,8 +12,7 @@ interface Recursive {
 }
 
 /**
- * Whether two schemas are written the same, through references and whatever the order of values. Equivalent ones need no
- * proof, and some could not be proven: of a `not` inside a `contains` little else is known.
+ * Whether two schemas are written the same, through references and whatever the order of values.
  *
  * Equivalent schemas form a class. A schema without recursion gets its class from those inside it. All others begin as one
  * class, which is split until no schemas of a class differ in the classes inside them.

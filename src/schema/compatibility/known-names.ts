@@ -2,40 +2,31 @@ import { isObject } from "../keywords.ts";
 import { spend } from "../limits.ts";
 import type { SchemaNode } from "../node.ts";
 
-/** The `KnownNames` of one document: the same schemas have the same one, and so has each step from it. */
-interface Index {
-  readonly byNodes: Map<string, KnownNames>;
-  readonly bySteps: Map<string, KnownNames>;
-}
-
-/**
- * All schemas of the old document that apply at one location of a payload, whichever branch it takes. They tell which names
- * the old document mentions there, and so promises anything about.
- */
+/** All schemas of the old document that apply at one location of a payload, and so the names that it mentions there. */
 export class KnownNames {
   readonly id: number;
   readonly nodes: readonly SchemaNode[];
-  readonly #index: Index;
+  /** All of one document, by their schemas and by the steps to them. */
+  readonly #index: Map<string, KnownNames>;
 
-  private constructor(nodes: readonly SchemaNode[], index: Index) {
-    this.id = index.byNodes.size;
+  private constructor(nodes: readonly SchemaNode[], index: Map<string, KnownNames>) {
+    this.id = index.size;
     this.nodes = nodes;
     this.#index = index;
   }
 
-  /** Those of a whole payload. */
   static of(root: SchemaNode): KnownNames {
-    return KnownNames.#of([root], { byNodes: new Map(), bySteps: new Map() });
+    return KnownNames.#of([root], new Map());
   }
 
-  static #of(found: readonly SchemaNode[], index: Index): KnownNames {
+  static #of(found: readonly SchemaNode[], index: Map<string, KnownNames>): KnownNames {
     const nodes = withInPlace(found);
     const key = nodes
       .map(({ id }) => id)
       .toSorted((a, b) => a - b)
       .join();
-    let known = index.byNodes.get(key);
-    if (known === undefined) index.byNodes.set(key, (known = new KnownNames(nodes, index)));
+    let known = index.get(key);
+    if (known === undefined) index.set(key, (known = new KnownNames(nodes, index)));
     return known;
   }
 
@@ -54,9 +45,10 @@ export class KnownNames {
 
   #step(step: string, inside: (node: SchemaNode) => readonly SchemaNode[]): KnownNames {
     const key = this.id + step;
-    let known = this.#index.bySteps.get(key);
+    let known = this.#index.get(key);
     if (known === undefined) {
-      this.#index.bySteps.set(key, (known = KnownNames.#of(this.nodes.flatMap(inside), this.#index)));
+      known = KnownNames.#of(this.nodes.flatMap(inside), this.#index);
+      this.#index.set(key, known);
     }
     return known;
   }

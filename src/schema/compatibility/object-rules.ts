@@ -15,7 +15,6 @@ import {
   type Obligation,
   type Proof,
   type Prover,
-  type Violation,
 } from "./obligation.ts";
 
 /** What a schema says about objects, name by name. */
@@ -44,10 +43,7 @@ export function* objectRules(right: SchemaNode): Generator<KeywordRule> {
 
 type Holds = KeywordRule["holds"];
 
-/**
- * The old schema promises nothing about a name it does not mention: whatever that may newly hold, no producer breaks. If no
- * value is allowed there, it is no new property: the object is closed to that name.
- */
+/** The old schema promises nothing about a name it does not mention, unless the new one allows no value there. */
 function* isNew(obligation: Obligation, prover: Prover, name: string): Proof {
   const inner = obligation.right.properties.get(name);
   if (obligation.strict || prover.side !== "producer" || inner === undefined) return false;
@@ -69,71 +65,74 @@ function memberHolds(name: string, inner: SchemaNode): Holds {
   };
 }
 
-/**
- * Whether the new schema no longer knows a name. Of a property that may hold anything only the name was promised; consumers
- * read it all the same.
- */
+/** Whether the new schema no longer knows a name: consumers read it even where it may hold anything. */
 function isRemoved({ left, strict }: Obligation, prover: Prover, name: string): boolean {
   if (strict || prover.side !== "consumer") return false;
-  return !left.nodes.some(
-    (node) =>
-      node.memberNodes(name).length > 0 || node.required.includes(name) || isNamedInBranch(node, name),
-  );
-}
-
-function isNamedInBranch(node: SchemaNode, name: string): boolean {
-  const branches = [...node.anyOf, ...node.oneOf, node.if, node.then, node.else];
-  return branches.some((inner) => {
-    const target = inner?.resolved;
-    return target !== undefined && (target.memberNodes(name).length > 0 || target.required.includes(name));
-  });
+  const nodes = left.nodes.flatMap((node) => [
+    node,
+    ...[...node.anyOf, ...node.oneOf, node.if, node.then, node.else].flatMap(
+      (inner) => inner?.resolved ?? [],
+    ),
+  ]);
+  return nodes.every((node) => node.memberNodes(name).length === 0 && !node.required.includes(name));
 }
 
 function mayBeNamed(left: Conjunction, name: string): boolean {
-  return left.name().nodes.every((node) => matches(node, name)) && left.member(name).types !== 0;
+  return isName(left, name) && left.member(name).types !== 0;
 }
 
 function patternHolds(pattern: string, inner: SchemaNode): Holds {
   return function* (obligation, prover) {
     let holds = true;
-    for (const name of namesOnLeft(obligation.left)) {
-      const matched = obligation.right.matchesPattern(pattern, name);
-      if (!matched || !mayBeNamed(obligation.left, name) || (yield* isNew(obligation, prover, name)))
-        continue;
-      if (!(yield* prover.prove(memberObligation(obligation, name, inner)))) holds = false;
-    }
-    for (const other of yield* unlistedNames(obligation.left, obligation.right, prover.texts)) {
-      if (!other.matched.includes(pattern)) continue;
-      if (!(yield* prover.prove(other.obligation(obligation, inner)))) holds = false;
+    const members = yield* membersUnder(obligation, prover, inner, (matched) => matched.includes(pattern));
+    for (const { member, one } of members) {
+      if (member !== undefined && (yield* isNew(obligation, prover, member))) continue;
+      holds = (yield* prover.prove(one)) && holds;
     }
     return holds;
   };
 }
 
 function* othersHold(obligation: Obligation, prover: Prover): Proof {
-  const { left, right, strict } = obligation;
+  const { right, strict, location, violations } = obligation;
   const inner = right.additionalProperties!;
   // A consumer ignores members it does not know.
   if (inner.allowsNone && prover.side === "consumer" && !strict) return true;
+  const isOther = (matched: readonly string[], name?: string): boolean =>
+    (name === undefined || !right.properties.has(name)) &&
+    !matched.some((pattern) => right.patternProperties.has(pattern));
   let holds = true;
-  const check = function* (one: Obligation, violation: Pick<Violation, "member" | "isRemoved">): Steps<void> {
+  for (const { member, one } of yield* membersUnder(obligation, prover, inner, isOther)) {
     if (!inner.allowsNone) holds = (yield* prover.prove(one)) && holds;
     else if (!(yield* prover.isEmpty(one.left, one))) {
-      const { location } = obligation;
-      obligation.violations.push({ right, keyword: "additionalProperties", location, ...violation });
+      const isRemovedMember = member !== undefined && { isRemoved: true };
+      violations.push({ right, keyword: "additionalProperties", member, location, ...isRemovedMember });
       holds = false;
     }
-  };
-  for (const name of namesOnLeft(left)) {
-    const isListed = right.properties.has(name) || right.patternNodes(name).length > 0;
-    if (isListed || !mayBeNamed(left, name)) continue;
-    yield* check(memberObligation(obligation, name, inner), { member: name, isRemoved: true });
-  }
-  for (const other of yield* unlistedNames(left, right, prover.texts)) {
-    if (other.matched.some((pattern) => right.patternProperties.has(pattern))) continue;
-    yield* check(other.obligation(obligation, inner), { member: undefined });
   }
   return holds;
+}
+
+/** The obligations about the members that the right side has a schema for, by the patterns that match and by name if known. */
+function* membersUnder(
+  obligation: Obligation,
+  prover: Prover,
+  inner: SchemaNode,
+  isUnder: (matched: readonly string[], name?: string) => boolean,
+): Steps<{ readonly member: string | undefined; readonly one: Obligation }[]> {
+  const { left, right } = obligation;
+  const patterns = [...right.patternProperties.keys()];
+  const listed = namesOnLeft(left).filter((name) => {
+    const matched = patterns.filter((pattern) => right.matchesPattern(pattern, name));
+    return isUnder(matched, name) && mayBeNamed(left, name);
+  });
+  const unlisted = (yield* unlistedNames(left, right, prover.texts)).filter(({ matched }) =>
+    isUnder(matched),
+  );
+  return [
+    ...listed.map((member) => ({ member, one: memberObligation(obligation, member, inner) })),
+    ...unlisted.map((group) => ({ member: undefined, one: group.obligation(obligation, inner) })),
+  ];
 }
 
 /** The names that the conjunction lists: in `properties`, in `required`, and as finite values of `propertyNames`. */
@@ -238,10 +237,7 @@ function held(node: SchemaNode, matched: readonly string[]): SchemaNode[] {
   return found;
 }
 
-/**
- * For too many patterns: the names that match one of them, whatever else they match, and those that match none of the
- * schema's. Only what holds for all such names is known.
- */
+/** For too many patterns: the names that match one of them, whatever else they match, and those that match none. */
 function* coarseGroups(
   left: Conjunction,
   right: SchemaNode,
@@ -286,7 +282,6 @@ function obligationFor(
   };
 }
 
-/** Whether some of the schemas list all the names and patterns that this one lists. */
 function isAmong({ properties, patternProperties }: SchemaNode, nodes: readonly SchemaNode[]): boolean {
   return (
     [...properties.keys()].every((name) => nodes.some((node) => node.properties.has(name))) &&

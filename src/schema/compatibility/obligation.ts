@@ -27,15 +27,10 @@ export interface Scope {
 export interface Obligation extends Scope {
   readonly left: Conjunction;
   readonly right: SchemaNode;
-  /**
-   * Takes both sides literally. Otherwise objects are open to a consumer, and a name that the old schema does not mention
-   * is no promise to a producer.
-   */
+  /** Takes both sides literally. Otherwise consumers ignore unknown members, and new names break no producer. */
   readonly strict: boolean;
-  /** Stops at the first violation. */
   readonly firstOnly: boolean;
   readonly location: Location;
-  /** Where violations are put. */
   readonly violations: Violation[];
 }
 
@@ -82,7 +77,6 @@ export function narrowed(obligation: Obligation, left: Conjunction): Obligation 
   return { ...obligation, left, location: { ...obligation.location, left } };
 }
 
-/** The obligation about a member of that name. */
 export function memberObligation(
   around: Obligation,
   name: string,
@@ -101,7 +95,6 @@ export function itemObligation(
   return inside(around, index, right, left, around.known.item(index));
 }
 
-/** The obligation about the names of the members. */
 export function nameObligation(around: Obligation, right: SchemaNode): Obligation {
   return inside(around, NAME, right, around.left.name(), around.known);
 }

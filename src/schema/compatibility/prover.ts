@@ -24,8 +24,6 @@ import type { SchemaNode } from "../node.ts";
 import { type Branches, areDisjoint } from "./unions.ts";
 
 const STEPS_PER_OBLIGATION = 8;
-/** An obligation looks at each schema of its conjunction; ordinary ones have one or two. */
-const NODES_PER_STEP_BITS = 4;
 /** Alternatives of one conjunction that are expanded; each at least doubles the conjunctions. */
 const MAX_DECIDED = 6;
 /** Up to so many branches of the right side are tried against the whole left side first. */
@@ -33,21 +31,17 @@ const MANY_BRANCHES = 6;
 
 interface Verdict {
   holds: boolean | "open";
-  /** How deep in the payload it was when the proof began. */
   readonly depth: number;
   readonly firstOnly: boolean;
   violations: readonly Violation[];
 }
 
 /**
- * Proves that one schema allows no more than another, by structure: each keyword of an obligation's right side is decided
- * from all that its left side says.
+ * Proves that one schema allows no more than another, each keyword of the right side from all that the left side says. The
+ * answer is no wherever it does not know.
  *
- * A recursive schema leads back to an obligation whose proof is open. That one is assumed to hold, as values are finite: a
- * value that fails would have a smaller one inside that fails, and so on without end. This is sound only if each round goes
- * deeper into the value, which is checked.
- *
- * The answer is no wherever the prover does not know.
+ * A recursive schema leads back to an obligation whose proof is open. That one is assumed to hold if it is deeper in the
+ * value: values are finite, so a value that fails cannot always have a smaller one inside that fails.
  */
 export class InclusionProver implements Prover {
   readonly side: "producer" | "consumer";
@@ -65,7 +59,7 @@ export class InclusionProver implements Prover {
     spend(negated.length);
     return new Set(negated.map((node) => this.equivalence.classOf(node)));
   });
-  /** Undoes what was proven while other obligations were assumed to hold, in order: run where one of those fails. */
+  /** Undoes, in order, what was proven on an assumption that then failed. */
   readonly #trail: (() => void)[] = [];
 
   /** @param old the root of the old document, whichever side it is on */
@@ -88,7 +82,7 @@ export class InclusionProver implements Prover {
 
   *prove(obligation: Obligation): Proof {
     const { left, right, strict, known, depth, violations } = obligation;
-    spend(STEPS_PER_OBLIGATION + (left.nodes.length >> NODES_PER_STEP_BITS));
+    spend(STEPS_PER_OBLIGATION + (left.nodes.length >> 4));
     if (budget.shouldYield()) yield;
     if (right.target !== undefined) return yield* this.prove({ ...obligation, right: right.resolved });
     if (right.allowsAll) return true;
@@ -260,13 +254,13 @@ function violationOf({ right, location }: Obligation, { keyword, member }: Keywo
   return { right, keyword, member, location };
 }
 
-/** The alternatives to expand for a rule: those with the most branches where the rule has branches too, as they may be the same. */
+/** The alternatives to expand for a rule; for one with branches those with the most, as they may be the same. */
 function choiceFor({ alternatives }: Conjunction, { branches }: KeywordRule): Alternatives | undefined {
   if (branches === undefined) return alternatives[0];
   return alternatives.toSorted((one, other) => other.count - one.count)[0];
 }
 
-/** One for each place in the schema: where many obligations lead to the same one, its violations would double each time. */
+/** One for each place: where many obligations lead to the same one, its violations would double each time. */
 function distinct(found: readonly Violation[]): Violation[] {
   return [
     ...new Map(found.map((one) => [`${one.right.id} ${one.keyword} ${one.member ?? ""}`, one])).values(),

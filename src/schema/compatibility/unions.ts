@@ -7,7 +7,6 @@ import { ANY, canonicalText, TYPE, typeOf, typesNamed } from "../validate/values
 /** Values by their canonical text. */
 export type ValueMap = ReadonlyMap<string, unknown>;
 
-/** The smallest of them. */
 export function smallest(maps: Iterable<ValueMap | undefined>): ValueMap | undefined {
   let found: ValueMap | undefined;
   for (const map of maps) {
@@ -41,10 +40,7 @@ export const typesOf = memoize((node: SchemaNode): number => {
   return types & found;
 });
 
-/**
- * The only values that the schema can have, where it lists them: in `const`, `enum`, or in each of its branches. A schema
- * that leads back to itself lists none there.
- */
+/** The only values that the schema can have, where it lists them: in `const`, `enum`, or in each of its branches. */
 export const finiteValuesOf: (node: SchemaNode) => ValueMap | undefined = memoize(
   (node: SchemaNode) => smallest(partsOf(node).flatMap((part) => Array.from(finiteValuesIn(part)))),
   { value: undefined },
@@ -99,8 +95,8 @@ function haveNoCommonValue(one: ValueMap | undefined, other: ValueMap | undefine
 const disjointCache = memoize((_node: SchemaNode) => new Map<SchemaNode, boolean>());
 
 /**
- * Whether plainly no value conforms to both: by their types, their finite values, or a member that one requires and whose
- * finite values the two do not share. This tells most branches apart, and anything more would take too long for hundreds.
+ * Whether plainly no value conforms to both: by types, finite values, or the finite values of a required member. Anything
+ * more would take too long for hundreds of branches.
  */
 export function areDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   const [left, right] = [one.resolved, other.resolved];
@@ -139,7 +135,7 @@ function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
 /** So few branches are looked at one by one. */
 const FEW = 4;
 
-/** What tells branches apart: the finite values of a required member of that name, or of the value itself. */
+/** What distinguishes branches: the finite values of a required member of that name, or of the value itself. */
 type Tag = { readonly name: string | undefined };
 
 /** The branches of an `anyOf` or `oneOf`, found by tag: of hundreds, one or two overlap with a value or another schema. */

@@ -15,8 +15,8 @@ const STRAIGHT = new RegExp(
 );
 
 /**
- * The engine's own expression for a pattern along which it can never turn back, and so takes linear time as well: ids, codes
- * and slugs mostly have one, such as `^A-[0-9]{8}$`. `undefined` for all others.
+ * V8's own expression for a pattern in which it never backtracks, so that it takes linear time too, such as
+ * `^A-[0-9]{8}$`; `undefined` for all others.
  * @param pattern one that `toRe2Syntax` has taken
  */
 export function nativePattern(pattern: string): RegExp | undefined {
@@ -37,8 +37,7 @@ const MAX_RANGES = 1_500_000;
 const MAX_MERGED = 1_000_000;
 
 /**
- * RE2's expression for a pattern of ECMA-262. It is compiled in one go, so patterns of which that would take long are
- * refused: a thousand characters repeated a thousand times take seconds.
+ * RE2's expression for a pattern of ECMA-262. RE2 compiles in one go, so patterns that would take long are refused.
  * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
  */
 export function expressionOf(pattern: string): RE2JS {
@@ -47,15 +46,9 @@ export function expressionOf(pattern: string): RE2JS {
   if (instructions > MAX_INSTRUCTIONS || ranges > MAX_RANGES) {
     throw new PatternSyntaxError("is too long once its counted repetitions are written out; shorten them");
   }
-  return parse(merged > MAX_MERGED ? withoutOnePass(source) : source);
-}
-
-/**
- * The same pattern, written so that re2js does not try to match it in one pass: to find out whether it can takes time with
- * the cube of the number of optional parts in a row. re2js tries only where a pattern begins with `^`.
- */
-function withoutOnePass(source: string): string {
-  return `(?:$)?(?:${source})`;
+  // A pattern that does not begin with `^` is never matched in one pass. To find out whether it could be takes time with
+  // the cube of the number of optional parts in a row.
+  return parse(merged > MAX_MERGED ? `(?:$)?(?:${source})` : source);
 }
 
 function parse(source: string): RE2JS {
@@ -85,7 +78,7 @@ class PatternBudget extends StepBudget {
   }
 }
 
-/** The parts of re2js's lazy automaton that are used here. */
+/** A state of re2js's lazy automaton. */
 export interface State {
   readonly isMatch: boolean;
   readonly nfaStates: readonly number[];
@@ -121,12 +114,10 @@ export function startOf(automaton: Automaton): State | null {
 }
 
 /**
- * Builds all states of a pattern's automaton. False where they exceed the budget. It works in steps, as one small pattern may
- * take all of the budget.
+ * Builds all states of a pattern's automaton. False where they exceed the budget.
  *
- * re2js builds states as a text needs them, and takes some nanoseconds a character once they are there. A pattern with
- * more states than it can keep (`a[ab]{900}c` has 2^900) falls back to simulating, at up to 20 µs a character: linear, but
- * a second for 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
+ * With more states than it can hold (`a[ab]{900}c` has 2^900), re2js simulates at up to 20 µs a character, a second for
+ * 64 KiB. Such a pattern is refused when its schema is registered, instead of stalling a publish later.
  */
 function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<boolean> {
   const { re2Input } = expression;
@@ -152,8 +143,8 @@ function* fittingAutomaton(expression: RE2JS, budget: PatternBudget): Steps<bool
 }
 
 /**
- * One character for each kind that the pattern distinguishes, with its class, and the end of the text. Classes are finer than
- * kinds: `\p{L}` has more than a thousand ranges, all of them the same to it.
+ * One character for each kind that the pattern distinguishes, by its class, and the end of the text. Many classes are of
+ * one kind: `\p{L}` has more than a thousand ranges.
  */
 function* characterKinds(automaton: Automaton, budget: PatternBudget): Steps<Map<number, number>> {
   const tests = new Map<Int32Array, Instruction>();
@@ -186,10 +177,7 @@ const STEPS_PER_OTHER_UNIT = 2;
 // oxlint-disable-next-line no-control-regex
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/**
- * Compiles the patterns of one schema, each to an expression that takes linear time on any text.
- * @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used
- */
+/** Compiles the patterns of one schema, each to an expression that takes linear time on any text. */
 export class PatternCompiler {
   readonly #budget = new PatternBudget();
   readonly #compiled = new Map<string, RegExpLike>();
@@ -200,6 +188,7 @@ export class PatternCompiler {
     return this.#budget.bytes + BYTES_PER_INSTRUCTION * this.#instructions;
   }
 
+  /** @throws `PatternSyntaxError` with a sentence part on why a pattern cannot be used */
   compile(pattern: string): RegExpLike {
     return runSync(this.compileSteps(pattern));
   }
@@ -215,7 +204,6 @@ export class PatternCompiler {
     return compiled;
   }
 
-  /** This compiler in the form that Ajv expects. */
   engine(): RegExpEngine {
     return Object.assign((pattern: string) => this.compile(pattern), { code: "evreg.pattern" });
   }
