@@ -2,7 +2,7 @@ import type { Steps } from "../../runtime/yielding.ts";
 import { spend } from "../limits.ts";
 import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { boundsOf, containsValue } from "./bounds.ts";
-import type { Conjunction } from "./conjunction.ts";
+import type { Conjunction, Literals } from "./conjunction.ts";
 import { matches, matchesKeyword } from "./evaluate.ts";
 import { unlistedNames } from "./object-rules.ts";
 import { type Violation, NAME, type Location } from "./obligation.ts";
@@ -65,6 +65,7 @@ export class CounterexampleSearch {
   /** Values for the keyword: just beyond its limit. */
   *#beyondLimit({ right, keyword, member, location: { left } }: Violation): Generator {
     const limit = right.value(keyword);
+    const witnesses = (such: Literals): Generator => this.#search.witnesses(left.with(such));
     switch (keyword) {
       case "pattern":
         yield* this.#text(left, { notMatching: [limit as string] });
@@ -85,7 +86,7 @@ export class CounterexampleSearch {
         for (const times of [0.5, 1.5, 0.1, 1.1]) yield (limit as number) * times;
         return;
       case "maxItems":
-        yield* this.#longer(left, (limit as number) + 1);
+        yield* this.#list(left, (limit as number) + 1, {});
         return;
       case "uniqueItems": {
         const contained = left.nodes.flatMap(({ contains }) => contains ?? []);
@@ -98,7 +99,7 @@ export class CounterexampleSearch {
         yield* this.#wider(left, (limit as number) + 1);
         return;
       case "dependencies":
-        yield* this.#search.witnesses(left.with({ present: [String(member)] }));
+        yield* witnesses({ present: [String(member)] });
         return;
       case "additionalProperties":
       case "properties":
@@ -118,28 +119,23 @@ export class CounterexampleSearch {
         // What more than one branch allows; then, as with `anyOf`, what none does.
         for (const [index, branch] of right.oneOf.slice(0, MAX_OVERLAPS).entries()) {
           for (const other of right.oneOf.slice(index + 1, MAX_OVERLAPS)) {
-            if (!areDisjoint(branch, other))
-              yield* this.#search.witnesses(left.with({ nodes: [branch, other] }));
+            if (!areDisjoint(branch, other)) yield* witnesses({ nodes: [branch, other] });
           }
         }
-        yield* this.#search.witnesses(left.with({ negated: right.oneOf }));
+        yield* witnesses({ negated: right.oneOf });
         return;
       case "anyOf":
-        yield* this.#search.witnesses(left.with({ negated: right.anyOf }));
+        yield* witnesses({ negated: right.anyOf });
         return;
       case "not":
-        yield* this.#search.witnesses(left.with({ nodes: [right.not!] }));
+        yield* witnesses({ nodes: [right.not!] });
         return;
       case "if":
-        if (right.then !== undefined) {
-          yield* this.#search.witnesses(left.with({ nodes: [right.if!], negated: [right.then] }));
-        }
-        if (right.else !== undefined) {
-          yield* this.#search.witnesses(left.with({ negated: [right.if!, right.else] }));
-        }
+        if (right.then !== undefined) yield* witnesses({ nodes: [right.if!], negated: [right.then] });
+        if (right.else !== undefined) yield* witnesses({ negated: [right.if!, right.else] });
         return;
       case "contains":
-        yield* this.#without(left, right.contains!);
+        yield* this.#list(left, Math.max(1, boundsOf(left).minItems), { negated: [right.contains!] });
         return;
       default:
     }
@@ -168,29 +164,17 @@ export class CounterexampleSearch {
       yield* this.#withMember(left, other.name);
   }
 
-  /** Lists without an item that conforms to the schema. */
-  *#without(left: Conjunction, right: SchemaNode): Generator {
-    const length = Math.max(1, boundsOf(left).minItems);
-    if (length > MAX_ITEMS) return;
-    const items = new Map<number, unknown>();
-    for (let index = 0; index < length; index++) {
-      const item = yield* this.#search.witness(left.item(index).with({ negated: [right] }));
-      if (item === NOT_FOUND) return;
-      items.set(index, item);
-    }
-    yield* this.#search.witnesses(left, items);
-  }
-
-  *#longer(left: Conjunction, length: number): Generator {
+  /** Lists of that length with such items only. */
+  *#list(left: Conjunction, length: number, such: Literals): Generator {
     if (length > MAX_ITEMS) return;
     spend(length * STEPS_PER_ITEM);
     const { unique } = boundsOf(left);
     const items = new Map<number, unknown>();
     for (let index = 0; index < length; index++) {
       const others = unique ? [...items.values()] : [];
-      const value = yield* this.#search.another(left.item(index), others);
-      if (value === NOT_FOUND) return;
-      items.set(index, value);
+      const item = yield* this.#search.another(left.item(index).with(such), others);
+      if (item === NOT_FOUND) return;
+      items.set(index, item);
     }
     yield* this.#search.witnesses(left, items);
   }

@@ -2,6 +2,7 @@ import type { JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
 import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
 import { budget, refillBudget, StepsExceeded } from "../limits.ts";
+import { memoize } from "../memoize.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
@@ -30,8 +31,7 @@ type Sample =
 
 /** Makes payloads that conform to a schema, each checked by the schema itself. */
 export class Sampler {
-  readonly #root: SchemaNode;
-  readonly #minDepths: MinDepths;
+  readonly #document: SchemaDocument;
   readonly #texts: TextMaker;
   readonly #validator: Validator;
   /** Why the last payload did not conform. */
@@ -39,12 +39,9 @@ export class Sampler {
 
   /** @throws `invalid` with the place, for a schema that `checkSchema` would not accept */
   constructor(schemata: unknown) {
-    const document = readSchema(schemata);
-    this.#root = document.root;
-    this.#validator = compileDocument(document);
-    this.#texts = new TextMaker(document.patterns);
-    refillBudget();
-    this.#minDepths = minDepthsOf(document);
+    this.#document = readSchema(schemata);
+    this.#validator = compileDocument(this.#document);
+    this.#texts = new TextMaker(this.#document.patterns);
   }
 
   /**
@@ -69,20 +66,15 @@ export class Sampler {
 
   #try(random: SeededRandom, minimalFrom: number): JsonObject | undefined {
     const conforms = (payload: unknown): boolean => this.#conforms(payload);
-    const maker = new ValueMaker({
-      random,
-      texts: this.#texts,
-      minDepths: this.#minDepths,
-      minimalFrom,
-      conforms,
-    });
     try {
-      const payload = maker.value(new Conjunction({ nodes: [this.#root], types: TYPE.object }), 0);
-      return JSON.stringify(payload ?? "").length > SAMPLE_LIMITS.characters
-        ? undefined
-        : (payload as JsonObject | undefined);
+      const minDepths = minDepthsOf(this.#document);
+      const maker = new ValueMaker({ random, texts: this.#texts, minDepths, minimalFrom, conforms });
+      const root = new Conjunction({ nodes: [this.#document.root], types: TYPE.object });
+      const payload = maker.value(root, 0) as JsonObject | undefined;
+      return JSON.stringify(payload ?? "").length > SAMPLE_LIMITS.characters ? undefined : payload;
     } catch (error) {
-      if (error instanceof StepsExceeded) return undefined;
+      // Out of steps, or of stack: references chained thousands deep take much of it.
+      if (error instanceof StepsExceeded || error instanceof RangeError) return undefined;
       throw error;
     }
   }
@@ -95,7 +87,7 @@ export class Sampler {
 }
 
 /** Finds the way out of a recursive schema: the branch that ends soonest. */
-function minDepthsOf({ nodes }: SchemaDocument): MinDepths {
+const minDepthsOf = memoize(({ nodes }: SchemaDocument): MinDepths => {
   const minDepths = new Map<SchemaNode, number>();
   const depthOf = (node: SchemaNode): number => minDepths.get(node) ?? Infinity;
   // A round can only lower them, and there are no more rounds than levels.
@@ -109,7 +101,7 @@ function minDepthsOf({ nodes }: SchemaDocument): MinDepths {
     }
   }
   return minDepths;
-}
+});
 
 function minDepthOf(node: SchemaNode, depthOf: (node: SchemaNode) => number): number {
   if (node.target !== undefined) return depthOf(node.target);

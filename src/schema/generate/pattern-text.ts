@@ -1,83 +1,55 @@
 import { RE2JS } from "re2js";
 import { spend } from "../limits.ts";
-import { type PatternPart, readPattern } from "../patterns/ast.ts";
-import { toRe2Syntax } from "../patterns/syntax.ts";
+import { memoize } from "../memoize.ts";
+import type { PatternPart } from "../patterns/ast.ts";
 
 /** The last character that is looked at for a class without ASCII characters. */
 const LAST_LOOKED_AT = 0x2fff;
 
-/** Makes texts in which a pattern is found. */
-export class PatternText {
-  readonly #part: PatternPart;
-  readonly #alphabets = new Map<string, readonly string[]>();
-
-  /** @param pattern one that `checkSchema` has accepted */
-  constructor(pattern: string) {
-    this.#part = readPattern(toRe2Syntax(pattern));
-  }
-
-  /**
-   * @param more how often at most something is repeated beyond what it must be
-   * @returns `undefined` where a class has no character that was found
-   */
-  make(random: SeededRandom, more: number): string | undefined {
-    return this.#make(this.#part, random, more);
-  }
-
-  #make(part: PatternPart, random: SeededRandom, more: number): string | undefined {
-    spend(4);
-    switch (part.kind) {
-      case "literal":
-        return part.text;
-      case "class": {
-        const alphabet = this.#alphabet(part.source);
-        return alphabet.length === 0 ? undefined : random.pick(alphabet);
-      }
-      case "choice":
-        return this.#make(random.pick(part.branches), random, more);
-      case "sequence":
-        return this.#joined(part.parts, random, more);
-      case "repeat": {
-        const times = random.whole(part.min, Math.min(part.max, part.min + more));
-        const parts = Array.from({ length: times }, () => part.part);
-        return this.#joined(parts, random, more);
-      }
-      default:
-        return undefined;
-    }
-  }
-
-  #joined(parts: readonly PatternPart[], random: SeededRandom, more: number): string | undefined {
+/**
+ * Makes a text in which a pattern is found; `undefined` where a class has no character that was found.
+ * @param more how often at most something is repeated beyond what it must be
+ */
+export function patternText(part: PatternPart, random: SeededRandom, more: number): string | undefined {
+  spend(4);
+  const joined = (parts: readonly PatternPart[]): string | undefined => {
     let text = "";
-    for (const part of parts) {
-      const piece = this.#make(part, random, more);
+    for (const inner of parts) {
+      const piece = patternText(inner, random, more);
       if (piece === undefined) return undefined;
       text += piece;
     }
     return text;
-  }
-
-  /** Letters and digits of the class, or else its signs, or else its first character beyond ASCII. */
-  #alphabet(source: string): readonly string[] {
-    let alphabet = this.#alphabets.get(source);
-    if (alphabet === undefined) {
-      spend(1_000);
-      alphabet = alphabetOf(source);
-      this.#alphabets.set(source, alphabet);
+  };
+  switch (part.kind) {
+    case "literal":
+      return part.text;
+    case "class":
+      spend(20);
+      return random.pick(alphabetOf(part));
+    case "choice":
+      return patternText(random.pick(part.branches), random, more);
+    case "sequence":
+      return joined(part.parts);
+    case "repeat": {
+      const times = random.whole(part.min, Math.min(part.max, part.min + more));
+      return joined(Array.from({ length: times }, () => part.part));
     }
-    return alphabet;
+    default:
+      return undefined;
   }
 }
 
-function alphabetOf(source: string): readonly string[] {
+/** Letters and digits of the class, or else its signs, or else its first character beyond ASCII. */
+const alphabetOf = memoize(({ source }: { readonly source: string }): readonly string[] => {
+  spend(1_000);
   const expression = RE2JS.compile(source);
   const has = (code: number): boolean => expression.matches(String.fromCodePoint(code));
   const ascii = range(0x20, 0x7e)
     .filter(has)
     .map((code) => String.fromCodePoint(code));
   const plain = ascii.filter((character) => /[A-Za-z0-9]/.test(character));
-  if (plain.length > 0) return plain;
-  if (ascii.length > 0) return ascii;
+  if (ascii.length > 0) return plain.length > 0 ? plain : ascii;
   const named = [...source.matchAll(/\\x\{([0-9a-f]+)\}|([^\0-\x7f])/gu)].map(([, code, character]) =>
     code === undefined ? character!.codePointAt(0)! : parseInt(code, 16),
   );
@@ -85,7 +57,7 @@ function alphabetOf(source: string): readonly string[] {
     (code) => (code < 0xd800 || code > 0xdfff) && has(code),
   );
   return other === undefined ? [] : [String.fromCodePoint(other)];
-}
+});
 
 function range(first: number, last: number): number[] {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
@@ -118,7 +90,7 @@ export class SeededRandom {
     return this.fraction() < share;
   }
 
-  /** One of a list that is not empty. */
+  /** One of the list; `undefined` of an empty one. */
   pick<T>(list: readonly T[]): T {
     return list[this.whole(0, list.length - 1)]!;
   }

@@ -1,9 +1,11 @@
 import { type Bounds, containsNumber } from "../compatibility/bounds.ts";
 import { lengthOf, matchesFormat } from "../compatibility/evaluate.ts";
 import { spend } from "../limits.ts";
+import { type PatternPart, readPattern } from "../patterns/ast.ts";
 import type { PatternCompiler } from "../patterns/compile.ts";
+import { toRe2Syntax } from "../patterns/syntax.ts";
 import { isMultipleOf, TYPE } from "../validate/values.ts";
-import { PatternText, SeededRandom } from "./pattern-text.ts";
+import { patternText, SeededRandom } from "./pattern-text.ts";
 
 const WORDS =
   "amber anchor apple autumn basil beacon birch bridge canvas cedar cherry cloud copper coral delta ember fern forest garden harbor hazel island ivory juniper lantern lemon linen maple marble meadow mint olive orchard pepper pine quartz river saffron silver spruce sunset timber tulip valley velvet violet walnut willow winter".split(
@@ -85,7 +87,7 @@ type TextBounds = Pick<Bounds, "minLength" | "maxLength" | "patterns" | "formats
 /** Makes texts for the schemas of one document. */
 export class TextMaker {
   readonly #patterns: PatternCompiler;
-  readonly #makers = new Map<string, PatternText>();
+  readonly #parts = new Map<string, PatternPart>();
 
   constructor(patterns: PatternCompiler) {
     this.#patterns = patterns;
@@ -107,7 +109,7 @@ export class TextMaker {
       // Every other try is short, for a maximum length.
       const more = tried % 2 === 1 ? Math.min(1, min) : Math.max(REPEATS, min);
       spend(1 + more);
-      const text = this.#maker(random.pick(patterns)).make(random, more);
+      const text = patternText(this.#part(random.pick(patterns)), random, more);
       const missing = text === undefined ? 0 : min - lengthOf(text);
       if (text === undefined || missing <= 0) return text;
       const filler = phrase(random, missing, missing);
@@ -117,10 +119,10 @@ export class TextMaker {
     return make === undefined ? phrase(random, min, max) : make(random);
   }
 
-  #maker(pattern: string): PatternText {
-    let maker = this.#makers.get(pattern);
-    if (maker === undefined) this.#makers.set(pattern, (maker = new PatternText(pattern)));
-    return maker;
+  #part(pattern: string): PatternPart {
+    let part = this.#parts.get(pattern);
+    if (part === undefined) this.#parts.set(pattern, (part = readPattern(toRe2Syntax(pattern))));
+    return part;
   }
 
   #fits(text: string, { minLength, maxLength, patterns, formats }: TextBounds): boolean {

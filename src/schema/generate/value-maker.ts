@@ -104,19 +104,16 @@ export class ValueMaker {
 
   /** The branches in the order they are tried: those that were not yet, and endless ones last. */
   #ranked(choice: Alternatives, depth: number, taken: Map<string, number>): number[] {
-    const { key, count } = choice;
-    spend(count);
+    spend(choice.count);
     const rank = (index: number): number => {
       const minDepth = this.#minDepth(choice.branch(index).nodes ?? []);
       if (minDepth === Infinity) return ENDLESS_RANK;
-      const times = taken.get(`${key} ${index}`) ?? 0;
+      const times = taken.get(`${choice.key} ${index}`) ?? 0;
       return times * TAKEN_RANK + (this.#isMinimal(depth) ? minDepth : 0);
     };
-    const ranked = this.#random.shuffled(Array.from({ length: count }, (_, index) => index));
-    return ranked
-      .map((index) => [index, rank(index)] as const)
-      .toSorted(([, one], [, other]) => one - other)
-      .map(([index]) => index);
+    const indexes = this.#random.shuffled(Array.from({ length: choice.count }, (_, index) => index));
+    const ranks = new Map(indexes.map((index) => [index, rank(index)]));
+    return indexes.toSorted((one, other) => ranks.get(one)! - ranks.get(other)!);
   }
 
   #minDepth(nodes: readonly SchemaNode[]): number {
