@@ -20,12 +20,10 @@ import { compileDocumentSteps } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
 import { firstEqual, firstRepeated, clearValidationCache } from "./validate/values.ts";
 
-/** A schema with more warnings is hardly one of draft-07. */
 const MAX_WARNINGS = 100;
 
 /**
- * Whether a document may become the schema of an action, or a filter: JSON Schema draft-07, safe to compile, and bounded in what a
- * check can cost (`SCHEMA_LIMITS`).
+ * Checks that a document is JSON Schema draft-07, safe to compile, and within `SCHEMA_LIMITS`.
  * @param member where it stands in the request
  * @returns what is legal but checks nothing, so probably a mistake
  * @throws `invalid` with the place (`schemata.properties.zip.pattern`) and the reason

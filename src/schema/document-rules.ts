@@ -7,7 +7,7 @@ import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
 import { clearValidationCache } from "./validate/values.ts";
 
-/** The member of a request that holds the schema; places in a schema are named from there: `schemata.properties.x`. */
+/** The member of a request that holds the schema, and the root of places in it: `schemata.properties.x`. */
 export type SchemaMember = "schemata" | "filter";
 
 /** A refused schema: `invalid` with the place in it, as if in `schemata` until `in` names the member. */
@@ -61,10 +61,7 @@ export function checkSize(schemata: unknown, maxBytes: number): void {
 
 const DRAFT_07 = /^https?:\/\/json-schema\.org\/draft-07\/schema#?$/;
 
-/**
- * Refuses what belongs to other dialects and would mean something else there, or make a check unsafe.
- * @throws `invalid` with the place
- */
+/** Refuses what means something else in other dialects, or makes a check unsafe. */
 export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: string): void {
   const refuse = (keyword: string, message: string, value: unknown): SchemaRefusal =>
     refuseSchema(document, pointerTo(pointer, keyword), message, value);
@@ -91,10 +88,7 @@ export function refuseUnsafe(document: JsonObject, schema: JsonObject, pointer: 
 
 let draft07: ValidateFunction | undefined;
 
-/**
- * Holds one schema of a document to the meta-schema of draft-07.
- * @throws `invalid` with the place
- */
+/** Checks one schema of a document by the meta-schema of draft-07. */
 export function checkMeta(document: unknown, pointer: string): void {
   draft07 ??= compileMeta();
   const place = pathOf(pointer, document);
@@ -109,10 +103,7 @@ export function checkMeta(document: unknown, pointer: string): void {
   throw new SchemaRefusal([...place, ...fault.path], fault.message, shortened(fault.value));
 }
 
-/**
- * Ajv's copy of the meta-schema is older than the one in force, which has what the draft only recommends left out (an
- * `enum` with a value, none twice). A list of no places is legal by the draft's text.
- */
+/** Ajv's copy of the meta-schema refuses what the draft only advises against: an empty `enum`, or a value in it twice. */
 function compileMeta(): ValidateFunction {
   const ajv = new Ajv({ strict: false, validateSchema: false, logger: false, ownProperties: true });
   // Ajv's own compares each value of an enum with each other, which takes some 40 ms for a thousand objects.

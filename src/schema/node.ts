@@ -20,12 +20,10 @@ export class SchemaNode {
   /** No other node of any document has it. */
   readonly id = nextId++;
   readonly document: SchemaDocument;
-  /** JSON pointer from the document's root. */
   readonly pointer: string;
   readonly schema: JsonObject | boolean;
   /** What its `$ref` refers to; everything else beside a `$ref` is ignored in draft-07. */
   target: SchemaNode | undefined = undefined;
-  /** The schemas directly inside, in the order of the document. */
   readonly subschemas: (Subschema & { readonly node: SchemaNode })[] = [];
   readonly allOf: SchemaNode[] = [];
   readonly anyOf: SchemaNode[] = [];
@@ -115,7 +113,6 @@ export class SchemaNode {
     return this.schema === false;
   }
 
-  /** Whether a pattern of this document is found in the text. */
   matchesPattern(pattern: string, text: string): boolean {
     return this.document.patterns.compile(pattern).test(text);
   }
@@ -135,7 +132,6 @@ export class SchemaNode {
       : found;
   }
 
-  /** The schema that the item at that index must conform to. */
   itemNode(index: number): SchemaNode | undefined {
     if (this.tuple === undefined) return this.items;
     return this.tuple[index] ?? this.additionalItems;

@@ -98,8 +98,8 @@ export type Difference =
   | { readonly kind: "changed"; readonly pointer: string; readonly was: unknown; readonly is: unknown };
 
 /**
- * Where two schemas differ, in the order of the document: the smallest parts that were added, removed or changed. The
- * order of members does not count, and that of names and values in a list such as `required` or `enum` does not either.
+ * The smallest parts that were added, removed or changed, in the order of the document. The order of members does not
+ * count, nor that of a list of scalars such as `required` or `enum`.
  */
 export function differencesOf(before: unknown, after: unknown, pointer = ""): Difference[] {
   if (isDeepStrictEqual(before, after)) return [];

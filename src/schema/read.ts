@@ -11,8 +11,7 @@ const SCHEMAS_PER_STEP = 50;
 const DEFAULT_BASE = "evreg:///schema";
 
 /**
- * Reads a schema document: holds it to the size limits and to draft-07, and finds its schemas and what each `$ref` refers
- * to.
+ * Checks a document's size and that it is draft-07, and finds its schemas and what each `$ref` refers to.
  * @throws `invalid` with the place at fault
  */
 export function readSchema(schemata: unknown): SchemaDocument {
@@ -37,7 +36,6 @@ export function* compilePatternsSteps({ nodes, patterns }: SchemaDocument): Step
   }
 }
 
-/** Reads one document. */
 class Reader {
   readonly #schemata: JsonObject;
   readonly #nodes = new Map<string, SchemaNode>();
@@ -58,7 +56,7 @@ class Reader {
     const root = yield* this.#visiting(this.#schemata, "", DEFAULT_BASE);
     this.#addresses.set(DEFAULT_BASE, root);
     yield* this.#checking("");
-    // Schemas that only a $ref points out join the map while it is walked, and their own references are resolved in turn.
+    // Schemas that only a $ref leads to join the map while it is walked.
     let resolved = 0;
     for (const node of this.#nodes.values()) {
       if (!isObject(node.schema) || typeof node.schema["$ref"] !== "string") continue;
@@ -68,7 +66,6 @@ class Reader {
     return Object.assign(this.#document, { root, nodes: [...this.#nodes.values()] });
   }
 
-  /** Holds what stands there to the meta-schema: a step of its own, as it looks at all that is in it. */
   *#checking(pointer: string): Steps<void> {
     yield;
     checkMeta(this.#schemata, pointer);
@@ -143,7 +140,7 @@ class Reader {
     throw this.#refuse(place, "refers to a name that no $id in this schema has", ref);
   }
 
-  /** The schema a pointer leads to, also in a place where draft-07 itself expects none. */
+  /** The schema a pointer leads to, even where draft-07 expects none. */
   *#descending(from: SchemaNode, fragment: string, place: string, ref: string): Steps<SchemaNode> {
     let { pointer } = from;
     let base = this.#bases.get(from)!;

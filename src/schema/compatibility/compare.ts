@@ -12,7 +12,6 @@ import { breakKey, breakOf, type Side } from "./report.ts";
 import type { SchemaNode } from "../node.ts";
 
 export interface Verdict {
-  /** Nothing here means that the change breaks nobody the mode asks about. */
   readonly breaks: readonly SchemaBreak[];
   /** How many there are, with those not listed one by one. */
   readonly total: number;
@@ -26,28 +25,20 @@ export interface CompareOptions {
   readonly steps?: number;
 }
 
-/**
- * Steps one side may take, some 0.1 to 0.2 µs each, a few thousand at a time. The largest schema of GitHub's needs 190,000
- * where one type is changed, and AsyncAPI's of 90 KB up to 2,600,000 from one version to the next.
- */
+/** Steps for one side, of 0.1 to 0.2 µs. GitHub's largest schema needs 190,000, AsyncAPI's of 90 KB up to 2,600,000. */
 const COMPARISON_STEPS = 3_000_000;
-/** Steps that all counterexamples of one side may take. */
 const COUNTEREXAMPLE_STEPS = 400_000;
-/** A person does not read more of them. */
 const MAX_BREAKS = 100;
 
 /**
- * Compares a schema with the one that is to replace it. docs/compatibility.md has the rules.
- *
- * It errs in one direction: what cannot be decided, or not within the steps, is a break that says `cannot_prove`.
- *
- * Both have passed `checkSchema`.
+ * Compares a schema with the one that is to replace it, by the rules of docs/compatibility.md. What cannot be decided within
+ * the steps is a break that says `cannot_prove`. Both have passed `checkSchema`.
  */
 export function compare(old: Schemata, next: Schemata, options: CompareOptions = {}): Verdict {
   return runSync(compareSteps(old, next, options));
 }
 
-/** The same in steps: schemas are read, sides compared and counterexamples searched for in slices. */
+/** The same in steps. */
 export function* compareSteps(
   old: Schemata,
   next: Schemata,
@@ -95,7 +86,6 @@ function* within<T>(remaining: StepBudget, rule: Steps<T>): Steps<T> {
 
 type Counterexample = { readonly value: unknown } | undefined;
 
-/** The comparison for one side. */
 class Comparison {
   readonly #side: Side;
   readonly #old: SchemaNode;
@@ -177,7 +167,6 @@ function isTooMuch(error: unknown): boolean {
   return error instanceof StepsExceeded || error instanceof RangeError;
 }
 
-/** Stands for the breaks that are not listed one by one. */
 function manyMore(side: Side, count: number): SchemaBreak {
   const [noun, verb] = count === 1 ? ["place", "breaks"] : ["places", "break"];
   const who = side === "producer" ? "producers" : "consumers";

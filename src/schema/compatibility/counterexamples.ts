@@ -18,7 +18,7 @@ const MAX_ITEMS = 300;
 const MAX_OVERLAPS = 8;
 const STEPS_PER_ITEM = 12;
 
-/** Looks for payloads that prove a violation: with a value of the left side at its location that the keyword refuses. */
+/** Looks for payloads that prove a violation: with a value at its location that only the left side allows. */
 export class CounterexampleSearch {
   readonly #texts: TextWitness;
   readonly #search: WitnessSearch;

@@ -1,5 +1,5 @@
 import { spend } from "../limits.ts";
-import type { TextWitness } from "../patterns/search.ts";
+import type { TextWanted, TextWitness } from "../patterns/search.ts";
 import { INTEGER_FORMATS } from "../validate/formats.ts";
 import { isMultipleOf, NUMBER, TYPE, TYPE_BITS, typesNamed } from "../validate/values.ts";
 import { type Bounds, boundsOf, integerRange } from "./bounds.ts";
@@ -74,7 +74,7 @@ function integersWithin(bounds: Bounds, lowest: number, highest: number): boolea
 function* noText(
   texts: TextWitness,
   { patterns, minLength, maxLength }: Bounds,
-  such: { notMatching?: string[]; minLength?: number; maxLength?: number },
+  such: Partial<TextWanted>,
 ): Proof {
   if (patterns.length === 0 && such.notMatching === undefined) return false;
   const wanted = { matching: patterns, notMatching: [], minLength, maxLength, ...such };
@@ -184,10 +184,7 @@ function* areExcluded(obligation: Obligation, prover: Prover, branches: readonly
 /** By the branches of the left side, those of the right side that are new: each expansion needs them again. */
 type Additions = Map<readonly SchemaNode[], readonly SchemaNode[] | undefined>;
 
-/**
- * Whether all branches of a schema of the conjunction are here again, unchanged: then one of them holds. Of a `oneOf` no
- * new branch may hold as well.
- */
+/** Whether all branches of a schema of the conjunction are here again, and no new branch of a `oneOf` may hold as well. */
 function* areUnchanged(
   obligation: Obligation,
   prover: Prover,
@@ -259,7 +256,7 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
 
 interface Candidate {
   readonly branch: SchemaNode;
-  /** Whether to report its violations if none holds: it has the pointer of a schema of the conjunction, or is the only one. */
+  /** Whether its violations are reported if no branch holds: it is at the same pointer, or the only one. */
   readonly meant: boolean;
 }
 
@@ -301,7 +298,6 @@ function isListedAt({ anyOf, oneOf }: SchemaNode, pointer: string, count: number
   );
 }
 
-/** Where the condition holds, `then` must; elsewhere `else` must. */
 function* conditionHolds(obligation: Obligation, prover: Prover): Proof {
   const { left, right } = obligation;
   const { if: condition, then, else: otherwise } = right;

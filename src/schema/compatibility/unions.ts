@@ -132,7 +132,6 @@ function allBranchesDisjoint(one: SchemaNode, other: SchemaNode): boolean {
   );
 }
 
-/** So few branches are looked at one by one. */
 const FEW = 4;
 
 /** What distinguishes branches: the finite values of a required member of that name, or of the value itself. */

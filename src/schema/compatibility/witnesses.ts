@@ -8,7 +8,6 @@ import { type Bounds, boundsOf, containsNumber, containsValue } from "./bounds.t
 import type { Conjunction } from "./conjunction.ts";
 import { matches, matchesFormat, lengthOf } from "./evaluate.ts";
 
-/** Stands for a value that was not found. */
 export const NOT_FOUND = Symbol("none");
 
 /** Members by name, or items by index, that a witness must have. */
@@ -42,9 +41,7 @@ export class WitnessSearch {
     return found;
   }
 
-  /**
-   * Values for each expansion of the alternatives and each type. `undefined`, which is no JSON value, stands for a yield.
-   */
+  /** Values for each expansion of the alternatives and each type. `undefined`, which is no JSON value, stands for a yield. */
   *witnesses(one: Conjunction, fixed = NONE_FIXED): Generator {
     const ways = boundsOf(one).values === undefined ? expansions(one) : [one];
     for (const way of ways) {
@@ -218,10 +215,9 @@ const TEXTS = [
 ];
 const MAX_LENGTH = 5_000;
 /** The first integers that each integer format refuses. */
-const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()].flatMap(([min, max]) => [
-  nextAfter(max),
-  -nextAfter(-min),
-]);
+const INTEGERS_PAST_FORMATS = [...INTEGER_FORMATS.values()]
+  .flatMap(([min, max]) => [min, max])
+  .map((limit) => limit + Math.sign(limit) * Math.max(1, Math.abs(limit) * Number.EPSILON));
 
 /** Some texts within the bounds. */
 function* textsFor(bounds: Bounds, search: TextWitness): Steps<string[]> {
@@ -261,9 +257,4 @@ function numbersFor(bounds: Bounds, type: number): number[] {
   return [...new Set([...plain, ...around, ...between, ...multiples, ...pastFormats])].filter((value) =>
     containsNumber({ ...bounds, types: type }, value),
   );
-}
-
-/** The next larger integer that a double can hold. */
-function nextAfter(value: number): number {
-  return value + Math.max(1, value * Number.EPSILON);
 }

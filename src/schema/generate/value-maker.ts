@@ -21,12 +21,10 @@ const MAX_DEPTH = 64;
 const EXAMPLE_SHARE = 0.75;
 const DEFAULT_SHARE = 0.25;
 const NULL_SHARE = 0.2;
-/** Share of the optional properties that are there. */
 const OPTIONAL_SHARE = 0.6;
-/** Tries at a name that no schema lists, beyond those needed, and at an item that differs from the others. */
+/** Tries at an unlisted name, beyond those needed, and at an item that differs from the others. */
 const NAME_TRIES = 16;
 const UNIQUE_TRIES = 12;
-/** Items beyond the least number. */
 const MORE_ITEMS = 2;
 
 /** How much each time that a branch was taken counts, and that no value of it ends; a level counts as one. */
@@ -42,7 +40,6 @@ interface MakerOptions {
   readonly minDepths: MinDepths;
   /** From this depth on values are as short as they may be. */
   readonly minimalFrom: number;
-  /** Whether a whole payload conforms. */
   readonly conforms: (payload: unknown) => boolean;
 }
 
@@ -194,7 +191,6 @@ export class ValueMaker {
     );
   }
 
-  /** A name that no schema lists. */
   #name(one: Conjunction, tries: number, depth: number): string | undefined {
     const names = one.name();
     const patterns = one.nodes.flatMap(({ patternProperties }) => [...patternProperties.keys()]);
@@ -251,7 +247,6 @@ export class ValueMaker {
   }
 }
 
-/** Whether members that no schema lists have a schema. */
 function isMap({ nodes }: Conjunction): boolean {
   return nodes.some(
     ({ additionalProperties, patternProperties }) =>

@@ -3,9 +3,7 @@ import { budget, spend } from "../limits.ts";
 import { type Automaton, END_TEXT, expressionOf, startOf, type State, UNANCHORED } from "./compile.ts";
 
 export interface TextWanted {
-  /** Patterns the text matches. */
   readonly matching: readonly string[];
-  /** Patterns it does not match. */
   readonly notMatching: readonly string[];
   readonly minLength?: number;
   readonly maxLength?: number;
@@ -27,9 +25,7 @@ interface Step {
   readonly character: number;
 }
 
-/**
- * Searches for texts, for one comparison: it caches the compiled patterns, each of which may take some 20 ms, and the texts.
- */
+/** Searches for texts, for one comparison. It caches the texts, and the patterns, which may take 20 ms to compile. */
 export class TextWitness {
   readonly #automata = new Map<string, Automaton>();
   readonly #found = new Map<string, TextFound>();
@@ -72,10 +68,7 @@ export class TextWitness {
   }
 }
 
-/**
- * Walks the automata of all patterns side by side, breadth first. As every state is visited when no text is found, `none`
- * is a proof: so one pattern is shown to allow no more than another.
- */
+/** Walks the automata of all patterns side by side, breadth first. `none` is a proof, as every state was visited then. */
 function* walk(
   automata: readonly Automaton[],
   { matching, minLength, maxLength }: Required<TextWanted>,

@@ -77,7 +77,6 @@ class Translation {
     return character;
   }
 
-  /** Takes what matches here, as a match of `RegExp.prototype.exec`. */
   #match(expression: RegExp): RegExpExecArray | undefined {
     expression.lastIndex = this.#at;
     const match = expression.exec(this.#pattern);
@@ -146,14 +145,14 @@ class Translation {
     return /[A-Za-z_]/.test(letter) || letter.charCodeAt(0) > 0x7e ? letter : `\\${letter}`;
   }
 
-  /** Whether the number that begins with that digit is one of a group; where there are fewer, ECMA-262 reads a character. */
+  /** Whether the number that begins with that digit is a group's; where there are fewer, it is a character's. */
   #isReference(digit: string, inClass: boolean): boolean {
     const number = Number(digit + (this.#match(/\d+/y)?.[0] ?? ""));
     return this.#unicode || (!inClass && number <= groupsIn(this.#pattern));
   }
 }
 
-/** How many groups with a number the pattern has. The empty way comes first, so that the pattern itself is never tried. */
+/** How many groups the pattern has. The empty alternative comes first, so that the pattern itself is never tried. */
 function groupsIn(pattern: string): number {
   return new RegExp(`|${pattern}`).exec("")!.length - 1;
 }

@@ -7,7 +7,6 @@ import { commentOf, printType } from "./print.ts";
 import { limitUnions, typesIn, type TypeTree } from "./type-tree.ts";
 import { aboutSchema, typeOfPayload, typeOfSchema } from "./types.ts";
 
-/** A payload's schema to declare a type for. */
 interface DeclaredSchema {
   /** What the type is named after: `user.created` → `UserCreated`. */
   readonly name: string;
@@ -88,7 +87,6 @@ function typeName(words: string): string {
   return /^[\p{ID_Start}$]/u.test(name) ? name : `_${name}`;
 }
 
-/** The name if it is free, else with the first number that makes it so. */
 function freeName(name: string, taken: Set<string>): string {
   let free = name;
   for (let number = 2; taken.has(free); number++) free = `${name}${number}`;
@@ -96,10 +94,7 @@ function freeName(name: string, taken: Set<string>): string {
   return free;
 }
 
-/**
- * Names for schemas that others refer to, after their own in `definitions`. Where several documents define the very same
- * under one name, they share one; where they differ, each has its owner's name before it.
- */
+/** Names by `definitions`. Documents that define the same share it; where they differ, the owner's name comes before it. */
 function namesFor(schemas: readonly NamedSchema[], taken: Set<string>): Map<SchemaNode, string> {
   const groups = new Map<string, Map<string, NamedSchema[]>>();
   for (const named of schemas) {
@@ -135,7 +130,7 @@ const digestOf = memoize((node: SchemaNode) =>
   createHash("sha256").update(JSON.stringify(node.schema)).digest("base64"),
 );
 
-/** The same for two schemas exactly when they and all they refer to are written the same, in the same places. */
+/** The same for two schemas when they and all they refer to are written the same, in the same places. */
 function contentOf(root: SchemaNode): string {
   const found = new Set([root]);
   const visited = new Set<SchemaNode>([root]);

@@ -1,7 +1,6 @@
 import { memoize } from "../memoize.ts";
 import type { SchemaNode } from "../node.ts";
 
-/** A type of TypeScript. */
 export type TypeTree =
   /** A keyword, or a literal as it is written. */
   | { readonly kind: "word"; readonly text: string }
@@ -57,7 +56,6 @@ export function intersectionOf(types: readonly TypeTree[]): TypeTree {
   return joined("intersection", specific.length > 0 ? specific : known.slice(0, 1), UNKNOWN);
 }
 
-/** The types directly inside one. */
 export function typesIn(tree: TypeTree): readonly TypeTree[] {
   if (tree.kind === "list") return [tree.item];
   if (tree.kind === "union" || tree.kind === "intersection") return tree.parts;
@@ -66,7 +64,6 @@ export function typesIn(tree: TypeTree): readonly TypeTree[] {
   return [];
 }
 
-/** How many types one is made of, itself among them. */
 export const sizeOf: (tree: TypeTree) => number = memoize((tree: TypeTree) =>
   typesIn(tree).reduce((sum, inner) => sum + sizeOf(inner), 1),
 );
@@ -86,13 +83,10 @@ function isRepeated(parts: readonly TypeTree[], index: number, part: TypeTree): 
   return parts.findIndex((other) => other.kind === "reference" && other.to === part.to) < index;
 }
 
-/**
- * Members of the union that an intersection of unions multiplies out to. The compiler gives up at 100,000, and is slow long
- * before.
- */
+/** Members of the union that an intersection of unions multiplies out to. The compiler gives up at 100,000. */
 const MAX_WIDTH = 1_000;
 
-/** Types with unions left out of intersections that multiply out to too much; leaving one out only makes a type wider. */
+/** Leaves unions out of intersections that multiply out to too much, which only makes a type wider. */
 export function limitUnions(types: ReadonlyMap<SchemaNode, TypeTree>): ReadonlyMap<SchemaNode, TypeTree> {
   // Types are nested dozens deep, so each is measured once.
   const widthOf = memoize((tree: TypeTree): number => {

@@ -20,10 +20,8 @@ const SHAPING: readonly (readonly [type: string, keywords: readonly string[]])[]
 ];
 
 /**
- * The type of what a schema allows. It is never narrower than the schema, save that a schema without `type` is taken to
- * mean what its keywords are about: one with `properties` an object, one with `items` a list.
- *
- * `not`, `contains`, `propertyNames`, `dependencies` and all bounds, lengths, patterns and formats have no counterpart.
+ * The type of what a schema allows, or a wider one. But a schema without `type` means what its keywords are about: one with
+ * `properties` an object, one with `items` a list.
  */
 export function typeOfSchema(node: SchemaNode): TypeTree {
   return typeOf(node, undefined);
@@ -104,10 +102,7 @@ const UNDEFINED = keywordType("undefined");
 /** Types within the type of an index signature. */
 const LARGEST_INDEX = 256;
 
-/**
- * The type of an object. One that is open because nothing restricts other names has no index signature: a misspelt name
- * should be an error, and an object with more members is assignable all the same.
- */
+/** An object that is open has no index signature: a misspelt name is an error, and more members are assignable anyway. */
 function objectType(node: SchemaNode): TypeTree {
   const schema = node.schema as JsonObject;
   const properties = node.properties;
@@ -130,7 +125,7 @@ function objectType(node: SchemaNode): TypeTree {
   return { kind: "object", members, index: indexFor(others, members) };
 }
 
-/** The type of members of names that the schema does not list; `undefined` where nothing is known of them. */
+/** The type of members that the schema does not list; `undefined` where nothing is known of them. */
 function otherNames(node: SchemaNode): TypeTree | undefined {
   const patterns = [...node.patternProperties.values()];
   const additional = node.additionalProperties;
@@ -138,10 +133,7 @@ function otherNames(node: SchemaNode): TypeTree | undefined {
   return unionOf([...patterns, additional].map(typeOfSchema));
 }
 
-/**
- * TypeScript requires that an index signature includes every member. That writes the members' types twice, those inside
- * them four times and so on; where it would be too much, the other names may be anything.
- */
+/** An index signature must include the types of all members, nested ones again and again. A large one is `unknown`. */
 function indexFor(others: TypeTree | undefined, members: readonly TypeMember[]): TypeTree | undefined {
   if (others === undefined || others === NEVER) return undefined;
   const optional = members.some((member) => member.optional);
