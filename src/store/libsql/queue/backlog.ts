@@ -30,9 +30,6 @@ interface Leased {
   readonly since_ms: number;
 }
 
-/** Where to look, at one subscription. */
-type CountRequest = readonly [id: number, dueByMs: number, isHeadDue: 0 | 1];
-
 type FirstCounts = readonly [
   due: number,
   later: number,
@@ -69,9 +66,8 @@ export function* countBacklog(
       return claimWindowOf(subscription, leasedOf.get(subscription.id), nowMs);
     });
     const limit = Math.max(1, Math.min(firstCount, Math.floor(remaining / some.length)));
-    const looks = countFirst(sql, some, limit);
-    for (const [index, look] of looks.entries()) {
-      const [dueCount, laterCount, first, headMs, isPaced] = look;
+    const counts = countFirst(sql, some, limit);
+    for (const [index, [dueCount, laterCount, first, headMs, isPaced]] of counts.entries()) {
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
       const unpaced = leasedDue + leasedLater > 0 ? busy : due;
       const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : unpaced, waiting] : [held, held];
@@ -145,28 +141,28 @@ function loadLeased(sql: Sql): readonly Leased[] {
   );
 }
 
-/** What of the subscription `asked` is due by its time, and what is due later. */
+/** What of the subscription `requested` is due by its time, and what is due later. */
 const PENDING =
-  "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = asked.value ->> 0 AND w.due_ms IS NOT NULL";
-const IS_DUE = `(w.priority, w.due_ms) <= (${NORMAL}, asked.value ->> 1)`;
-const IS_LATER = `(w.priority, w.due_ms) > (${NORMAL}, asked.value ->> 1)`;
+  "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = requested.value ->> 0 AND w.due_ms IS NOT NULL";
+const IS_DUE = `(w.priority, w.due_ms) <= (${NORMAL}, requested.value ->> 1)`;
+const IS_LATER = `(w.priority, w.due_ms) > (${NORMAL}, requested.value ->> 1)`;
 const FIRST_DUE = `${PENDING} AND ${IS_DUE} AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
   ORDER BY w.priority, w.due_ms LIMIT 1`;
 
-function countFirst(sql: Sql, turns: readonly ClaimWindow[], limit: number): readonly FirstCounts[] {
-  const asked = turns.map(({ id, dueByMs, isHeadDue }): CountRequest => [id, dueByMs, isHeadDue ? 1 : 0]);
-  const { looks } = sql.first<{ looks: string }>(
+function countFirst(sql: Sql, windows: readonly ClaimWindow[], limit: number): readonly FirstCounts[] {
+  const requested = windows.map(({ id, dueByMs, isHeadDue }) => [id, dueByMs, isHeadDue ? 1 : 0]);
+  const { counts } = sql.first<{ counts: string }>(
     `SELECT json_group_array(json_array(
         (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_DUE} LIMIT ?2)),
         (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_LATER} LIMIT ?2)),
         json((SELECT json_array(w.priority, ${timeOf("w.due_ms")}) ${FIRST_DUE})),
-        CASE WHEN asked.value ->> 2 THEN (SELECT w.created_ms ${headOf("(asked.value ->> 0)")}) END,
-        (SELECT ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = asked.value ->> 0))) AS looks
-      FROM json_each(?1) AS asked`,
-    JSON.stringify(asked),
+        CASE WHEN requested.value ->> 2 THEN (SELECT w.created_ms ${headOf("(requested.value ->> 0)")}) END,
+        (SELECT ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = requested.value ->> 0))) AS counts
+      FROM json_each(?1) AS requested`,
+    JSON.stringify(requested),
     limit,
   )!;
-  return JSON.parse(looks) as FirstCounts[];
+  return JSON.parse(counts) as FirstCounts[];
 }
 
 /** Counts about `slice` more; all with the same priority and time at once. `end` is where to continue, if there is more. */

@@ -209,8 +209,8 @@ function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
     `SELECT CAST(json_group_array(${CLAIM_SQL}) AS BLOB) AS rows,
         sum(typeof(d.attempt) = 'integer' AND typeof(d.failures) = 'integer' AND typeof(d.created_ms) = 'integer'
           AND typeof(d.due_ms) = 'integer' AND typeof(d.event_id) = 'integer' AND typeof(d.last_error) IN ('null', 'text')) AS good
-      FROM json_each(?) AS asked
-      CROSS JOIN delivery AS d ON d.rowid = asked.value
+      FROM json_each(?) AS requested
+      CROSS JOIN delivery AS d ON d.rowid = requested.value
       LEFT JOIN event AS e ON e.rowid = d.event_id
       LEFT JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
@@ -258,8 +258,8 @@ function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows,
         sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
           AND (s.settings IS NULL OR iif(json_valid(s.settings), json_type(s.settings) = 'object', 0))) AS good
-      FROM json_each(?) AS asked
-      CROSS JOIN subscription AS s ON s.rowid = asked.value
+      FROM json_each(?) AS requested
+      CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
     JSON.stringify([...ids]),
   )!;
