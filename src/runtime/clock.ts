@@ -27,6 +27,11 @@ export function toIso(epochMs: number): string {
   return lastIso.text;
 }
 
+/** A time in the name of a file. */
+export function fileTimestamp(epochMs: number): string {
+  return toIso(epochMs).replaceAll(/[-:.]/g, "");
+}
+
 let lastIso = { epochMs: Number.NaN, text: "" };
 
 /** Resolves when the time is over, or once the signal is aborted; it never rejects. */

@@ -5,7 +5,7 @@ import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { checkLog, MOST_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
+import { checkLog, MAX_UNSYNCED } from "../../src/store/libsql/thread/wal-check.ts";
 import type { Store } from "../../src/store/store.ts";
 import { crashed, type CrashedFiles, damageCommit, FRAME_BYTES, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
@@ -141,14 +141,14 @@ describe("what a power cut leaves", () => {
       connection.read.run("PRAGMA wal_checkpoint(RESTART)");
       for (let n = 0; n < 10; n += 1) write(connection);
       synced = readFileSync(running);
-      for (let n = 0; n < MOST_UNSYNCED; n += 1) write(connection, "later");
+      for (let n = 0; n < MAX_UNSYNCED; n += 1) write(connection, "later");
       write(connection);
     });
     const sectors: number[] = [];
     for (let at = 0; at < wal.length; at += SECTOR) {
       if (!wal.subarray(at, at + SECTOR).equals(synced.subarray(at, at + SECTOR))) sectors.push(at);
     }
-    expect(sectors.length).toBeGreaterThan(MOST_UNSYNCED * 8);
+    expect(sectors.length).toBeGreaterThan(MAX_UNSYNCED * 8);
     const random = pseudoRandom(11);
     const { "power cuts": cuts } = lengthOf("store/damaged-log");
     let told = 0;

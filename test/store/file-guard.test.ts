@@ -1,7 +1,7 @@
 import { renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { FilePlace } from "../../src/store/libsql/thread/file-guard.ts";
+import { FileGuard } from "../../src/store/libsql/thread/file-guard.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -20,29 +20,29 @@ describe("checking the folder instead of the files", () => {
     ["the folder is moved", () => renameSync(scratch.path, `${scratch.path}.moved`)],
   ])("notices when %s", (_, act) => {
     for (const path of [file(), log(), aside()]) writeFileSync(path, "");
-    const place = new FilePlace(file(), undefined, later);
+    const guard = new FileGuard(file(), undefined, later);
     // The clocks of some systems stand still for longer than all this takes.
     utimesSync(scratch.path, 1, 1);
-    place.check();
+    guard.check();
     // The folder's times are relied on from now on.
-    place.check();
+    guard.check();
     act();
-    expect(() => place.check()).toThrow(/was removed, moved or replaced/);
-    expect(() => place.check()).toThrow(/was removed, moved or replaced/);
+    expect(() => guard.check()).toThrow(/was removed, moved or replaced/);
+    expect(() => guard.check()).toThrow(/was removed, moved or replaced/);
     rmSync(`${scratch.path}.moved`, { recursive: true, force: true });
   });
 
   it("ignores other files", () => {
     for (const path of [file(), log()]) writeFileSync(path, "");
-    const place = new FilePlace(file(), undefined, later);
-    place.check();
+    const guard = new FileGuard(file(), undefined, later);
+    guard.check();
     for (let round = 0; round < 3; round += 1) {
-      place.check();
+      guard.check();
       writeFileSync(aside(), "");
-      place.check();
+      guard.check();
       rmSync(aside());
     }
-    place.check();
+    guard.check();
   });
 
   it("does not rely on times so recent that a change could have the same", () => {
@@ -50,10 +50,10 @@ describe("checking the folder instead of the files", () => {
     for (const act of [() => rmSync(log()), () => rmSync(file())]) {
       for (let round = 0; round < 50; round += 1) {
         for (const path of [file(), log()]) writeFileSync(path, "");
-        const place = new FilePlace(file(), undefined);
-        place.check();
+        const guard = new FileGuard(file(), undefined);
+        guard.check();
         act();
-        expect(() => place.check()).toThrow(/was removed, moved or replaced/);
+        expect(() => guard.check()).toThrow(/was removed, moved or replaced/);
       }
     }
   });

@@ -59,6 +59,10 @@ describe("query plans", () => {
         explain(sql, text, values);
         return sql.first<T>(text, ...values);
       },
+      value<T>(text: string, ...values: SqlValue[]) {
+        explain(sql, text, values);
+        return sql.value<T>(text, ...values);
+      },
       run(text, ...values) {
         explain(sql, text, values);
         return sql.run(text, ...values);

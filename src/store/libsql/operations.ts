@@ -31,7 +31,7 @@ import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { packFinished, unpackResults } from "./queue/wire.ts";
-import { holdLog, type LogPlace, moveLog, releaseLog } from "./thread/checkpoints.ts";
+import { holdLog, type LogPosition, moveLog, releaseLog } from "./thread/checkpoints.ts";
 import type { ByteWriter } from "./thread/protocol.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import type { Sql } from "./thread/sql.ts";
@@ -52,7 +52,7 @@ export const READS = {
   findToken,
   listTokens,
   holdLog: (sql: Sql) => holdLog(sql),
-  moveLog: (sql: Sql, log: string, since: LogPlace | undefined) => moveLog(sql, log, since),
+  moveLog: (sql: Sql, log: string, since: LogPosition | undefined) => moveLog(sql, log, since),
   releaseLog: (sql: Sql) => releaseLog(sql),
 } as const;
 

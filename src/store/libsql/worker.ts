@@ -13,7 +13,6 @@ import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.t
 import { FILE_TASKS, type FileTask } from "./operations.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { Connection } from "./thread/connection.ts";
-import { DisplacedFile } from "./thread/file-guard.ts";
 import {
   type FromWorker,
   type OpenReport,
@@ -147,7 +146,6 @@ function write(connection: Connection): void {
     const batches = ids.map((id, index) => ({ id, outcomes: outcomes[index]! }));
     post({ kind: "committed", batches, ...commit, ...withBytes(bytes) }, bytes);
   } catch (error) {
-    checkpointMovedFile(connection, error);
     const failure =
       error instanceof EngineFailure
         ? error
@@ -166,32 +164,14 @@ function runRead(connection: Connection, read: ReadTask): void {
     if (done === undefined) return void readTasks.push(read);
     post({ kind: "readDone", id, outcome: { ok: done.value }, ...withBytes(done.bytes) }, done.bytes);
   } catch (error) {
-    checkpointMovedFile(connection, error);
     post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }
 }
 
-/**
- * Makes a file that was moved away whole, and leaves no log behind: with another file in its place by now, the next start
- * would write this one's log into that.
- */
-function checkpointMovedFile(connection: Connection, error: unknown): void {
-  if (error instanceof DisplacedFile) checkpointIfPossible(connection);
-}
-
 function close(connection: Connection): void {
-  checkpointIfPossible(connection);
+  connection.checkpointIfPossible();
   connection.close();
   port?.close();
-}
-
-/** Without room the log stays beside the file and is read again at the next start. */
-function checkpointIfPossible(connection: Connection): void {
-  try {
-    connection.checkpoint();
-  } catch {
-    // Nothing is lost by it.
-  }
 }
 
 function post(message: FromWorker, bytes?: ArrayBuffer): void {

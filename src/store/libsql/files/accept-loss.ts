@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { fileTimestamp } from "../../../runtime/clock.ts";
 import { isSameFile, replacedDataNames, syncFolderOf } from "../../../runtime/files.ts";
 import { checkLog, type LogCheck, logOf } from "../thread/wal-check.ts";
 import type { Sequences } from "../thread/protocol.ts";
@@ -43,7 +43,7 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
     await settleFile(copy);
     await checkFile(copy, { name: `What ${file} holds without the end of its log` });
     await moveNumbers(copy, nowMs);
-    const kept = `${file}.before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+    const kept = `${file}.before-restore-${fileTimestamp(nowMs)}`;
     takePlaceOf(file, copy, kept);
     return { log, kept };
   } catch (error) {

@@ -2,14 +2,14 @@ import { constants, statfsSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../../domain/error.ts";
-import type { LogPlace, MovedLog } from "../thread/checkpoints.ts";
+import type { LogPosition, MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
 
 /** What is asked of the thread that owns the file. */
 export interface LogAsk {
   /** Answers the size of a page. */
   hold(): Promise<number>;
-  move(since: LogPlace | undefined): Promise<MovedLog>;
+  move(since: LogPosition | undefined): Promise<MovedLog>;
   release(): Promise<void>;
 }
 
@@ -51,17 +51,17 @@ export async function liveCopy(dependencies: LiveCopyDependencies): Promise<numb
   const { log, source, target } = dependencies;
   const pageBytes = await log.hold();
   try {
-    let { place } = await log.move(undefined);
+    let { position } = await log.move(undefined);
     const { size } = await source.stat();
     mustHaveRoom(dependencies, size);
     const changed = new Set<number>();
     const note = (moved: MovedLog): void => {
-      place = moved.place;
+      position = moved.position;
       for (const page of moved.pages) changed.add(page);
     };
     const copier = new Copier(dependencies, pageBytes);
     await whileMoving(
-      async () => note(await log.move(place)),
+      async () => note(await log.move(position)),
       async () => {
         await copier.copy(0, size);
         for (let round = 0; changed.size > FEW_PAGES && round < MOST_ROUNDS; round += 1) {
@@ -69,7 +69,7 @@ export async function liveCopy(dependencies: LiveCopyDependencies): Promise<numb
         }
       },
     );
-    note(await log.move(place));
+    note(await log.move(position));
     await copier.copyPages(taken(changed));
     const first = Buffer.alloc(100);
     await target.read(first, 0, first.length, 0);

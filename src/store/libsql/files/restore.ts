@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import { fileTimestamp } from "../../../runtime/clock.ts";
 import { isSameFile, removeCreated } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
@@ -75,7 +75,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     if (found.length > 0) throw impossible(name, found);
     const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
     const { event = 0 } = await moveNumbers(copy, nowMs, replaced, name);
-    const before = `before-restore-${toIso(nowMs).replaceAll(/[-:.]/g, "")}`;
+    const before = `before-restore-${fileTimestamp(nowMs)}`;
     const kept = hasData ? `${file}.${before}` : null;
     try {
       if (kept === null) takeFreePlace(copy, file);

@@ -1,16 +1,17 @@
 import { messageOf } from "../../../domain/error.ts";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { pathToFileURL } from "node:url";
-import { type FileId, fileIdAt, FilePlace, mustBeAt } from "./file-guard.ts";
-import { type LogCheck, MOST_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
+import { type FileId, FileGuard, fileIdAt, MovedFile, mustBeAt } from "./file-guard.ts";
+import { LogGuard } from "./log-guard.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
+import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
 
-/** Pages in the log at which the engine moves it into the file: 16 MiB of 4 KiB. */
+/** Pages in the log at which the engine moves it into the file: 16 MiB. */
 export const LOG_PAGES = 4_000;
 
 /**
- * When what a transaction wrote is on the disk: before `write` returns, or with the next one that is `now`, or the next
- * checkpoint. After a cut of the power the file holds all transactions up to some point, and none of the later ones.
+ * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
+ * After a power cut the file holds all transactions up to some point, and none of the later ones.
  */
 export type Durable = "now" | "later";
 
@@ -36,15 +37,17 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 /**
  * The one connection to the data file.
  *
- * It is taken from the client's pool once and kept: the client itself prepares each statement anew and may silently put
- * a fresh connection, without pragmas and without the lock, in the place of one whose rollback failed. After an
- * `EngineFailure` a connection is closed and never written with again.
+ * It is the only one of the client's pool: the client itself prepares each statement anew, and may silently replace a
+ * connection whose rollback failed by one without pragmas and without the lock. After an `EngineFailure` a connection is
+ * closed and never written with again.
  *
- * Closing lets go of the file only when the garbage collector has taken the last statement, or when the thread ends.
+ * The file is released only when the garbage collector has taken the last statement, or when the thread ends.
  */
 export class Connection {
   readonly #pool: ConnectionPool;
   readonly #database: Database;
+  readonly #fileGuard: FileGuard;
+  readonly #logGuard: LogGuard;
   readonly #steps = new Map<string, Statement>();
   #durable: Durable = "now";
   /** Commits since the last one that was durable at once. */
@@ -53,59 +56,55 @@ export class Connection {
   readonly log: LogCheck;
   /** For reading between two transactions, and for what cannot be in one. */
   readonly read: Sql;
-  /** What the last commit took; whoever wants to know of a certain one clears it before. */
+  /** How long the last commit took; to measure a certain one, clear it before. */
   lastCommitMs: number | undefined;
   /** Why the log could not be moved into the file when it was time; absent while it can. */
   checkpointFailure: string | undefined;
-  /** Known once it is open. */
-  #place: FilePlace | undefined;
   /** Whether what an earlier process left in the log is in the file. */
-  #isSettled = false;
+  #isLogMoved = false;
 
-  private constructor(path: string) {
-    try {
-      ({ pool: this.#pool, log: this.log } = openDatabase(path));
-      mustBeWholeLength(path, this.log);
-      this.#database = this.#pool.acquireSync();
-    } catch (error) {
-      throw engineFailure(error, "begin") ?? error;
-    }
-    this.read = new Statements(this.#database);
+  private constructor({ pool, log }: OpenedDatabase, database: Database, sql: Sql, guard: FileGuard) {
+    this.#pool = pool;
+    this.#database = database;
+    this.log = log;
+    this.read = sql;
+    this.#fileGuard = guard;
+    this.#logGuard = new LogGuard(guard.realPath);
   }
 
   /**
-   * Takes the file's lock and looks before anything is changed: `admit` reads what is there and throws to refuse it.
-   * @param expected the file that must be there, for one that takes the place of another connection
+   * Takes the file's lock, and changes nothing before `admit` has read what is there; it throws to refuse the file.
+   * @param expected the file that must be there, when it replaces another connection
    * @throws EngineFailure `in_use` at once when another process has it; `fatal` when it is not the one expected
    */
   static open(path: string, admit: (sql: Sql) => void, expected?: FileId): Connection {
-    // The engine would make a new one where there is none.
+    // The engine would create one where there is none.
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
-    const connection = new Connection(path);
+    const { opened, database, sql } = acquire(path);
     try {
-      connection.#set("locking_mode", "EXCLUSIVE", "exclusive");
-      admit(connection.read);
-      for (const pragma of PRAGMAS) connection.#set(...pragma);
-      connection.#place = new FilePlace(path, id);
-      connection.#settle();
+      setPragma(sql, "locking_mode", "EXCLUSIVE", "exclusive");
+      admit(sql);
+      for (const pragma of PRAGMAS) setPragma(sql, ...pragma);
+      const connection = new Connection(opened, database, sql, new FileGuard(path, id));
+      connection.#moveFoundLog();
+      return connection;
     } catch (error) {
-      connection.close();
+      opened.pool.close();
       throw error;
     }
-    return connection;
   }
 
   /**
-   * Does `work` in one transaction; returns when it is committed, which means fsync'd unless it may be `later`, into the
-   * file that is found at its path. After `MOST_UNSYNCED` that may be later, the next one is fsync'd all the same.
-   * What `work` throws undoes the transaction and comes out as it is; an engine's failure as `EngineFailure`.
+   * Does `work` in one transaction. Returns when it is committed: fsync'd, unless it may be `later`, into the file that is
+   * at its path. After `MAX_UNSYNCED` that may be later, the next one is fsync'd all the same. What `work` throws undoes the
+   * transaction and is passed on; an engine's failure is an `EngineFailure`.
    */
   write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
-    this.#place?.checkLog(false);
-    if (!this.#isSettled) this.checkpoint();
-    const durable = this.#unsynced < MOST_UNSYNCED ? allowed : "now";
+    this.#logGuard.check(false);
+    if (!this.#isLogMoved) this.checkpoint();
+    const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
     if (durable !== this.#durable) this.read.run(SYNCHRONOUS[durable]);
     this.#durable = durable;
@@ -116,14 +115,14 @@ export class Connection {
       this.#step("commit", "COMMIT");
       this.lastCommitMs = performance.now() - startedMs;
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
-      // Only now: the file may have been taken away in the meantime, and then nobody would find this there.
+      // Again: the file may have been moved meanwhile, and then nobody would find this in it.
       this.mustBeInPlace();
-      this.#place?.checkLog(true);
-      this.#noteCheckpoint();
+      this.#logGuard.check(true);
+      this.#checkCheckpoint();
       return result;
     } catch (error) {
-      // What it wrote to the log is written over by the next one.
-      if (error instanceof EngineFailure) this.#place?.forgetLog();
+      // The next transaction overwrites what this one wrote to the log.
+      if (error instanceof EngineFailure) this.#logGuard.forget();
       throw error;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
@@ -131,45 +130,55 @@ export class Connection {
     }
   }
 
-  /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more */
+  /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more, or was cut short */
   mustBeInPlace(): void {
-    this.#place?.check();
+    try {
+      this.#fileGuard.check();
+    } catch (error) {
+      // A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move
+      // this log into that one.
+      if (error instanceof MovedFile) this.checkpointIfPossible();
+      throw error;
+    }
   }
 
   /** Which file it has open. */
   get file(): FileId {
-    if (this.#place === undefined) throw new Error("the connection is not open");
-    return this.#place.id;
+    return this.#fileGuard.id;
   }
 
   /**
-   * Moves the log into the file and cuts it, so that a copy of the one file is whole; what was in the log does not come
-   * back with a cut of the power.
+   * Moves the log into the file and empties it, so that the one file is whole; what was in the log does not come back with
+   * a power cut.
    */
   checkpoint(): void {
     this.read.run("PRAGMA wal_checkpoint(TRUNCATE)");
     try {
-      this.#place?.syncLog();
+      this.#logGuard.sync();
     } catch (error) {
-      throw new EngineFailure(
-        "fatal",
-        `the file system failed while the log was emptied (${String(error)})`,
-        {
-          cause: error,
-        },
-      );
+      const message = `the file system failed while the log was emptied (${String(error)})`;
+      throw new EngineFailure("fatal", message, { cause: error });
     }
-    this.#place?.forgetLog();
-    this.#isSettled = true;
+    this.#logGuard.forget();
+    this.#isLogMoved = true;
+  }
+
+  /** Otherwise nothing is lost: the log stays beside the file and is read again at the next start. */
+  checkpointIfPossible(): void {
+    try {
+      this.checkpoint();
+    } catch {
+      // As above.
+    }
   }
 
   /**
-   * The engine moves the log into the file as a commit makes it long enough, begins it anew with the next one, and tells
-   * nobody where it cannot. Nothing is lost by that, but the log grows until the disk is full. So where it went on instead,
-   * the engine is asked once what is wrong.
+   * The engine moves the log into the file when a commit makes it long enough, and restarts it with the next commit. It
+   * reports nothing when it cannot; the log then grows until the disk is full. So where the log went on instead, the
+   * engine is made to say what is wrong.
    */
-  #noteCheckpoint(): void {
-    if ((this.#place?.logGrownFrom ?? 0) < LOG_PAGES) this.checkpointFailure = undefined;
+  #checkCheckpoint(): void {
+    if (this.#logGuard.pagesBefore < LOG_PAGES) this.checkpointFailure = undefined;
     else if (this.checkpointFailure === undefined && !isLogHeld(this.read)) {
       try {
         this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
@@ -180,12 +189,11 @@ export class Connection {
   }
 
   /**
-   * A log that is found may have been written by a process whose fsync failed. The system takes what that fsync was to store
-   * for stored, and no later one does it: a cut of the power would then take a part of the log, and all that was
-   * committed behind it, so nothing is committed behind it. It costs what moving the log costs anyway, which is done at
-   * 16 MiB. Without room the file can still be read; what is committed next then waits for this.
+   * A log that is found may be from a process whose fsync failed. The system counts those pages as stored, and no later
+   * fsync stores them; a power cut would take them and all that is committed behind. So nothing is committed behind a log
+   * that was found. On a full disk the file can still be read; the next write then waits for this.
    */
-  #settle(): void {
+  #moveFoundLog(): void {
     try {
       this.checkpoint();
     } catch (error) {
@@ -195,7 +203,7 @@ export class Connection {
 
   close(): void {
     this.#pool.close();
-    this.#place?.close();
+    this.#logGuard.close();
   }
 
   #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
@@ -207,24 +215,30 @@ export class Connection {
       throw engineFailure(error, step) ?? error;
     }
   }
+}
 
-  #set(name: string, value: string, readsBack: string | number): void {
-    this.read.run(`PRAGMA ${name} = ${value}`);
-    const row = this.read.first<Record<string, unknown>>(`PRAGMA ${name}`);
-    const found = row === undefined ? undefined : Object.values(row)[0];
-    if (found !== readsBack) {
-      throw new EngineFailure(
-        "fatal",
-        `the setting ${name} = ${value} was not taken (it is ${String(found)})`,
-      );
-    }
+function acquire(path: string): { opened: OpenedDatabase; database: Database; sql: Sql } {
+  try {
+    const opened = openDatabase(path);
+    mustBeWholeLength(path, opened.log);
+    const database = opened.pool.acquireSync();
+    return { opened, database, sql: new Statements(database) };
+  } catch (error) {
+    throw engineFailure(error, "begin") ?? error;
   }
 }
 
-/** Whether the log is only moved into the file when asked: by a copy that is being made, see `files/live-copy.ts`. */
+function setPragma(sql: Sql, name: string, value: string, expected: string | number): void {
+  sql.run(`PRAGMA ${name} = ${value}`);
+  const found = sql.value(`PRAGMA ${name}`);
+  if (found === expected) return;
+  throw new EngineFailure("fatal", `the setting ${name} = ${value} was not taken (it is ${String(found)})`);
+}
+
+/** Whether the log is only moved on request, for a copy that is being made (see `files/live-copy.ts`). */
 export function isLogHeld(sql: Sql): boolean {
-  // A connection that took another's place has the setting that every connection begins with.
-  return Object.values(sql.first<object>("PRAGMA wal_autocheckpoint") ?? {})[0] === 0;
+  // Not by a variable: a connection that replaced another one has the setting that every connection begins with.
+  return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }
 
 /** Undoes what `work` did inside an open transaction when it throws, and only that. */
@@ -244,21 +258,20 @@ export function inSavepoint<T>(sql: Sql, work: () => T): T {
 }
 
 /**
- * The system's own file layer of the engine. Its default one, made for files that the engine encrypts, takes a read that
- * the disk failed for one of zeros: a checkpoint then writes those into the data file. What evreg encrypts, it encrypts
- * itself (see `store/secret-cipher.ts`), so nothing is lost by it.
+ * The system's own file layer. The engine's default one, made for files that the engine encrypts, takes a failed read for
+ * zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself (`store/secret-cipher.ts`).
  */
 const FILE_LAYER = process.platform === "win32" ? "win32" : "unix";
 
 interface OpenedDatabase {
   readonly pool: ConnectionPool;
-  /** What its log was like, of which nothing may be left once it is open. */
+  /** What its log was like; nothing of it may be left once the file is open. */
   readonly log: LogCheck;
 }
 
 /**
- * Opens a file with the engine. The only place that does, so that no file is ever opened through another layer, or with
- * a log that the engine would drop a part of.
+ * Opens a file with the engine. Nothing else does, so that no file is opened through another layer, or with a log of which
+ * the engine would drop a part.
  * @throws EvregError `unavailable` for a damaged log
  */
 export function openDatabase(path: string): OpenedDatabase {
@@ -266,12 +279,12 @@ export function openDatabase(path: string): OpenedDatabase {
   return { pool: new ConnectionPool(addressOf(path), {}, 1), log };
 }
 
-/** A database that lies in memory and goes when it is closed. */
+/** A database in memory. */
 export function openInMemory(): ConnectionPool {
   return new ConnectionPool(":memory:", {}, 1);
 }
 
-/** The address of a file for the engine, whatever its path has in it: `?`, `#`, `%`, spaces. */
+/** The address of a file for the engine, whatever characters are in its path. */
 export function addressOf(path: string): string {
   const address = pathToFileURL(path);
   address.searchParams.set("vfs", FILE_LAYER);

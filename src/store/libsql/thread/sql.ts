@@ -168,6 +168,8 @@ export interface Sql {
   rows<T>(text: string, ...values: SqlValue[]): readonly T[];
   /** The first row of anything that answers rows; BLOBs come as ArrayBuffers. */
   first<T>(text: string, ...values: SqlValue[]): T | undefined;
+  /** The value of a query that answers one row of one column. */
+  value<T>(text: string, ...values: SqlValue[]): T;
   /** Does the statement and drops the rows it may answer. Answers how many rows it changed. */
   run(text: string, ...values: SqlValue[]): number;
 }
@@ -259,6 +261,10 @@ export class Statements implements Sql {
   first<T>(text: string, ...values: SqlValue[]): T | undefined {
     const bound = bindable(values);
     return attempted(() => this.#statement(text).all(bound))[0] as T | undefined;
+  }
+
+  value<T>(text: string, ...values: SqlValue[]): T {
+    return Object.values(this.first<object>(text, ...values) ?? {})[0] as T;
   }
 
   run(text: string, ...values: SqlValue[]): number {

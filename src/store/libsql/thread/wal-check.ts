@@ -2,28 +2,37 @@ import { closeSync, existsSync, fstatSync, openSync, readSync, realpathSync, sta
 import { endianness } from "node:os";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import {
+  committedPages,
+  FRAME_HEADER_BYTES,
+  frameHeaders,
+  framePage,
+  frameSalts,
+  isLogHeader,
+  LOG_HEADER_BYTES,
+  logSalts,
+  PAGE_BYTES,
+} from "./log-format.ts";
 
-// The engine takes the log up to the first frame that is not whole and drops the rest without a word. That is right for
-// what a cut of the power leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the
-// log is read here before the engine sees it.
+// The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
+// power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
+// here before the engine opens it.
 //
-// A commit is acknowledged once an fsync of the log has returned, and only then is the next frame written. The only
-// commits whose frames may not be on the disk are the last ones: those that may be durable later, of which no more than
-// `MOST_UNSYNCED` come one after the other (see `connection.ts`), and one whose fsync is under way. A cut of the power may
-// keep any of their 512-byte sectors and lose any others. So where more commits than that lie behind a frame that is not
-// whole, that frame had been stored before the last of them was written: no cut of the power did that, and the log is
-// damaged. With as many or fewer nobody can tell; evreg starts, says so, and gives none of their numbers again.
+// A commit is acknowledged once an fsync of the log has returned, and only then is the next frame written. So only the last
+// commits may not be on the disk: one whose fsync is under way, and at most `MAX_UNSYNCED` that may be durable later (see
+// `connection.ts`). A power cut may keep any of their 512-byte sectors and lose any others. Where more commits than that lie
+// behind a frame that is not whole, no power cut did that: the log is damaged. With as many or fewer nobody can know; evreg
+// starts, says so, and gives none of their numbers again.
 //
-// For this a commit counts when its last frame is whole: it follows from the one before it, and has the numbers (salts)
-// of this log. Frames of an earlier round of the log have other ones, and a transaction that was undone has no such frame.
+// Here a commit counts when its last frame is whole: it follows from the one before it, and has the salts of this log.
+// Frames from before the log restarted have other salts, and a transaction that was undone has no such frame.
 //
-// The engine begins the log anew only when all of it is in the data file and stored there. It then writes the header, and
-// stores that before the first frame. So where the header is not whole, a cut of the power leaves only frames of the round
-// before, each of which the data file has. A header that was damaged later has frames behind it that the data file may
-// lack. So these frames are compared with the data file, which tells the two apart however the header was torn.
+// The engine restarts the log only when all of it is stored in the data file. It then writes the header, and stores that
+// before the first frame. So where the header is not whole after a power cut, the data file has all frames behind it. A
+// header that was damaged later has frames behind it that the data file may lack. Comparing them tells the two apart.
 
-/** Commits one after the other that may be durable later; each further one is durable before it is answered. */
-export const MOST_UNSYNCED = 4;
+/** Commits in a row that may be durable later; each further one is durable before it is answered. */
+export const MAX_UNSYNCED = 4;
 
 export interface LogCheck {
   /** Of the log from its beginning to the last commit that the engine takes. */
@@ -37,15 +46,9 @@ export interface LogCheck {
   readonly isDamaged: boolean;
 }
 
-const LOG_HEADER_BYTES = 32;
-const FRAME_HEADER_BYTES = 24;
 const BLOCK_FRAMES = 256;
-/** The last bit tells in which order the bytes of a word are added up. */
-const MAGIC = 0x377f0682;
 const FORMAT = 3_007_000;
-/** Where the log's header does not tell: what every file of evreg has. */
-const PAGE_BYTES = 4_096;
-const LOOK_AGAIN_MS = 250;
+const RECHECK_MS = 250;
 
 const NOTHING: LogCheck = {
   wholeBytes: 0,
@@ -56,25 +59,25 @@ const NOTHING: LogCheck = {
 };
 
 /**
- * Reads the log of a data file through, in memory for some hundred frames. Blocks its thread, about a second a GB.
+ * Reads the whole log of a data file, some hundred frames at a time. Blocks its thread, about a second a GB.
  *
- * Another process may be writing it, as nothing is locked yet. So what looks damaged is looked at again; where the log
- * has changed meanwhile it is in use, and the engine tells that.
- * @param file the data file, of which this process has no connection: it is opened where the log's header is not whole
+ * Another process may be writing it, as nothing is locked yet. So what looks damaged is read again. Where the log has
+ * changed meanwhile it is in use, and the engine reports that.
+ * @param file the data file, to which this process has no connection: it is opened where the log's header is not whole
  */
-export function checkLog(file: string, recheckAtMs = LOOK_AGAIN_MS): LogCheck {
+export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const log = logOf(file);
   const found = walk(file, log);
   if (!found.isDamaged) return found;
   const before = look(log);
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckAtMs);
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckMs);
   const again = walk(file, log);
   const after = look(log);
   const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
   return isAtRest ? again : { ...again, isDamaged: false };
 }
 
-/** @throws EvregError `unavailable` for a damaged log, telling what is at stake and what can be done */
+/** @throws EvregError `unavailable` for a damaged log, with what would be lost and what can be done */
 export function mustBeUndamaged(file: string): LogCheck {
   const found = checkLog(file);
   if (found.isDamaged) throw damagedLog(file, found);
@@ -121,7 +124,6 @@ type Sum = readonly [number, number];
 function walk(file: string, log: string): LogCheck {
   let descriptor: number;
   try {
-    // No lock is ever held on the log, so opening and closing it is harmless.
     descriptor = openSync(log, "r");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return NOTHING;
@@ -149,14 +151,14 @@ function readHeader(header: Buffer): Header {
   const sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)];
   const pageBytes = header.readUInt32BE(8);
   const isWhole =
-    magic - (magic % 2) === MAGIC &&
+    isLogHeader(header) &&
     header.readUInt32BE(4) === FORMAT &&
     isPageSize(pageBytes) &&
     isSame(sumOf(wordsOf(header, isSwapped), 0, 6, [0, 0]), sum);
   if (!isWhole) {
     return { isWhole, pageBytes: PAGE_BYTES, isSwapped: endianness() === "BE", salts: undefined, sum };
   }
-  return { isWhole, pageBytes, isSwapped, salts: header.toString("latin1", 16, 24), sum };
+  return { isWhole, pageBytes, isSwapped, salts: logSalts(header), sum };
 }
 
 function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
@@ -181,15 +183,15 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     for (let index = 0; index < count; index += 1) {
       const at = index * frameBytes;
       const stored: Sum = [block.readInt32BE(at + 16), block.readInt32BE(at + 20)];
-      const hasSalts = saltsAt(block, at) === (salts ??= saltsAt(block, at));
+      const hasSalts = frameSalts(block, at) === (salts ??= frameSalts(block, at));
       const follows = isSame(frameSum(words, at, frameBytes, sum), stored);
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
-      // One of which only the salts were changed; those of an earlier round follow from each other as well.
+      // Or only its salts were changed. Frames from before a restart follow from each other as well.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
-      const isCommit = isOurs && block.readUInt32BE(at + 4) !== 0;
+      const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
       if (broken === undefined) whole = first + index + 1;
       else {
@@ -204,11 +206,11 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
-    isDamaged: wholeBehind > MOST_UNSYNCED + 1,
+    isDamaged: wholeBehind > MAX_UNSYNCED + 1,
   };
 }
 
-/** Whether the data file has all that the frames of a log hold whose header is not whole. */
+/** Whether the data file has all pages of a log whose header is not whole. */
 function isInFile(log: number, size: number, file: string): boolean {
   if (!existsSync(file)) return false;
   const { newest, pages } = newestPages(log, size, PAGE_BYTES);
@@ -216,7 +218,7 @@ function isInFile(log: number, size: number, file: string): boolean {
   try {
     const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
     for (const [page, at] of newest) {
-      // What a file that became shorter has no place for.
+      // The file has become shorter since.
       if (page > pages) continue;
       const read = readSync(data, other, 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
       readSync(log, mine, 0, PAGE_BYTES, at);
@@ -228,25 +230,24 @@ function isInFile(log: number, size: number, file: string): boolean {
   }
 }
 
-/** Where in the log the newest of each page is, of those that were committed in its round; and how many the file then has. */
+/** Where in the log the newest copy of each page is, of those that were committed; and how many pages the file then has. */
 function newestPages(
   log: number,
   size: number,
   pageBytes: number,
 ): { newest: ReadonlyMap<number, number>; pages: number } {
-  const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const newest = new Map<number, number>();
   const uncommitted = new Map<number, number>();
   let pages = 0;
   let salts: string | undefined;
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  for (let at = LOG_HEADER_BYTES; at + frameBytes <= size; at += frameBytes) {
-    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
-    if (saltsAt(header, 0) !== (salts ??= saltsAt(header, 0))) continue;
-    uncommitted.set(header.readUInt32BE(0), at + FRAME_HEADER_BYTES);
-    if (header.readUInt32BE(4) === 0) continue;
-    pages = header.readUInt32BE(4);
-    for (const [page, place] of uncommitted) newest.set(page, place);
+  const frames = Math.floor((size - LOG_HEADER_BYTES) / (FRAME_HEADER_BYTES + pageBytes));
+  for (const [header, at] of frameHeaders(log, pageBytes, 0, frames)) {
+    if (frameSalts(header) !== (salts ??= frameSalts(header))) continue;
+    uncommitted.set(framePage(header), at + FRAME_HEADER_BYTES);
+    const committed = committedPages(header);
+    if (committed === 0) continue;
+    pages = committed;
+    for (const [page, pageAt] of uncommitted) newest.set(page, pageAt);
     uncommitted.clear();
   }
   return { newest, pages };
@@ -263,10 +264,6 @@ function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): Readonly
   }
 }
 
-function saltsAt(block: Buffer, frame: number): string {
-  return block.toString("latin1", frame + 8, frame + 16);
-}
-
 /** Over the first two words of a frame's header and its page. */
 function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum): Sum {
   const word = at / 4;
@@ -274,7 +271,7 @@ function frameSum(words: Int32Array, at: number, frameBytes: number, before: Sum
   return sumOf(words, word + FRAME_HEADER_BYTES / 4, word + frameBytes / 4, ofHeader);
 }
 
-/** The engine's checksum, which each frame carries on from the one before. */
+/** The engine's checksum. Each frame continues that of the one before. */
 function sumOf(words: Int32Array, from: number, to: number, [first, second]: Sum): Sum {
   let one = first;
   let two = second;
@@ -319,14 +316,14 @@ const PAGES_AT = 28;
 const FILE_HEADER_BYTES = 32;
 
 /**
- * Refuses a data file that has fewer pages than its header says, unless the log holds the rest, as it does where a
- * crash came while the engine moved the log into the file. The engine would meet what is missing only when it reads there;
- * and of an empty file it would remove the log.
- * @param file of which this process has no connection
+ * Refuses a data file that has fewer pages than its header says, unless the log holds the others, as it does after a
+ * crash while the engine moved the log into the file. The engine would notice only when it reads there; of an empty file it
+ * would remove the log.
+ * @param file to which this process has no connection
  * @throws EvregError `unavailable`
  */
 export function mustBeWholeLength(file: string, log: LogCheck): void {
-  // The engine makes one.
+  // The engine creates one.
   if (!existsSync(file)) return;
   const data = openSync(file, "r");
   try {
@@ -334,30 +331,26 @@ export function mustBeWholeLength(file: string, log: LogCheck): void {
     const read = readSync(data, header, 0, FILE_HEADER_BYTES, 0);
     const { size } = fstatSync(data);
     const pageBytes = header.readUInt16BE(PAGE_BYTES_AT);
-    const bytes = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT) * pageBytes;
-    const isShort = size === 0 ? log.wholeBytes > 0 : size < bytes;
-    if (
-      !isShort ||
-      (size > 0 && hasRest(pagesInLog(file, log), Math.floor(size / pageBytes), bytes / pageBytes))
-    )
-      return;
-    // Another process may have it open, and have moved the log into it meanwhile.
-    if (fstatSync(data).size === size) throw cutShort(file, size, bytes);
+    const pages = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT);
+    if (size === 0 ? log.wholeBytes === 0 : size >= pages * pageBytes) return;
+    if (size > 0 && hasPages(pagesInLog(file, log), Math.floor(size / pageBytes) + 1, pages)) return;
+    // Unless another process has it open, and has moved the log into it meanwhile.
+    if (fstatSync(data).size === size) throw cutShort(file, size, pages * pageBytes);
   } finally {
     closeSync(data);
   }
 }
 
-function hasRest(inLog: ReadonlySet<number>, has: number, wanted: number): boolean {
-  for (let page = has + 1; page <= wanted; page += 1) if (!inLog.has(page)) return false;
+function hasPages(inLog: ReadonlySet<number>, first: number, last: number): boolean {
+  for (let page = first; page <= last; page += 1) if (!inLog.has(page)) return false;
   return true;
 }
 
-function cutShort(file: string, has: number, wanted: number): EvregError {
+function cutShort(file: string, bytes: number, expected: number): EvregError {
   const what =
-    has === 0
+    bytes === 0
       ? "is empty, and its log is not"
-      : `has ${has} of ${wanted} bytes, and its log does not hold the rest`;
+      : `has ${bytes} of ${expected} bytes, and its log does not hold the rest`;
   return new EvregError(
     "unavailable",
     `The data file ${file} is damaged: it ${what}. It was cut short while nobody had it open. Nothing was changed. ` +
