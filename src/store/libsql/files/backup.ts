@@ -9,16 +9,16 @@ import type { MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
-import { freeBytesOf, liveCopy, type LogAsk, namelessFile, openBeside } from "./live-copy.ts";
+import { liveCopy, type LogControl, namelessFile, openBeside } from "./live-copy.ts";
 
-/** Small enough that hashing one holds up no request. */
+/** Small enough that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
 
-/** The one that is being made or read. */
+/** The backup that is being made or read. */
 interface Current {
-  readonly over: Promise<void>;
-  /** Whether nobody wants more of it, so that it is over in a moment. */
+  readonly ended: Promise<void>;
+  /** Whether it is no longer wanted, so that it ends in a moment. */
   isEnding(): boolean;
 }
 
@@ -41,84 +41,76 @@ export class Backups {
   }
 
   /**
-   * @param signal ends its making, and tells that nobody reads it any more
+   * @param signal stops the making, and says that nobody reads it any more
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    await this.#assertFree();
-    const { promise, resolve } = Promise.withResolvers<void>();
+    await this.#waitForLast();
+    const closing = this.#closing.signal;
+    const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
     let copied: CopiedFile | undefined;
     const isEnding = (): boolean => signal?.aborted === true || copied?.isClosed === true;
-    this.#current = { over: promise, isEnding };
-    const over = (): void => {
+    this.#current = { ended, isEnding };
+    const end = (): void => {
       this.#current = undefined;
       resolve();
     };
-    let file: FileHandle | undefined;
+    let target: FileHandle | undefined;
     try {
-      // Beside the data file, where nobody else can enter and the room is known.
-      file = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
-      await this.#noteTime();
-      const bytes = await this.#fill(file, signal);
-      const sha256 = await digestOf(file, this.#closing.signal, signal);
-      this.#closing.signal.throwIfAborted();
-      copied = new CopiedFile(file, bytes, sha256, this.#closing.signal, over);
+      // Beside the data file, where nobody else has access and the room is known.
+      target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
+      // So that a restore knows how old it is (see `id-reservation.ts`). Without it, the backup counts as older.
+      await this.#supervisor.write(singleWrite("noteBackup", this.#clock.now())).catch(() => undefined);
+      const source = (this.#source ??= await openBeside(this.#path, this.#file));
+      const folder = dirname(this.#path);
+      const bytes = await liveCopy({ source, target, folder, log: this.#log(), signal: stop });
+      const hash = createHash("sha256");
+      for await (const piece of piecesOf(target, stop)) hash.update(piece);
+      closing.throwIfAborted();
+      copied = new CopiedFile(target, bytes, hash.digest("hex"), closing, end);
       return copied;
     } catch (error) {
-      await file?.close();
-      over();
+      await target?.close();
+      end();
       throw asUnavailable(error);
     }
   }
 
-  /** To be called while the store still answers: what is made or read ends. */
+  /** To be called while the store still answers. What is made or read ends. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
-    await this.#current?.over;
+    await this.#current?.ended;
   }
 
-  /** Only once the data file is let go of. */
+  /** Only once the store has closed the data file. */
   async close(): Promise<void> {
     await this.#source?.close();
   }
 
-  /** Waits for one that is about to be over, which is the one before of a caller who asks for the next. */
-  async #assertFree(): Promise<void> {
+  /** The last one may be that of the same caller, and about to end. */
+  async #waitForLast(): Promise<void> {
     while (this.#current !== undefined) {
-      if (!this.#current.isEnding()) throw busy();
-      await this.#current.over;
+      if (!this.#current.isEnding()) {
+        throw new EvregError(
+          "conflict",
+          "Another backup is being made or read just now; try again when it has ended.",
+        );
+      }
+      await this.#current.ended;
     }
     if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
   }
 
-  /** So that a restore knows how old it is; see `id-reservation.ts`. Without, it takes it for older. */
-  async #noteTime(): Promise<void> {
-    await this.#supervisor.write(singleWrite("noteBackup", this.#clock.now())).catch(() => undefined);
-  }
-
-  async #fill(target: FileHandle, signal: AbortSignal | undefined): Promise<number> {
-    const source = (this.#source ??= await openBeside(this.#path, this.#file));
-    const signals = [this.#closing.signal, ...(signal === undefined ? [] : [signal])];
-    return liveCopy({
-      source,
-      target,
-      log: this.#log(),
-      freeBytes: () => freeBytesOf(dirname(this.#path)),
-      signal: AbortSignal.any(signals),
-    });
-  }
-
-  #log(): LogAsk {
+  #log(): LogControl {
     const log = `${realpathSync(this.#path)}-wal`;
+    const read = async (name: string, ...args: readonly unknown[]): Promise<unknown> =>
+      (await this.#supervisor.read(name, args)).value;
     return {
-      hold: () => this.#ask("holdLog") as Promise<number>,
-      move: (since) => this.#ask("moveLog", log, since) as Promise<MovedLog>,
-      release: () => this.#ask("releaseLog") as Promise<void>,
+      hold: () => read("holdLog") as Promise<number>,
+      move: (since) => read("moveLog", log, since) as Promise<MovedLog>,
+      release: () => read("releaseLog") as Promise<void>,
     };
-  }
-
-  async #ask(name: string, ...args: readonly unknown[]): Promise<unknown> {
-    return (await this.#supervisor.read(name, args)).value;
   }
 }
 
@@ -127,15 +119,15 @@ class CopiedFile implements Backup {
   readonly sha256: string;
   readonly #file: FileHandle;
   readonly #closing: AbortSignal;
-  readonly #over: () => void;
+  readonly #onClosed: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(file: FileHandle, bytes: number, sha256: string, closing: AbortSignal, over: () => void) {
+  constructor(file: FileHandle, bytes: number, sha256: string, closing: AbortSignal, onClosed: () => void) {
     this.#file = file;
     this.bytes = bytes;
     this.sha256 = sha256;
     this.#closing = closing;
-    this.#over = over;
+    this.#onClosed = onClosed;
     closing.addEventListener("abort", this.#onClosing);
   }
 
@@ -149,16 +141,16 @@ class CopiedFile implements Backup {
 
   close(): Promise<void> {
     this.#closing.removeEventListener("abort", this.#onClosing);
-    return (this.#closed ??= letGo(this.#file, this.bytes).finally(this.#over));
+    return (this.#closed ??= free(this.#file, this.bytes).finally(this.#onClosed));
   }
 
   readonly #onClosing = (): void => void this.close();
 }
 
-async function* piecesOf(file: FileHandle, closing: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {
   for (let at = 0; ;) {
-    closing.throwIfAborted();
-    // A buffer of its own: whoever takes it may still be sending it when the next is read.
+    stop.throwIfAborted();
+    // A buffer of its own: the consumer may still be sending it when the next is read.
     const piece = Buffer.allocUnsafe(READ_BYTES);
     const { bytesRead } = await file.read(piece, 0, READ_BYTES, at);
     if (bytesRead === 0) return;
@@ -167,32 +159,13 @@ async function* piecesOf(file: FileHandle, closing: AbortSignal): AsyncGenerator
   }
 }
 
-/** The room of a GB given back at once holds up every fsync on its disk. */
-async function letGo(file: FileHandle, bytes: number): Promise<void> {
+/** Piece by piece: freeing a GB at once delays every fsync on its disk. */
+async function free(file: FileHandle, bytes: number): Promise<void> {
   try {
     for (let left = bytes - FREED_BYTES; left > 0; left -= FREED_BYTES) await file.truncate(left);
   } finally {
     await file.close();
   }
-}
-
-async function digestOf(file: FileHandle, ...signals: (AbortSignal | undefined)[]): Promise<string> {
-  const hash = createHash("sha256");
-  const buffer = Buffer.allocUnsafe(READ_BYTES);
-  for (let at = 0; ;) {
-    for (const signal of signals) signal?.throwIfAborted();
-    const { bytesRead } = await file.read(buffer, 0, READ_BYTES, at);
-    if (bytesRead === 0) return hash.digest("hex");
-    hash.update(buffer.subarray(0, bytesRead));
-    at += bytesRead;
-  }
-}
-
-function busy(): EvregError {
-  return new EvregError(
-    "conflict",
-    "Another backup is being made or read just now; try again when it has ended.",
-  );
 }
 
 function asUnavailable(error: unknown): unknown {
@@ -202,7 +175,7 @@ function asUnavailable(error: unknown): unknown {
   const why = code === "ENOSPC" || code === "EDQUOT" ? "the disk of the data is full" : code;
   return new EvregError(
     "unavailable",
-    `The backup could not be made (${why}). Nothing was changed; try again once that is mended.`,
+    `The backup could not be made (${why}). Nothing was changed; solve that and try again.`,
     {},
     { cause: error },
   );
