@@ -2,24 +2,22 @@ import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
-import type { Owner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import {
   dataFileOf,
+  fileExists,
   holdFolder,
-  inUse,
-  isFileThere,
-  mustHaveNothingLeft,
+  mustNeverHaveExisted,
   readFileVersion,
 } from "./files/data-folder.ts";
-import { MIGRATIONS } from "./files/migrations.ts";
+import { LATEST_VERSION, MIGRATIONS } from "./files/migrations.ts";
 import { openLibsqlStore } from "./open.ts";
 
 export interface MigrationStatus {
   /** The data file. */
   readonly file: string;
   readonly exists: boolean;
-  /** The form it has; 0 when there is nothing in it yet. */
+  /** Its form; 0 when it is empty or missing. */
   readonly current: number;
   /** The form this evreg brings it to. */
   readonly latest: number;
@@ -35,29 +33,37 @@ export interface MigrationResult extends MigrationStatus {
 }
 
 /**
- * What a start would do to the folder's file. Reads a few bytes and takes no lock, so it also answers while a server
- * has the folder.
+ * What a start would do to the folder's file. Reads a few bytes and takes no lock, so it also works while a server has the
+ * folder.
  * @throws EvregError as `openLibsqlStore` for a file that is not evreg's or is newer, or is missing beside what is left of it
  */
 export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
-  const exists = isFileThere(file);
-  if (!exists) {
-    if (existsSync(folder)) mustHaveNothingLeft(file);
-    return statusOf(file, false, 0);
-  }
-  const giveBack = holdFolder(folder);
-  if (giveBack === undefined) throw inUse(folder);
+  const exists = fileExists(file);
+  const current = exists ? heldFileVersion(folder, file) : 0;
+  if (!exists && existsSync(folder)) mustNeverHaveExisted(file);
+  const pending = MIGRATIONS.filter(({ version }) => version > current);
+  return {
+    file,
+    exists,
+    current,
+    latest: LATEST_VERSION,
+    pending: pending.map(({ version, name }) => ({ version, name })),
+  };
+}
+
+function heldFileVersion(folder: string, file: string): number {
+  const releaseFolder = holdFolder(folder);
   try {
-    return statusOf(file, true, readFileVersion(file));
+    return readFileVersion(file);
   } finally {
-    giveBack();
+    releaseFolder();
   }
 }
 
 /**
  * Brings the folder's file up to date, as a start does.
- * @param options `dryRun`: only tells what would be done; `encryption` and `acceptsLoss` as for `openLibsqlStore`
+ * @param options `dryRun`: changes nothing; `encryption` and `acceptsLoss` as for `openLibsqlStore`
  * @throws EvregError as `openLibsqlStore`
  */
 export async function migrate(
@@ -76,7 +82,7 @@ export async function migrate(
 ): Promise<MigrationResult> {
   const before = inspectMigrations(folder);
   if (dryRun) return { ...before, applied: [] };
-  const owner: Owner = {
+  const owner = {
     pid: process.pid,
     command: "migrate",
     instance: randomUUID(),
@@ -85,20 +91,7 @@ export async function migrate(
   const store = await openLibsqlStore({ folder, owner, logger, encryption, acceptsLoss });
   await store.close();
   const applied = before.pending.map(({ version }) => version);
-  const [first] = applied;
   const after = { ...inspectMigrations(folder), applied };
-  return first === undefined || before.current === 0
-    ? after
-    : { ...after, copy: `${before.file}.before-v${first}` };
-}
-
-function statusOf(file: string, exists: boolean, current: number): MigrationStatus {
-  const pending = MIGRATIONS.filter(({ version }) => version > current);
-  return {
-    file,
-    exists,
-    current,
-    latest: MIGRATIONS.length,
-    pending: pending.map(({ version, name }) => ({ version, name })),
-  };
+  const hasCopy = applied.length > 0 && before.current > 0;
+  return hasCopy ? { ...after, copy: `${before.file}.before-v${applied[0]}` } : after;
 }

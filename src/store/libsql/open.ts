@@ -61,8 +61,7 @@ export interface OpenOptions {
 export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   const { folder, owner, logger, clock = systemClock } = options;
   prepareFolder(folder);
-  const giveBack = holdFolder(folder);
-  if (giveBack === undefined) throw inUse(folder);
+  const releaseFolder = holdFolder(folder);
   try {
     if (await isServed(folder)) throw inUse(folder);
     if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
@@ -79,7 +78,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       removeOwner(folder, owner.instance);
       await supervisor.close();
       await backups.close();
-      giveBack();
+      releaseFolder();
     };
     try {
       tryWriteOwner(folder, owner, logger);
@@ -94,7 +93,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     const damaged = new DamagedEvents(logger);
     return createLibsqlStore({ supervisor, queue, damaged, backups, dataId, key, letGo }, options.onChange);
   } catch (error) {
-    giveBack();
+    releaseFolder();
     throw error;
   }
 }
@@ -111,10 +110,10 @@ async function isServed(folder: string): Promise<boolean> {
 async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): Promise<void> {
   const accepted = await acceptLoss(dataFileOf(folder), clock.now());
   if (accepted === undefined) return;
-  const { log, kept } = accepted;
+  const { log, replaced } = accepted;
   logger.warn(
-    { transactions: log.commitsBehind, pages: log.pagesBehind, kept },
-    `The data go on without the ${log.commitsBehind} transactions behind the damage in the log; both files are kept as they were, as ${kept} and ${kept}-wal, and no number is given out again.`,
+    { transactions: log.commitsBehind, pages: log.pagesBehind, kept: replaced },
+    `The data go on without the ${log.commitsBehind} transactions behind the damage in the log. Both files are kept as they were, as ${replaced} and ${replaced}-wal, and no number is given twice.`,
   );
 }
 

@@ -22,7 +22,8 @@ import {
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Connection } from "../thread/connection.ts";
-import { isRowid, parseKept, type Sql } from "../thread/sql.ts";
+import { isRowid, type Sql } from "../thread/sql.ts";
+import { parseStored } from "../thread/stored-json.ts";
 
 interface ActionRow extends Omit<Action, "schemata" | "deprecated" | "retired" | "timestamped"> {
   readonly schemata: string;
@@ -154,7 +155,7 @@ function actionOf({ version: _version, built_in: _builtIn, ...row }: ActionRow):
 }
 
 function schemataOf(row: { readonly schemata: string }): Schemata {
-  return parseKept(row.schemata) as Schemata;
+  return parseStored(row.schemata) as Schemata;
 }
 
 interface RevisionRow extends Pick<Action, "action" | "revision"> {

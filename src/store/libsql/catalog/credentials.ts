@@ -5,7 +5,8 @@ import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, Vault } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
-import { isRowid, readableOr, type Sql, type SqlValue } from "../thread/sql.ts";
+import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
+import { readableOr } from "../thread/stored-json.ts";
 
 /**
  * Writes secrets. They have a table of their own, so that no listing reads them and a new key can rewrite all. What a write

@@ -4,15 +4,16 @@ import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, slices } from "../events/payloads.ts";
 import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { Connection, openDatabase } from "../thread/connection.ts";
+import { Connection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { bytesAt, ByteWriter, type Sequences } from "../thread/protocol.ts";
-import { EngineFailure, engineFailure, KEPT_NESTING, type Sql, Statements } from "../thread/sql.ts";
+import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
+import { STORED_MAX_NESTING } from "../thread/stored-json.ts";
 import { unusable } from "./data-folder.ts";
 import { loadSequences } from "./id-reservation.ts";
-import { admitKeys, isEncrypted, mustBeAsMade } from "./migrate.ts";
+import { admitKeys, isEncrypted, mustBeAsMade, readForm } from "./migrate.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
-import { danglingRows, impossibleNumbers, impossibleRows, keptJson } from "./row-limits.ts";
+import { danglingRows, impossibleNumbers, impossibleRows, storedJson } from "./row-limits.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {
@@ -22,25 +23,25 @@ export interface FileFacts {
   readonly latest: number;
   readonly actions: number;
   readonly subscriptions: number;
-  /** The newest that is there; 0 when none is. */
+  /** The newest; 0 when there is none. */
   readonly last_event: number;
-  /** When that was published. */
+  /** When it was published. */
   readonly last_event_at: string | null;
-  /** Unfinished ones of subscriptions that are active: a server on the data sends them. */
+  /** Unfinished ones of active subscriptions: a server on the data sends them. */
   readonly waiting_deliveries: number;
   readonly tokens: number;
   readonly encrypted: boolean;
   /** Events whose payloads do not fit their checksums; of very many, the first thousand. */
   readonly damaged_events: readonly number[];
-  /** Events from before there were checksums: whether their payloads are damaged is not known. */
+  /** Events from before there were checksums. Whether their payloads are damaged is not known. */
   readonly events_without_checksum: number;
 }
 
-/** With what was asked of it. */
+/** With what was requested. */
 export interface Examined extends FileFacts {
-  /** What evreg could not have written, each as a part of a sentence: some of it, and empty where there is nothing. */
+  /** What evreg could not have written, each as a part of a sentence: at most a few, and empty where there is nothing. */
   readonly impossible: readonly string[];
-  /** Whether the token asked for is in it; absent when none was. */
+  /** Whether the token is in it; absent when none was given. */
   readonly hasToken?: boolean;
 }
 
@@ -49,24 +50,24 @@ export interface ExamineOptions {
   readonly name?: string;
   /** What its secrets must open with; they are not checked when this is left out. */
   readonly encryption?: { readonly keys: EncryptionKeys | undefined };
-  /** The hash of a token that is searched for in it. */
+  /** The hash of a token to search for. */
   readonly tokenHash?: string | undefined;
 }
 
-const MOST_PROBLEMS = 5;
-const MOST_DAMAGED = 1_000;
-/** Events whose payloads are asked for together. */
+const MAX_PROBLEMS = 5;
+const MAX_DAMAGED = 1_000;
+/** Events whose payloads are read together. */
 const EVENTS_AT_ONCE = 1_000;
 /** The form that brought checksums. */
 const CHECKSUMS_SINCE = 11;
-/** In KiB, as the engine takes it; all of an index that is compared with its table should be in it. */
+/** In KiB, as the engine takes it; an index that is compared with its table should fit. */
 const CACHE = -65_536;
 
 /**
- * Reads every page of a data file, compares all indexes with their tables and all payloads with their checksums, and holds
- * each row to what evreg could have written. It is opened alone, so that nobody changes
- * it meanwhile. Blocks its thread for seconds a GB.
- * @throws EvregError `invalid` when it is not whole or no evreg's, or of a newer one; `conflict` when another process has
+ * Reads every page of a data file, compares all indexes with their tables and all payloads with their checksums, and checks
+ * each row against what evreg could have written. Opens it alone, so that nobody changes it meanwhile. Blocks its thread for
+ * seconds a GB.
+ * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
  */
 export function examineFile(
@@ -74,27 +75,24 @@ export function examineFile(
   { name = path, encryption, tokenHash }: ExamineOptions = {},
 ): Examined {
   mustBeWritable(path);
-  const { pool } = openDatabase(path);
   try {
-    const sql = new Statements(pool.acquireSync());
-    sql.run("PRAGMA locking_mode = EXCLUSIVE");
-    sql.run("PRAGMA query_only = ON");
-    sql.run(`PRAGMA cache_size = ${CACHE}`);
-    const form = formOf(sql, name);
-    mustBeAsMade(sql, name, form);
-    mustBeWhole(sql, name);
-    if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
-    const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
-    if (tokenHash === undefined) return facts;
-    return { ...facts, hasToken: sql.first("SELECT 1 FROM token WHERE hash = ?", tokenHash) !== undefined };
+    return withDatabase(path, (sql) => {
+      sql.run("PRAGMA query_only = ON");
+      sql.run(`PRAGMA cache_size = ${CACHE}`);
+      const form = formOf(sql, name);
+      mustBeAsMade(sql, name, form);
+      mustBeWhole(sql, name);
+      if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
+      const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
+      if (tokenHash === undefined) return facts;
+      return { ...facts, hasToken: sql.value("SELECT 1 FROM token WHERE hash = ?", tokenHash) === 1 };
+    });
   } catch (error) {
-    throw understood(error, name, path);
-  } finally {
-    pool.close();
+    throw explained(error, name, path);
   }
 }
 
-/** The engine opens nothing where it cannot write beside it, and says only that it cannot. */
+/** The engine opens nothing where it cannot write beside it, and does not say why. */
 function mustBeWritable(path: string): void {
   for (const written of [path, dirname(path)]) {
     try {
@@ -105,14 +103,13 @@ function mustBeWritable(path: string): void {
   }
 }
 
-/** So that a disk that fails is not taken for a damaged file. */
+/** So that a failing disk is not taken for a damaged file. */
 function mustBeReadable(path: string, name: string): void {
   const piece = Buffer.allocUnsafe(1024 * 1024);
   try {
     const descriptor = openSync(path, "r");
     try {
-      for (let at = 0, read = 1; read > 0; at += read)
-        read = readSync(descriptor, piece, 0, piece.length, at);
+      while (readSync(descriptor, piece) > 0);
     } finally {
       closeSync(descriptor);
     }
@@ -124,9 +121,8 @@ function mustBeReadable(path: string, name: string): void {
 }
 
 function formOf(sql: Sql, name: string): number {
-  const { application_id: id } = sql.first<{ application_id: number }>("PRAGMA application_id")!;
-  const { user_version: form } = sql.first<{ user_version: number }>("PRAGMA user_version")!;
-  if (id !== APPLICATION_ID || form < 1) {
+  const { applicationId, version: form } = readForm(sql);
+  if (applicationId !== APPLICATION_ID || form < 1) {
     throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
   }
   if (form > LATEST_VERSION) {
@@ -140,18 +136,11 @@ function formOf(sql: Sql, name: string): number {
 }
 
 function mustBeWhole(sql: Sql, name: string): void {
-  const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MOST_PROBLEMS})`);
-  const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+  const found = sql.rows<{ integrity_check: string }>(`PRAGMA integrity_check(${MAX_PROBLEMS})`);
   // One of the engine's may be several lines.
-  if (problems.length > 0)
-    throw damaged(
-      name,
-      problems
-        .join("\n")
-        .trim()
-        .split(/\s*\n\s*/)
-        .join("; "),
-    );
+  const lines = found.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
+  const problems = lines.filter((line) => line !== "" && line !== "ok");
+  if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
 /** What is wrong with payloads, and with all other rows. */
@@ -161,24 +150,24 @@ function eventsOf(
 ): Pick<Examined, "damaged_events" | "events_without_checksum" | "impossible"> {
   const found = [
     ...impossibleNumbers(sql),
-    ...impossibleRows(sql, MOST_PROBLEMS),
-    ...danglingRows(sql, MOST_PROBLEMS),
+    ...impossibleRows(sql, MAX_PROBLEMS),
+    ...danglingRows(sql, MAX_PROBLEMS),
   ];
   // Its pages go by the numbers of rows, which must be right for that.
-  for (const { what, text } of found.length === 0 ? keptJson(sql) : []) {
-    if (found.length >= MOST_PROBLEMS) break;
-    if (!isJson(Buffer.from(text), KEPT_NESTING)) found.push(what);
+  for (const { what, text } of found.length === 0 ? storedJson(sql) : []) {
+    if (found.length >= MAX_PROBLEMS) break;
+    if (!isJson(Buffer.from(text), STORED_MAX_NESTING)) found.push(what);
   }
   const changed: number[] = [];
   for (const { eventId, payload } of payloadsOf(sql, form)) {
     if (payload === null) changed.push(eventId);
-    else if (found.length < MOST_PROBLEMS && !isJson(payload, MAX_NESTING))
+    else if (found.length < MAX_PROBLEMS && !isJson(payload, MAX_NESTING))
       found.push(`payload of event ${eventId}`);
-    if (changed.length >= MOST_DAMAGED) break;
+    if (changed.length >= MAX_DAMAGED) break;
   }
-  const unknown = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
-  const { n } = sql.first<{ n: number }>(`SELECT count(*) AS n FROM event${unknown}`)!;
-  return { damaged_events: changed, events_without_checksum: n, impossible: found };
+  const condition = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
+  const unknown = sql.value<number>(`SELECT count(*) FROM event${condition}`);
+  return { damaged_events: changed, events_without_checksum: unknown, impossible: found };
 }
 
 /** `null` where it does not fit its checksum. */
@@ -195,11 +184,11 @@ function* payloadsOf(
     );
     for (const part of slices(next)) {
       const out = new ByteWriter();
-      const asked = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
-      const spans = addPayloads(sql, asked, out, form >= CHECKSUMS_SINCE);
+      const requests = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
+      const ranges = addPayloads(sql, requests, out, form >= CHECKSUMS_SINCE);
       const bytes = out.pack();
-      for (const [eventId, span] of spans) {
-        yield { eventId, payload: span === null ? null : bytesAt(bytes, span) };
+      for (const [eventId, range] of ranges) {
+        yield { eventId, payload: range === null ? null : bytesAt(bytes, range) };
       }
     }
     if (next.length < EVENTS_AT_ONCE) return;
@@ -217,7 +206,6 @@ function isJson(bytes: Uint8Array, maxNesting: number): boolean {
 }
 
 function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof ReturnType<typeof eventsOf>> {
-  const count = (text: string): number => sql.first<{ n: number }>(text)!.n;
   const last = sql.first<{ id: number; ms: number }>(
     "SELECT rowid AS id, timestamped_ms AS ms FROM event ORDER BY rowid DESC LIMIT 1",
   );
@@ -225,15 +213,15 @@ function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof Re
     bytes: statSync(path).size,
     form,
     latest: LATEST_VERSION,
-    actions: count("SELECT count(*) AS n FROM action"),
-    subscriptions: count("SELECT count(*) AS n FROM subscription WHERE deleted_ms IS NULL"),
+    actions: sql.value("SELECT count(*) FROM action"),
+    subscriptions: sql.value("SELECT count(*) FROM subscription WHERE deleted_ms IS NULL"),
     last_event: last?.id ?? 0,
     last_event_at: last === undefined || Number.isNaN(new Date(last.ms).getTime()) ? null : toIso(last.ms),
-    waiting_deliveries: count(
-      `SELECT count(*) AS n FROM subscription s JOIN delivery d ON d.subscription_id = s.rowid
+    waiting_deliveries: sql.value(
+      `SELECT count(*) FROM subscription s JOIN delivery d ON d.subscription_id = s.rowid
         WHERE s.active = 1 AND s.deleted_ms IS NULL AND d.due_ms IS NOT NULL`,
     ),
-    tokens: count("SELECT count(*) AS n FROM token"),
+    tokens: sql.value("SELECT count(*) FROM token"),
     encrypted: isEncrypted(sql),
   };
 }
@@ -247,28 +235,22 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
   );
 }
 
-function understood(error: unknown, name: string, path: string): unknown {
+function explained(error: unknown, name: string, path: string): unknown {
   const failure = engineFailure(error, "statement");
   if (error instanceof EvregError && error.code === "invalid") mustBeReadable(path, name);
-  if (!(failure instanceof EngineFailure)) return error;
+  if (failure === undefined) return error;
   if (failure.kind === "in_use") {
     return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
   }
   mustBeReadable(path, name);
   const { code, message } = failure.cause as Error & { code?: string };
   if (code === "SQLITE_NOTADB") {
-    return new EvregError("invalid", `${name} was not made by evreg, or its beginning is damaged.`, {
-      file: name,
-    });
+    const what = `${name} was not made by evreg, or its beginning is damaged.`;
+    return new EvregError("invalid", what, { file: name });
   }
   if (failure.kind === "fatal") return damaged(name, message, error);
-  const because = { cause: error };
-  return new EvregError(
-    "unavailable",
-    `${name} could not be looked through: ${failure.message}.`,
-    {},
-    because,
-  );
+  const what = `${name} could not be looked through: ${failure.message}.`;
+  return new EvregError("unavailable", what, {}, { cause: error });
 }
 
 /**

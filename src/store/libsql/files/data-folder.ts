@@ -9,11 +9,10 @@ import {
   readlinkSync,
   readSync,
   realpathSync,
-  type Stats,
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { EvregError, messageOf } from "../../../domain/error.ts";
+import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
 import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
@@ -25,40 +24,33 @@ export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
 }
 
-/** The copies of the data file that migrations kept, by their paths; see `migrate.ts`. */
+/** The paths of the copies of the data file that migrations and restores kept. */
 export function copiesIn(folder: string): readonly string[] {
   const names = readdirSync(folder).filter((name) => name.startsWith(`${DATA_FILE}.before-`));
   return names.toSorted().map((name) => join(folder, name));
 }
 
 /**
- * Makes the folder (0700) where it is missing, and finds out whether it can be written to. What is there keeps its
+ * Creates the folder (0700) where it is missing, and checks that it can be written to. An existing one keeps its
  * permissions.
- * @returns the folders it made, the innermost first
+ * @returns the folders it created, the innermost first
  * @throws EvregError `usage` when the path is no folder, or a link that root does not follow; `unavailable` when it cannot
  * be written to
  */
 export function prepareFolder(folder: string): readonly string[] {
-  let stats: Stats;
-  let made: readonly string[];
   try {
-    made = makeFolder(folder);
-    stats = statSync(folder);
-  } catch (error) {
-    throw unusable(folder, error);
-  }
-  if (!stats.isDirectory()) throw notAFolder(folder);
-  assertNotForeignLink(folder);
-  try {
+    const made = makeFolder(folder);
+    if (!statSync(folder).isDirectory()) throw notAFolder(folder);
+    assertNotForeignLink(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
+    return made;
   } catch (error) {
-    throw unusable(folder, error);
+    throw error instanceof EvregError ? error : unusable(folder, error);
   }
-  return made;
 }
 
 /**
- * Makes an empty data file (0600) where there is none and never was, and finds out whether it can be written to.
+ * Creates an empty data file (0600) where there is none and never was one, and checks that it can be written to.
  *
  * To be called only while this process has no connection to the file.
  * @param needsData whether a folder that holds no data yet is refused, and left as it is
@@ -67,12 +59,18 @@ export function prepareFolder(folder: string): readonly string[] {
  */
 export function prepareFile(folder: string, needsData: boolean): string {
   const path = dataFileOf(folder);
-  if (!isFileThere(path)) mustHaveNothingLeft(path);
+  if (!fileExists(path)) mustNeverHaveExisted(path);
   mustNotBeCutOff(path);
-  if (needsData && !hasDataAt(path)) throw noData(folder);
+  if (needsData && !hasDataAt(path)) {
+    throw new EvregError(
+      "not_found",
+      `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
+      { folder },
+    );
+  }
   try {
     closeSync(openSync(path, "wx", 0o600));
-    // Before the engine makes a log beside it: after a cut of the power there is none without its file.
+    // Before the engine makes a log beside it: after a power cut there is no log without its file.
     syncFolderOf(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
@@ -86,42 +84,34 @@ export function prepareFile(folder: string, needsData: boolean): string {
 }
 
 /**
- * For a folder without a data file: there must never have been one.
+ * For a folder without a data file: there must never have been one. The engine would take the log of a missing file, which
+ * is its newest part, for a leftover and remove it.
  * @throws EvregError `unavailable` with what to do
  */
-export function mustHaveNothingLeft(path: string): void {
-  mustNotBeSetAside(path);
-  mustHaveNoLog(path);
-}
-
-function mustNotBeSetAside(path: string): void {
+export function mustNeverHaveExisted(path: string): void {
   const folder = dirname(path);
-  const left = readdirSync(folder).findLast((name) => name.startsWith(`${basename(path)}${CUT_SHORT}`));
-  if (left === undefined) return;
-  throw new EvregError(
-    "unavailable",
-    `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, left)}. ` +
-      "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
-    { file: path },
-  );
-}
-
-/** The engine takes the log of an empty file for a leftover and removes it; of one that was moved, it is the newest part. */
-function mustHaveNoLog(path: string): void {
+  const rest = readdirSync(folder).findLast((name) => name.startsWith(`${basename(path)}${CUT_SHORT}`));
+  if (rest !== undefined) {
+    throw fileError(
+      "unavailable",
+      path,
+      `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, rest)}. ` +
+        "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
+    );
+  }
   const log = `${path}-wal`;
-  const found = statSync(log, { throwIfNoEntry: false });
-  if (found === undefined || found.size === 0) return;
-  throw new EvregError(
+  if (sizeOf(log) === 0) return;
+  throw fileError(
     "unavailable",
+    path,
     `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
       "Put the data file back beside it; or, to begin without that data, move the log away.",
-    { file: path },
   );
 }
 
 /** Whether anything would be lost. A log without its file is somebody's data too. */
 export function hasDataAt(file: string): boolean {
-  return (isFileThere(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
+  return (fileExists(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
 }
 
 /** 0 where there is none. */
@@ -129,12 +119,8 @@ export function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function noData(folder: string): EvregError {
-  return new EvregError(
-    "not_found",
-    `The data folder ${folder} holds no data yet, and was left as it is. Name another with --data, or a server with --url or --context; to begin here, start a server with \`evreg serve\` or create the first action with \`evreg actions create\`.`,
-    { folder },
-  );
+function fileError(code: EvregErrorCode, file: string, message: string, cause?: unknown): EvregError {
+  return new EvregError(code, message, { file }, { cause });
 }
 
 function notAFolder(folder: string): EvregError {
@@ -145,7 +131,7 @@ function notAFolder(folder: string): EvregError {
   );
 }
 
-/** What a failed call of the system on a data folder or in it means, and what to do. */
+/** What a failed system call on a data folder or in it means, and what to do. */
 export function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
@@ -178,16 +164,17 @@ const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;
 
 /**
- * Whether there is a file, or a link to one, and not something that opening would wait for or make anew elsewhere.
+ * Whether there is a file, or a link to one.
  * @throws EvregError `usage` when it is anything else, `unavailable` when it cannot be looked at
  */
-export function isFileThere(path: string): boolean {
+export function fileExists(path: string): boolean {
   try {
     const itself = lstatSync(path, { throwIfNoEntry: false });
     if (itself === undefined) return false;
     const target = itself.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false }) : itself;
     if (target?.isFile() === true) return true;
-    throw noFile(path, target);
+    const what = target === undefined ? `a link to ${readlinkSync(path)}, where nothing is` : "not a file";
+    throw fileError("usage", path, `${path} is ${what}. Move it away, or give another folder with --data.`);
   } catch (error) {
     if (error instanceof EvregError) throw error;
     throw unreadable(path, error);
@@ -195,34 +182,36 @@ export function isFileThere(path: string): boolean {
 }
 
 /**
- * The form of the data file by its first bytes, without the engine, which would already write to it. 0 when there is
- * nothing in it yet.
+ * The form of the data file, from its first bytes: the engine would already write to it. 0 when it is empty or missing.
  *
  * To be called only while this process has no connection to the file: closing any descriptor of it would drop the
  * process's locks on it.
- * @throws EvregError `usage` when it is something else than an evreg file, or of a newer version
+ * @throws EvregError `usage` when it is not evreg's, or of a newer version
  */
 export function readFileVersion(path: string): number {
-  if (!isFileThere(path)) return 0;
+  if (!fileExists(path)) return 0;
   const header = Buffer.alloc(HEADER_BYTES);
-  let length: number;
+  const length = readBeginning(path, header);
+  if (length === 0) return 0;
+  if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
+  const version = header.readInt32BE(60);
+  const applicationId = header.readUInt32BE(68);
+  // All zero in a file from a first start that was cut off; the engine then reads its log.
+  if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
+  return version;
+}
+
+function readBeginning(path: string, buffer: Buffer): number {
   try {
     const descriptor = openSync(path, "r");
     try {
-      length = readSync(descriptor, header, 0, HEADER_BYTES, 0);
+      return readSync(descriptor, buffer, 0, buffer.length, 0);
     } finally {
       closeSync(descriptor);
     }
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (length === 0) return 0;
-  if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
-  const version = header.readInt32BE(60);
-  const applicationId = header.readUInt32BE(68);
-  // All zero: made by a first start that was cut off; what is in its log, the engine tells.
-  if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
-  return version;
 }
 
 /** @throws EvregError `usage` as above */
@@ -239,8 +228,8 @@ export function checkForm(path: string, applicationId: number, version: number):
 }
 
 /**
- * For commands that are not there to change the file's form.
- * @param version 0 for a file in which there is nothing yet
+ * For commands that must not change the file's form.
+ * @param version 0 for an empty file
  * @throws EvregError `usage`
  */
 export function mustBeOfLatestForm(path: string, version: number): void {
@@ -255,72 +244,53 @@ export function mustBeOfLatestForm(path: string, version: number): void {
 }
 
 export function notEvreg(path: string): EvregError {
-  return new EvregError(
-    "usage",
-    `The file ${path} was not made by evreg, so it is left alone. Give another folder with --data.`,
-    { file: path },
-  );
-}
-
-function noFile(path: string, target: Stats | undefined): EvregError {
-  const what = target === undefined ? `a link to ${readlinkSync(path)}, where nothing is` : "not a file";
-  return new EvregError("usage", `${path} is ${what}. Move it away, or give another folder with --data.`, {
-    file: path,
-  });
+  const message = `The file ${path} was not made by evreg, so it is left alone. Give another folder with --data.`;
+  return fileError("usage", path, message);
 }
 
 function unreadable(path: string, error: unknown): EvregError {
-  const reason = messageOf(error);
-  return new EvregError(
-    "unavailable",
-    `The data file ${path} cannot be read (${reason}).`,
-    { file: path },
-    { cause: error },
-  );
+  return fileError("unavailable", path, `The data file ${path} cannot be read (${messageOf(error)}).`, error);
 }
 
 /**
- * Refuses a folder in which a restore was cut off between the old data and the new: a start would make an empty file
- * there, or go on without the newest part of what was kept.
+ * Refuses a folder in which a restore was cut off between the old data and the new: a start would create an empty file
+ * there, or go on without the newest part of the old data.
  * @param file the data file
  * @throws EvregError `unavailable` with what to do
  */
 function mustNotBeCutOff(file: string): void {
+  const folder = dirname(file);
   const name = basename(file);
-  const left = readdirSync(dirname(file)).filter((other) => other.startsWith(`${name}.`) && isLeft(other));
-  if (statSync(file, { throwIfNoEntry: false }) === undefined) {
-    if (left.length > 0) throw cutOff(`${file} is missing`, file, left);
+  const leftovers = readdirSync(folder).filter(
+    (other) => other.startsWith(`${name}.`) && /\.(?:before-)?restore-/.test(other),
+  );
+  if (!existsSync(file)) {
+    if (leftovers.length > 0) throw cutOff(`${file} is missing`, file, leftovers);
     return;
   }
-  const isWaiting = left.some((other) => /\.restore-[-\da-f]{36}$/.test(other));
-  const parted = left.find((other) => {
+  const hasCopy = leftovers.some((other) => /\.restore-[-\da-f]{36}$/.test(other));
+  const log = leftovers.find((other) => {
     if (!other.startsWith(`${name}.before-restore-`) || !other.endsWith("-wal")) return false;
-    // The one at the first name is still the old one where it is the same file by its second, or, on a file system that
-    // has no second names, where none is kept yet and the new one still waits.
-    const kept = join(dirname(file), other.slice(0, -"-wal".length));
-    return (isSameFile(kept, file) || (isWaiting && !existsSync(kept))) && sizeBeside(file, other) > 0;
+    // The data file is still the old one where it is the same as the replaced one; or, on a file system without second
+    // names, where there is no replaced one yet and the copy still waits.
+    const replaced = join(folder, other.slice(0, -"-wal".length));
+    return (
+      (isSameFile(replaced, file) || (hasCopy && !existsSync(replaced))) && sizeOf(join(folder, other)) > 0
+    );
   });
-  if (parted !== undefined) throw cutOff(`${file} is without its log ${parted}`, file, [parted]);
-}
-
-function isLeft(name: string): boolean {
-  return name.includes(".before-restore-") || name.includes(".restore-");
-}
-
-function sizeBeside(file: string, name: string): number {
-  return statSync(join(dirname(file), name), { throwIfNoEntry: false })?.size ?? 0;
+  if (log !== undefined) throw cutOff(`${file} is without its log ${log}`, file, [log]);
 }
 
 function cutOff(what: string, file: string, left: readonly string[]): EvregError {
   const name = basename(file);
-  // Into an empty folder there is nothing from before.
-  const back = left.some((one) => one.includes(".before-restore-"))
+  // A restore into an empty folder replaces nothing.
+  const next = left.some((one) => one.includes(".before-restore-"))
     ? `Restore the backup again; or, to go back to the data from before, rename the newest ${name}.before-restore-… to ${name}, ` +
       `and the one ending in -wal to ${name}-wal if there is one. To begin without that data, move all of them away.`
     : "Restore the backup again; or, to begin without it, move what was left away.";
   return new EvregError(
     "unavailable",
-    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ${back}`,
+    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ${next}`,
     { file, left },
   );
 }
@@ -328,21 +298,21 @@ function cutOff(what: string, file: string, left: readonly string[]): EvregError
 /**
  * The data folders this process has open, by their real paths.
  *
- * POSIX locks belong to the process and go when it closes any descriptor of the file: looking into a data file this
- * process has open itself would set it free for others without anyone noticing. So whoever is about to touch one looks
- * here first. Kept on the global object, as several copies of this module may be loaded.
+ * POSIX locks belong to the process and go when it closes any descriptor of the file. So if this process looked into a
+ * data file that it has open itself, the file would be free for others. Whoever is about to touch one looks here first.
+ * On the global object, as several copies of this module may be loaded.
  */
 const KEY = Symbol.for("evreg.heldFolders");
+const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
 
-function held(): Set<string> {
-  const holder = globalThis as { [KEY]?: Set<string> };
-  return (holder[KEY] ??= new Set());
-}
-
-/** Takes the folder for this process; `undefined` when it has it already. The answer gives it back. */
-export function holdFolder(folder: string): (() => void) | undefined {
+/**
+ * Takes the folder for this process.
+ * @returns gives it back
+ * @throws EvregError `conflict` when this process has it already
+ */
+export function holdFolder(folder: string): () => void {
   const path = realpathSync(folder);
-  if (held().has(path)) return undefined;
-  held().add(path);
-  return () => held().delete(path);
+  if (heldFolders.has(path)) throw inUse(folder);
+  heldFolders.add(path);
+  return () => heldFolders.delete(path);
 }

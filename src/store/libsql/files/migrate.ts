@@ -3,32 +3,35 @@ import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "n
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import { syncFolderOf } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys, Vault } from "../../secret-cipher.ts";
-import { type Connection, openInMemory } from "../thread/connection.ts";
-import { type Sql, Statements } from "../thread/sql.ts";
+import { type Connection, withMemoryDatabase } from "../thread/connection.ts";
+import type { Sql } from "../thread/sql.ts";
 import { checkForm, notEvreg } from "./data-folder.ts";
+import { hasTable } from "./id-reservation.ts";
 import { APPLICATION_ID, type Migration, MIGRATIONS } from "./migrations.ts";
 import { mustBeServable } from "./row-limits.ts";
 
 interface AppliedMigrations {
-  /** Versions applied, in order; none when the file was up to date. */
+  /** Versions applied, in order. */
   readonly applied: readonly number[];
-  /** The copy kept of the file as it was; absent when there was nothing in it or nothing to do. */
-  readonly copy?: string;
+  /** The copy kept of the file as it was; `undefined` when it was empty or up to date. */
+  readonly copy: string | undefined;
 }
 
-/** Refuses a file that is not evreg's or is newer, having only read from it. */
+/** Refuses a file that is not evreg's or is newer. Only reads. */
 export function admitFile(sql: Sql, path: string): void {
-  const { applicationId, version, tables } = readForm(sql);
-  if (applicationId === 0 && version === 0 && tables === 0) return;
-  if (applicationId === 0) throw notEvreg(path);
+  const { applicationId, version } = readForm(sql);
+  if (applicationId === 0) {
+    if (version === 0 && sql.value("SELECT count(*) FROM sqlite_schema") === 0) return;
+    throw notEvreg(path);
+  }
   checkForm(path, applicationId, version);
   mustBeAsMade(sql, `The data file ${path}`, version);
   mustBeServable(sql, path);
 }
 
 /**
- * Brings the file to the last of `migrations`, each step in a transaction of its own; a new file, in which there is nothing
- * to keep from a later step's failure, in one for all, as each transaction waits for the disk.
+ * Brings the file to the last of `migrations`, each step in a transaction of its own. A new file gets them in one
+ * transaction, as each waits for the disk and there is nothing to lose if a later step fails.
  */
 export function migrateFile(
   connection: Connection,
@@ -38,15 +41,15 @@ export function migrateFile(
   const { version } = readForm(connection.read);
   const pending = migrations.filter((migration) => migration.version > version);
   const [first] = pending;
-  if (first === undefined) return { applied: [] };
+  if (first === undefined) return { applied: [], copy: undefined };
   const copy = version === 0 ? undefined : `${path}.before-v${first.version}`;
   if (copy !== undefined) keepCopy(connection, copy);
-  const together = version === 0 ? [pending] : pending.map((migration) => [migration]);
-  for (const steps of together) apply(connection, steps, copy);
+  for (const steps of version === 0 ? [pending] : pending.map((migration) => [migration])) {
+    apply(connection, steps, copy);
+  }
   // The form must be readable from the file itself, see readFileVersion.
   connection.checkpoint();
-  const applied = pending.map((migration) => migration.version);
-  return copy === undefined ? { applied } : { applied, copy };
+  return { applied: pending.map((migration) => migration.version), copy };
 }
 
 function apply(connection: Connection, steps: readonly Migration[], copy: string | undefined): void {
@@ -85,15 +88,8 @@ function keepCopy(connection: Connection, copy: string): void {
   syncFolderOf(copy);
 }
 
-function readForm(sql: Sql): { applicationId: number; version: number; tables: number } {
-  const id = sql.first<{ application_id: number }>("PRAGMA application_id");
-  const version = sql.first<{ user_version: number }>("PRAGMA user_version");
-  const tables = sql.first<{ n: number }>("SELECT count(*) AS n FROM sqlite_schema");
-  return {
-    applicationId: id?.application_id ?? 0,
-    version: version?.user_version ?? 0,
-    tables: tables?.n ?? 0,
-  };
+export function readForm(sql: Sql): { applicationId: number; version: number } {
+  return { applicationId: sql.value("PRAGMA application_id"), version: sql.value("PRAGMA user_version") };
 }
 
 const ABOUT_PROOF = "proof of the key";
@@ -104,8 +100,8 @@ const PAGES_AT_ONCE = 2_000;
 const PAGE_LINK_BYTES = 4;
 
 /**
- * Refuses a file whose secrets are encrypted with none of these keys, having only read from it.
- * @throws EvregError `usage`, telling which key is missing or wrong
+ * Refuses a file whose secrets are encrypted with none of these keys. Only reads.
+ * @throws EvregError `usage` with the key that is missing or wrong
  */
 export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefined): void {
   const proof = findProof(sql);
@@ -114,10 +110,10 @@ export function admitKeys(sql: Sql, path: string, keys: EncryptionKeys | undefin
 }
 
 /**
- * Encrypts what is plain, or is encrypted with the key before, with the key there is now: all of it in one transaction,
- * so that a crash leaves one or the other. Nothing that was there stays in the file: what is deleted is overwritten, and
- * the log is emptied.
- * @returns how many subscriptions' secrets were written anew; `undefined` when there was nothing to do
+ * Encrypts secrets that are plain, or encrypted with the previous key, with the current key: all in one transaction, so that
+ * a crash leaves either state. Nothing of the old state stays in the file: what is deleted is overwritten, and the log is
+ * emptied.
+ * @returns how many subscriptions' secrets were rewritten; `undefined` when there was nothing to do
  */
 export function encryptFile(connection: Connection, keys: EncryptionKeys | undefined): number | undefined {
   if (keys === undefined) return undefined;
@@ -139,20 +135,17 @@ export function encryptFile(connection: Connection, keys: EncryptionKeys | undef
   return count;
 }
 
-/** Overwrites the free pages, where secrets of subscriptions deleted long ago may be, by putting nothing into them. */
+/** Overwrites the free pages, where secrets of subscriptions deleted long ago may be, by a table of zeros. */
 function fillFreePages(connection: Connection): void {
-  const isThere =
-    connection.read.first("SELECT 1 FROM sqlite_schema WHERE name = 'free_pages'") !== undefined;
-  if (!isThere) connection.write((sql) => sql.run(FREE_PAGES));
-  const { page_size: pageBytes } = connection.read.first<{ page_size: number }>("PRAGMA page_size")!;
-  for (let free = freePages(connection.read); free > 0; free = freePages(connection.read)) {
-    const bytes = Math.min(free, PAGES_AT_ONCE) * (pageBytes - PAGE_LINK_BYTES);
+  const { read } = connection;
+  if (!hasTable(read, "free_pages")) connection.write((sql) => sql.run(FREE_PAGES));
+  const usableBytes = read.value<number>("PRAGMA page_size") - PAGE_LINK_BYTES;
+  for (;;) {
+    const free = read.value<number>("PRAGMA freelist_count");
+    if (free === 0) return;
+    const bytes = Math.min(free, PAGES_AT_ONCE) * usableBytes;
     connection.write((sql) => sql.run("INSERT INTO free_pages (filler) VALUES (zeroblob(?))", bytes));
   }
-}
-
-function freePages(sql: Sql): number {
-  return sql.first<{ freelist_count: number }>("PRAGMA freelist_count")!.freelist_count;
 }
 
 interface Row {
@@ -164,7 +157,7 @@ interface Row {
   readonly bearer_token: string | null;
 }
 
-/** The whole table is emptied first, which frees its pages, and freed pages are overwritten as a whole. */
+/** Empties the table first, which frees its pages: freed pages are overwritten as a whole. */
 function reseal(sql: Sql, before: Vault, next: Vault): number {
   const rows = sql.rows<Row>(
     `SELECT subscription_id, secret, previous_secret, previous_until_ms, bearer, bearer_token
@@ -174,12 +167,12 @@ function reseal(sql: Sql, before: Vault, next: Vault): number {
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
     const resealed = rows.slice(at, at + ROWS_AT_ONCE).map((row) => {
       const { subscription_id: id, previous_until_ms: untilMs, bearer } = row;
-      const again = (purpose: Parameters<typeof aboutSecret>[1], kept: string | null): string | null => {
-        if (kept === null) return null;
+      const again = (purpose: Parameters<typeof aboutSecret>[1], sealed: string | null): string | null => {
+        if (sealed === null) return null;
         const about = aboutSecret(id, purpose);
-        const text = before.open(about, kept);
-        // What cannot be read is kept as it is: its subscription sends nothing until it gets a new one.
-        return text === undefined ? kept : next.seal(about, text);
+        const text = before.open(about, sealed);
+        // A secret that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+        return text === undefined ? sealed : next.seal(about, text);
       };
       return [
         id,
@@ -204,11 +197,9 @@ export function isEncrypted(sql: Sql): boolean {
   return findProof(sql) !== undefined;
 }
 
-/** `undefined` for a file that is not encrypted, or of a form that knew nothing of it. */
+/** `undefined` for a file that is not encrypted, or of a form without encryption. */
 function findProof(sql: Sql): string | undefined {
-  const table = sql.first<{ n: number }>("SELECT 1 AS n FROM sqlite_schema WHERE name = 'encryption'");
-  if (table === undefined) return undefined;
-  return sql.first<{ proof: string }>("SELECT proof FROM encryption")?.proof;
+  return hasTable(sql, "encryption") ? sql.value("SELECT proof FROM encryption") : undefined;
 }
 
 function vaultOf(proof: string, keys: EncryptionKeys | undefined): Vault | undefined {
@@ -228,8 +219,8 @@ function refusal(keys: EncryptionKeys | undefined): string {
   return " with neither of the keys given, EVREG_ENCRYPTION_KEY and EVREG_ENCRYPTION_KEY_PREVIOUS: set one of them to the one they were encrypted with.";
 }
 
-// Triggers, views, tables and indexes that evreg did not make. A trigger runs with each write, so one in a crafted backup
-// could make tokens as it likes. A file of any form has exactly what the migrations up to that form make.
+// A file of any form has exactly the tables, indexes, triggers and views that the migrations up to that form make. A trigger
+// runs with each write, so one in a crafted backup could create tokens.
 
 interface SchemaObject {
   readonly type: string;
@@ -238,11 +229,11 @@ interface SchemaObject {
   readonly sql: string | null;
 }
 
-/** What the encryption of a file leaves when it is cut off, see encrypt-file.ts; the next start takes it away. */
+/** Remains when `encryptFile` is cut off; the next start removes it. */
 const FREE_PAGES = "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT";
 
 /**
- * Refuses a file that is not made as the migrations up to its form make it. Costs a query and a digest.
+ * Refuses a file with another schema than the migrations up to its form make. Costs a query and a digest.
  * @param name what messages call it
  * @throws EvregError `invalid`
  */
@@ -256,22 +247,22 @@ export function mustBeAsMade(sql: Sql, name: string, form: number): void {
   );
 }
 
-/** What is there and should not be, is changed or missing; each as a part of a sentence. */
+/** Objects that are unknown, changed or missing, each as a part of a sentence. */
 function foreignObjects(sql: Sql, form: number): readonly string[] {
   const found = objectsIn(sql);
   if (digestOf(found) === MIGRATIONS[form - 1]?.schemaDigest) return [];
-  const own = new Map(madeAt(form).map((object) => [titleOf(object), textOf(object)]));
-  const there = new Map(found.map((object) => [titleOf(object), textOf(object)]));
+  const expected = new Map(madeAt(form).map((object) => [titleOf(object), textOf(object)]));
+  const actual = new Map(found.map((object) => [titleOf(object), textOf(object)]));
   return [
-    ...[...there.keys()].filter((title) => !own.has(title)),
-    ...[...there]
-      .filter(([title, text]) => (own.get(title) ?? text) !== text)
+    ...[...actual.keys()].filter((title) => !expected.has(title)),
+    ...[...actual]
+      .filter(([title, text]) => (expected.get(title) ?? text) !== text)
       .map(([title]) => `a changed ${title}`),
-    ...[...own.keys()].filter((title) => !there.has(title)).map((title) => `no ${title}`),
+    ...[...expected.keys()].filter((title) => !actual.has(title)).map((title) => `no ${title}`),
   ];
 }
 
-/** Of what the migrations make; the same for the same objects, however their statements are laid out. */
+/** The same for the same objects, however their statements are laid out. */
 export function schemaDigest(sql: Sql): string {
   return digestOf(objectsIn(sql));
 }
@@ -284,14 +275,10 @@ function objectsIn(sql: Sql): readonly SchemaObject[] {
 }
 
 function madeAt(form: number): readonly SchemaObject[] {
-  const pool = openInMemory();
-  try {
-    const sql = new Statements(pool.acquireSync());
+  return withMemoryDatabase((sql) => {
     for (const { statements } of MIGRATIONS.slice(0, form)) for (const one of statements) sql.run(one);
     return objectsIn(sql);
-  } finally {
-    pool.close();
-  }
+  });
 }
 
 function digestOf(objects: readonly SchemaObject[]): string {

@@ -1,5 +1,4 @@
 import { randomUUID } from "node:crypto";
-import { rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
@@ -8,19 +7,20 @@ import { isSameFile, removeCreated } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
-import { numbersOfDamaged, takeFreePlace, takePlaceOf } from "./accept-loss.ts";
+import { numbersOfDamaged } from "./accept-loss.ts";
 import {
   dataFileOf,
   hasDataAt,
   holdFolder,
   inUse,
-  isFileThere,
+  fileExists,
   prepareFolder,
   readFileVersion,
   sizeOf,
 } from "./data-folder.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./file-tasks.ts";
 import { makePlain } from "./live-copy.ts";
+import { moveToFreePath, removeCopy, replaceFile } from "./replace-file.ts";
 import { impossible } from "./row-limits.ts";
 
 export interface RestoreOptions {
@@ -31,10 +31,10 @@ export interface RestoreOptions {
   readonly content: AsyncIterable<Uint8Array>;
   /** What its secrets must open with. */
   readonly encryption: EncryptionKeys | undefined;
-  /** Puts it in the place of data that is there; that is kept beside it. */
+  /** Whether it replaces existing data, which stays beside it. */
   readonly force: boolean;
   readonly nowMs: number;
-  /** Told of a file that must go if the process ends before this does. */
+  /** Called with a file that must be removed if the process ends before this does. */
   readonly onUnfinished?: (path: string) => void;
 }
 
@@ -43,27 +43,27 @@ export interface Restored extends FileFacts {
   readonly file: string;
   /** The number of the next event. */
   readonly next_event: number;
-  /** Where the data that was there before is; `null` when there was none. */
+  /** Where the replaced data file is; `null` when there was none. */
   readonly kept: string | null;
   /** The file of the folder that holds a token of the backup; `null` where there is none. */
   readonly token_file: string | null;
-  /** Where that file is now, when its token is not one of the backup; `null` when there was none such. */
+  /** Where the folder's token file is now, when its token is not one of the backup; `null` when there was none such. */
   readonly token_file_kept: string | null;
 }
 
 /**
- * Makes a backup the data of a folder that no server runs on. It is copied beside what is there and looked through first;
- * until the last step, which only names it, nothing changes. Cut off anywhere, it leaves the old data or the new.
+ * Makes a backup the data of a folder on which no server runs. The backup is copied beside the data file and checked first.
+ * Nothing changes until the last step, which only renames. Cut off anywhere, this leaves the old data or the new.
  * @throws EvregError `conflict` when the folder is in use, or has data and `force` is not set; those of `checkFile`
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { folder, name, content, encryption, force, nowMs } = options;
   const made = prepareFolder(folder);
-  const giveBack = holdFolder(folder);
-  if (giveBack === undefined || (await findServer(folder)) !== undefined) throw inUse(folder);
+  const releaseFolder = holdFolder(folder);
   const file = dataFileOf(folder);
   const copy = `${file}.restore-${randomUUID()}`;
   try {
+    if ((await findServer(folder)) !== undefined) throw inUse(folder);
     const hasData = hasDataAt(file);
     if (hasData && !force) throw hasDataAlready(folder);
     options.onUnfinished?.(copy);
@@ -78,28 +78,34 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const before = `before-restore-${fileTimestamp(nowMs)}`;
     const kept = hasData ? `${file}.${before}` : null;
     try {
-      if (kept === null) takeFreePlace(copy, file);
-      else takePlaceOf(file, copy, kept);
+      if (kept === null) moveToFreePath(copy, file);
+      else replaceFile(file, copy, kept);
     } catch (error) {
-      // A file came meanwhile, or another restore keeps what was there, at this very moment.
+      // A file was created meanwhile, or another restore replaces the data at this very moment.
       throw (error as NodeJS.ErrnoException).code === "EEXIST" ? inUse(folder) : error;
     }
-    // With the data that it is a token of; whoever took it for one of these would be refused.
+    // Renamed like the data that it is a token of: for the backup's data it would be refused.
     const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
     const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;
-    const tokens = { token_file: tokenFile, token_file_kept: tokenFileKept };
-    return { file, ...facts, next_event: event + 1, kept, ...tokens };
+    return {
+      file,
+      ...facts,
+      next_event: event + 1,
+      kept,
+      token_file: tokenFile,
+      token_file_kept: tokenFileKept,
+    };
   } finally {
-    for (const left of [copy, `${copy}-wal`, `${copy}-shm`, `${copy}-journal`]) rmSync(left, { force: true });
-    giveBack();
-    // Only where nothing came to be in them.
+    removeCopy(copy);
+    releaseFolder();
+    // Only where they are still empty.
     removeCreated(made);
   }
 }
 
 /**
- * Refuses a file that a server has or had open and that was copied or named by hand: its newest part is in the log. Also
- * the data file of the folder itself, by whatever name.
+ * Refuses the data file of the folder itself, by whatever name, and any other data file with a log beside it, which holds
+ * its newest part.
  * @throws EvregError `usage`
  */
 export function mustBeBackup(backup: string, folder: string): void {
@@ -129,21 +135,21 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
   }
 }
 
-/** Moves its log into it, so that the one file is all of it: two cannot be put in place in one step. */
+/** Moves the log of the old data file into it: two files could not be renamed in one step. */
 async function settleOld(file: string, folder: string, nowMs: number): Promise<Sequences> {
-  // Of an empty file the engine would remove the log, and somebody's data may be in that.
-  if (!isFileThere(file) || sizeOf(file) === 0) return {};
+  // The engine would remove the log of an empty file, and somebody's data may be in that.
+  if (!fileExists(file) || sizeOf(file) === 0) return {};
   mustBeEvregs(file);
   try {
     return await settleFile(file);
   } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
-    // Damaged, maybe: it is kept as it is.
+    // It may be damaged, and stays as it is.
     return numbersOfDamaged(file, nowMs);
   }
 }
 
-/** One of a newer evreg may go, as that is a way back to an older one. */
+/** A newer evreg's file may be replaced, as that is a way back to an older one. */
 function mustBeEvregs(file: string): void {
   try {
     readFileVersion(file);

@@ -4,35 +4,39 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import { DELIVERY_STATE } from "../queue/delivery-state.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
-// What rows of evreg's can be, table by table: what no version of it could have written is damage, or was put there by
-// somebody. Types, NOT NULL and the tables' own CHECKs are not here, as the engine's integrity check looks at those. The
-// limits are those of today's requests or wider, as a file that is good must never be refused.
+// What rows of evreg's can be, table by table: what no version of it could have written is damage, or somebody else's. Types,
+// NOT NULL and the tables' own CHECKs are not here, as the engine's integrity check covers those. The limits are those of
+// today's requests or wider, as a good file must never be refused.
 
 interface TableLimits {
   readonly table: string;
-  /** The columns that name a row, in the order of the table. */
-  readonly key: readonly string[];
-  /** The condition that each column holds; one that the file's form does not have yet is left out. */
+  /** The columns that name a row, in the order of the table; `rowid` when left out. */
+  readonly key?: readonly string[];
+  /** The condition of each column; one that the file's form does not have is ignored. */
   readonly columns: Readonly<Record<string, Condition>>;
-  /** Columns of JSON text; their nesting is looked at apart, see `KEPT_NESTING`. */
+  /** Columns of JSON text; their nesting is checked apart, see `storedJson`. */
   readonly json?: readonly string[];
+  /** Whether a server reads its rows whole and often; it is small where the file is evreg's. */
+  readonly isReadWhole?: boolean;
 }
+
+const ROWID: readonly string[] = ["rowid"];
 
 /** SQL that is true of a value in this column. */
 type Condition = (column: string) => string;
 
 const JSON_ROWS = 50;
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
-const MOST = Number.MAX_SAFE_INTEGER;
+const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 const DAY_MS = 86_400_000;
 
 const between =
   (low: number, high: number): Condition =>
   (column) =>
     `${column} BETWEEN ${low} AND ${high}`;
-const id = between(1, MOST);
-const count = between(0, MOST);
+const id = between(1, MAX_INTEGER);
+const count = between(0, MAX_INTEGER);
 const time = between(FIRST_MS, LAST_MS);
 const span = between(0, 366_000 * DAY_MS);
 const optional =
@@ -41,9 +45,9 @@ const optional =
     `(${column} IS NULL OR ${condition(column)})`;
 /** The engine reads text up to the first NUL. */
 const text =
-  (mostBytes: number): Condition =>
+  (maxBytes: number): Condition =>
   (column) =>
-    `octet_length(${column}) <= ${mostBytes} AND instr(${column}, char(0)) = 0`;
+    `octet_length(${column}) <= ${maxBytes} AND instr(${column}, char(0)) = 0`;
 const blob =
   (low: number, high: number): Condition =>
   (column) =>
@@ -63,7 +67,7 @@ const hex =
 
 const KIB = 1_024;
 /** The beginning of an answer, or why an address was refused; both come to far less. */
-export const MOST_RESPONSE_BYTES = 16 * KIB;
+export const MAX_RESPONSE_BYTES = 16 * KIB;
 /** A secret, 2 KiB of a bearer, and what encrypting them adds. */
 const secret = text(16 * KIB);
 const schema = text(1_024 * KIB);
@@ -71,7 +75,7 @@ const schema = text(1_024 * KIB);
 const TABLES: readonly TableLimits[] = [
   {
     table: "action",
-    key: ["rowid"],
+    isReadWhole: true,
     columns: {
       rowid: id,
       action: actionName,
@@ -87,13 +91,13 @@ const TABLES: readonly TableLimits[] = [
   },
   {
     table: "action_revision",
+    isReadWhole: true,
     key: ["action_id", "revision"],
     columns: { revision: id, schemata: schema, created_ms: time, breaks: optional(count) },
     json: ["schemata"],
   },
   {
     table: "event",
-    key: ["rowid"],
     columns: {
       rowid: id,
       revision: id,
@@ -108,12 +112,11 @@ const TABLES: readonly TableLimits[] = [
   },
   {
     table: "clock_step",
-    key: ["rowid"],
     columns: { first_event: count, first_delivery: count, noticed_ms: time },
   },
   {
     table: "subscription",
-    key: ["rowid"],
+    isReadWhole: true,
     columns: {
       rowid: id,
       application: label,
@@ -138,6 +141,7 @@ const TABLES: readonly TableLimits[] = [
   { table: "binding", key: ["action_id", "subscription_id"], columns: { action_id: id } },
   {
     table: "subscription_secret",
+    isReadWhole: true,
     key: ["subscription_id"],
     columns: {
       secret,
@@ -146,11 +150,10 @@ const TABLES: readonly TableLimits[] = [
       bearer_token: optional(secret),
     },
   },
-  { table: "encryption", key: ["one"], columns: { proof: text(KIB) } },
+  { table: "encryption", isReadWhole: true, key: ["one"], columns: { proof: text(KIB) } },
   { table: "data_identity", key: ["one"], columns: { id: hex(32) } },
   {
     table: "delivery",
-    key: ["rowid"],
     columns: {
       rowid: id,
       state: (column) => `${column} IN (${Object.values(DELIVERY_STATE).join(", ")})`,
@@ -158,7 +161,7 @@ const TABLES: readonly TableLimits[] = [
       failures: count,
       created_ms: time,
       // Up to version 11 of the schema also a place in an order and, below 0, a request.
-      due_ms: optional(between(-MOST, MOST)),
+      due_ms: optional(between(-MAX_INTEGER, MAX_INTEGER)),
       sequence: optional(id),
       finished_ms: optional(time),
       last_error: optional(text(KIB)),
@@ -178,7 +181,7 @@ const TABLES: readonly TableLimits[] = [
       duration_ms: span,
       status_code: optional(between(100, 999)),
       error_code: optional(oneOf(ATTEMPT_ERROR_CODES)),
-      response: optional(blob(0, MOST_RESPONSE_BYTES)),
+      response: optional(blob(0, MAX_RESPONSE_BYTES)),
       dns_ms: optional(span),
       connect_ms: optional(span),
       first_byte_ms: optional(span),
@@ -186,7 +189,7 @@ const TABLES: readonly TableLimits[] = [
   },
   {
     table: "token",
-    key: ["rowid"],
+    isReadWhole: true,
     columns: {
       rowid: id,
       name: label,
@@ -208,7 +211,7 @@ const TABLES: readonly TableLimits[] = [
   },
   {
     table: "replay",
-    key: ["rowid"],
+    isReadWhole: true,
     columns: {
       rowid: id,
       from_ms: time,
@@ -224,83 +227,72 @@ const TABLES: readonly TableLimits[] = [
   },
 ];
 
-/** Tables of which rows are read whole and often; they are small where the file is evreg's. */
-const READ_WHOLE: ReadonlySet<string> = new Set([
-  "action",
-  "action_revision",
-  "subscription",
-  "subscription_secret",
-  "encryption",
-  "token",
-  "replay",
-]);
-
 /**
- * Rows that evreg could not have written, each as a part of a sentence; `most` of them.
- * @param which only of the tables that a server reads whole, or of all
+ * Finds rows that evreg could not have written, each as a part of a sentence.
+ * @param max how many
+ * @param which all tables, or only those that a server reads whole
  */
 export function impossibleRows(
   sql: Sql,
-  most: number,
+  max: number,
   which: "read whole" | "all" = "all",
 ): readonly string[] {
   const found: string[] = [];
   for (const limits of TABLES) {
-    if (which === "read whole" && !READ_WHOLE.has(limits.table)) continue;
     const known = columnsOf(sql, limits.table);
-    if (known.size === 0) continue;
+    if (known.size === 0 || (which === "read whole" && limits.isReadWhole !== true)) continue;
     const conditions = Object.entries(limits.columns).filter(([column]) => known.has(column));
     const rows = sql.rows<{ row: string; bad: string }>(
       `SELECT row, bad FROM (SELECT ${rowOf(limits)} AS row, CASE ${conditions
         .map(([column, holds]) => `WHEN (${holds(column)}) IS NOT TRUE THEN '${column}'`)
-        .join(" ")} END AS bad FROM ${limits.table}) WHERE bad IS NOT NULL LIMIT ${most - found.length}`,
+        .join(" ")} END AS bad FROM ${limits.table}) WHERE bad IS NOT NULL LIMIT ${max - found.length}`,
     );
     found.push(...rows.map(({ row, bad }) => `${bad} of ${limits.table} ${row}`));
-    if (found.length >= most) break;
+    if (found.length >= max) break;
   }
   return found;
 }
 
-/** Rows whose foreign keys lead nowhere; likewise. */
-export function danglingRows(sql: Sql, most: number): readonly string[] {
+/** Finds rows whose foreign keys lead nowhere, likewise. */
+export function danglingRows(sql: Sql, max: number): readonly string[] {
   const rows = sql.rows<{ child: string; row: number | null; parent: string }>(
-    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${most}`,
+    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${max}`,
   );
   return rows.map(({ child, row, parent }) =>
     `${child} ${row ?? ""} without its ${parent}`.replace("  ", " "),
   );
 }
 
-/** Tables whose rows have numbers that were not given, or where none is left to be given. */
+/** Finds tables whose rows have numbers that were never given, or for which no number remains. */
 export function impossibleNumbers(sql: Sql): readonly string[] {
   const numbered = TABLES.filter(({ columns }) => "rowid" in columns).map(({ table }) => table);
   return numbered.flatMap((table) => {
     if (columnsOf(sql, table).size === 0) return [];
-    const { good } = sql.first<{ good: number }>(
-      `SELECT coalesce((SELECT max(rowid) FROM ${table}), 0) <= given AND given < ${MOST}
-          AND coalesce((SELECT min(rowid) FROM ${table}), 1) >= 1 AS good
+    const isGood = sql.value<number>(
+      `SELECT coalesce((SELECT max(rowid) FROM ${table}), 0) <= given AND given < ${MAX_INTEGER}
+          AND coalesce((SELECT min(rowid) FROM ${table}), 1) >= 1
         FROM (SELECT coalesce((SELECT max(seq) FROM sqlite_sequence WHERE name = '${table}'), 0) AS given)`,
-    )!;
-    return good === 1 ? [] : [`numbers of ${table}`];
+    );
+    return isGood === 1 ? [] : [`numbers of ${table}`];
   });
 }
 
-/** The columns of JSON, with what names their rows; some rows are read at a time. */
-export function* keptJson(sql: Sql): Generator<{ readonly what: string; readonly text: string }, void> {
+/** All JSON columns row by row, with what names each. */
+export function* storedJson(sql: Sql): Generator<{ readonly what: string; readonly text: string }, void> {
   for (const limits of TABLES) {
-    const { table, key, json = [] } = limits;
+    const { table, key = ROWID, json = [] } = limits;
     const known = columnsOf(sql, table);
+    const keys = key.join(", ");
     for (const column of json.filter((one) => known.has(one))) {
       let last = key.map(() => -1);
       for (;;) {
         const rows = sql.rows<{ last: string; row: string; text: string | null }>(
-          `SELECT json_array(${key.join(", ")}) AS last, ${rowOf(limits)} AS row, ${column} AS text FROM ${table}
-            WHERE (${key.join(", ")}) > (${key.map(() => "?").join(", ")}) ORDER BY ${key.join(", ")}
-            LIMIT ${JSON_ROWS}`,
+          `SELECT json_array(${keys}) AS last, ${rowOf(limits)} AS row, ${column} AS text FROM ${table}
+            WHERE (${keys}) > (${key.map(() => "?").join(", ")}) ORDER BY ${keys} LIMIT ${JSON_ROWS}`,
           ...last,
         );
-        for (const { row, text: kept } of rows) {
-          if (kept !== null) yield { what: `${column} of ${table} ${row}`, text: kept };
+        for (const { row, text: stored } of rows) {
+          if (stored !== null) yield { what: `${column} of ${table} ${row}`, text: stored };
         }
         const end = rows.at(-1);
         if (end === undefined || rows.length < JSON_ROWS) break;
@@ -310,7 +302,7 @@ export function* keptJson(sql: Sql): Generator<{ readonly what: string; readonly
   }
 }
 
-function rowOf({ key }: TableLimits): string {
+function rowOf({ key = ROWID }: TableLimits): string {
   return `CAST(${key.join(" || '.' || ")} AS TEXT)`;
 }
 
@@ -320,20 +312,20 @@ function columnsOf(sql: Sql, table: string): ReadonlySet<string> {
 }
 
 /**
- * Refuses a file on which a server could not go on: where no number is left, or something it reads again and again is of
- * a size that nobody could have given it. Costs a look at each row of the tables that are read whole.
+ * Refuses a file on which a server could not run: where no number remains, or a row that it reads often is impossibly
+ * large. Costs a look at each row of the tables that are read whole.
  * @throws EvregError `invalid`
  */
 export function mustBeServable(sql: Sql, file: string): void {
-  const found = [...impossibleNumbers(sql), ...impossibleRows(sql, MOST_NAMED, "read whole")];
+  const found = [...impossibleNumbers(sql), ...impossibleRows(sql, MAX_NAMED, "read whole")];
   if (found.length > 0) throw impossible(`The data file ${file}`, found);
 }
 
 export function impossible(name: string, found: readonly string[]): EvregError {
-  const more = found.length > MOST_NAMED ? ", and more" : "";
+  const more = found.length > MAX_NAMED ? ", and more" : "";
   return new EvregError(
     "invalid",
-    `${name} holds what evreg could not have written: ${found.slice(0, MOST_NAMED).join(", ")}${more}. It is damaged, or was changed by something else, and is left alone. Restore a backup that you trust; \`evreg doctor --deep\` tells what else is wrong.`,
+    `${name} holds what evreg could not have written: ${found.slice(0, MAX_NAMED).join(", ")}${more}. It is damaged, or was changed by something else, and is left alone. Restore a backup that you trust; \`evreg doctor --deep\` tells what else is wrong.`,
     { file: name, found },
   );
 }

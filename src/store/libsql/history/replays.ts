@@ -6,7 +6,8 @@ import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts
 import type { RowidRange } from "../events/timeline.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
-import { isRowid, parseKept, type Sql, type SqlValue } from "../thread/sql.ts";
+import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
+import { parseStored } from "../thread/stored-json.ts";
 
 /** A plan of this store. */
 export interface RangePlan extends ReplayPlan {
@@ -154,7 +155,7 @@ export function loadRunning(
       selection: row.selection,
       fromMs: row.from_ms,
       toMs: row.to_ms,
-      scope: (parseKept(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
+      scope: (parseStored(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
     },
     total: row.total,
     isActive: row.active === 1,

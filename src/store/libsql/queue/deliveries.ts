@@ -6,7 +6,7 @@ import {
 } from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
-import { MOST_RESPONSE_BYTES } from "../files/row-limits.ts";
+import { MAX_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
@@ -31,7 +31,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
     `SELECT attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
-        error_code, CAST(iif(octet_length(response) > ${MOST_RESPONSE_BYTES}, substr(response, 1, ${MOST_RESPONSE_BYTES}),
+        error_code, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
           response) AS TEXT) AS response
       FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
     id,

@@ -16,7 +16,7 @@ import type { StoredSecrets, OpenedSecrets } from "../../secret-cipher.ts";
 import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
-import { readableOr } from "../thread/sql.ts";
+import { readableOr } from "../thread/stored-json.ts";
 import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */

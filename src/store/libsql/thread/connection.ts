@@ -274,14 +274,32 @@ interface OpenedDatabase {
  * the engine would drop a part.
  * @throws EvregError `unavailable` for a damaged log
  */
-export function openDatabase(path: string): OpenedDatabase {
+function openDatabase(path: string): OpenedDatabase {
   const log = mustBeUndamaged(path);
   return { pool: new ConnectionPool(addressOf(path), {}, 1), log };
 }
 
-/** A database in memory. */
-export function openInMemory(): ConnectionPool {
-  return new ConnectionPool(":memory:", {}, 1);
+/**
+ * Opens a file alone for `work`, then closes it.
+ * @throws as `openDatabase` and `work`
+ */
+export function withDatabase<T>(path: string, work: (sql: Sql) => T): T {
+  return withPool(openDatabase(path).pool, (sql) => {
+    sql.run("PRAGMA locking_mode = EXCLUSIVE");
+    return work(sql);
+  });
+}
+
+export function withMemoryDatabase<T>(work: (sql: Sql) => T): T {
+  return withPool(new ConnectionPool(":memory:", {}, 1), work);
+}
+
+function withPool<T>(pool: ConnectionPool, work: (sql: Sql) => T): T {
+  try {
+    return work(new Statements(pool.acquireSync()));
+  } finally {
+    pool.close();
+  }
 }
 
 /** The address of a file for the engine, whatever characters are in its path. */

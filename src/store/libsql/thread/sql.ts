@@ -111,52 +111,6 @@ export function isRowid(value: number): boolean {
   return Number.isSafeInteger(value) && value > 0;
 }
 
-/** Levels of objects and arrays in JSON that is kept beside the payloads; what requests may bring has fewer. */
-export const KEPT_NESTING = 128;
-
-/**
- * The value of JSON that evreg has written itself. Nested deeper, it would cross to the other thread as a message that
- * cannot be read there, and its request would never be answered.
- * @throws EvregError `internal`
- */
-export function parseKept(text: string): unknown {
-  const isDeep = nestingOf(text) > KEPT_NESTING;
-  try {
-    if (!isDeep) return JSON.parse(text);
-  } catch {
-    // As below.
-  }
-  throw new EvregError(
-    "internal",
-    `A record in the data file has JSON that evreg could not have written: it is ${isDeep ? "nested too deep" : "malformed"}. \`evreg doctor --deep\` tells which; restore a backup from before.`,
-  );
-}
-
-/** The value that `read` makes of stored JSON; `otherwise` where evreg could not have written it. */
-export function readableOr<T>(otherwise: T, text: string, read: (value: unknown) => T | undefined): T {
-  try {
-    return read(parseKept(text)) ?? otherwise;
-  } catch {
-    return otherwise;
-  }
-}
-
-function nestingOf(text: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let isInString = false;
-  for (let at = 0; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) isInString = !isInString;
-    else if (isInString) at += code === BACKSLASH ? 1 : 0;
-    else if (code === BRACE || code === BRACKET) deepest = Math.max(deepest, (depth += 1));
-    else if (code === BRACE_END || code === BRACKET_END) depth -= 1;
-  }
-  return deepest;
-}
-
-const [QUOTE, BACKSLASH, BRACE, BRACKET, BRACE_END, BRACKET_END] = [0x22, 0x5c, 0x7b, 0x5b, 0x7d, 0x5d];
-
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 
 /**
