@@ -29,30 +29,30 @@ import { WorkerClient } from "./thread/worker-client.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
-  /** Made if it is missing. */
+  /** Created if it is missing. */
   readonly folder: string;
-  /** Written into the folder once it is held, for others who find it in use. */
+  /** Written into the folder, for others who find it in use. */
   readonly owner: Owner;
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** Without them secrets are kept as they are; a file that is encrypted already cannot be opened then. */
+  /** Without them secrets stay as they are, and an encrypted file cannot be opened. */
   readonly encryption?: EncryptionKeys | undefined;
-  /** Whether it goes on without what a damaged log has lost, which is refused otherwise. */
+  /** Whether to go on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
-  /** Whether a file of an older form is refused instead of brought up to date, after which an older evreg could not open it. */
+  /** Whether to refuse a file of an older form, which an older evreg could not open once it is brought up to date. */
   readonly keepsForm?: boolean;
-  /** Whether a folder that holds no data yet is refused instead of given a data file. */
+  /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
   /** Called after each commit. */
   readonly onCommit?: (commit: CommitReport) => void;
-  /** Called after a commit that did more than it was asked to do. */
+  /** Called after a commit that also did something that was not requested. */
   readonly onChange?: (change: StoreChange) => void;
-  /** Called at most once, when the store can never commit again; whoever opened it then closes it and stops. */
+  /** Called at most once, when the store can never commit again and must be closed. */
   readonly onFatal?: (error: EvregError) => void;
 }
 
 /**
- * Opens the data folder for this process alone: takes its lock, brings its file up to date (a copy is kept), and makes
+ * Opens the data folder for this process alone: takes its lock, brings its file up to date (and keeps a copy), and makes
  * deliveries that a dead process had under way due again.
  * @throws EvregError `conflict` naming the owner when the folder is in use; `usage` when it is no folder, or holds
  * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written
@@ -63,8 +63,10 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
   prepareFolder(folder);
   const releaseFolder = holdFolder(folder);
   try {
-    if (await isServed(folder)) throw inUse(folder);
-    if (options.acceptsLoss === true) await goOnWithoutLost(options, clock);
+    // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
+    // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
+    if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
+    if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
     const checkpoints = new CheckpointLog(logger);
     const { supervisor, report } = await openFile(options, clock, (commit) => {
       checkpoints.committed(commit);
@@ -72,9 +74,9 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     });
     const queue = new WriteQueue((batch) => supervisor.write(batch), CODECS);
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
-    const letGo = async (): Promise<void> => {
+    const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
-      // Gone before the lock is: who comes next writes their own.
+      // Before the lock is released, as the next owner writes its own.
       removeOwner(folder, owner.instance);
       await supervisor.close();
       await backups.close();
@@ -83,31 +85,28 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     try {
       tryWriteOwner(folder, owner, logger);
     } catch (error) {
-      await letGo();
+      await close();
       throw error;
     }
     logReport(logger, report, folder);
-    if (owner.command === "serve") tellLeft(logger, folder);
-    const { dataId } = report;
-    const key = options.encryption?.key;
-    const damaged = new DamagedEvents(logger);
-    return createLibsqlStore({ supervisor, queue, damaged, backups, dataId, key, letGo }, options.onChange);
+    if (owner.command === "serve") warnOfLeftovers(logger, folder);
+    return createLibsqlStore({
+      supervisor,
+      queue,
+      damaged: new DamagedEvents(logger),
+      backups,
+      dataId: report.dataId,
+      key: options.encryption?.key,
+      onChange: options.onChange ?? (() => undefined),
+      close,
+    });
   } catch (error) {
     releaseFolder();
     throw error;
   }
 }
 
-/**
- * Asks the server that the owner file names. Its lock is on the data file that it opened, and keeps nobody out once that
- * was taken away. Where nobody answers, or the file cannot be trusted, the lock has to do.
- */
-async function isServed(folder: string): Promise<boolean> {
-  const server = await findServer(folder).catch(() => undefined);
-  return server !== undefined;
-}
-
-async function goOnWithoutLost({ folder, logger }: OpenOptions, clock: Clock): Promise<void> {
+async function acceptLogLoss({ folder, logger }: OpenOptions, clock: Clock): Promise<void> {
   const accepted = await acceptLoss(dataFileOf(folder), clock.now());
   if (accepted === undefined) return;
   const { log, replaced } = accepted;
@@ -122,6 +121,7 @@ async function openFile(
   clock: Clock,
   onCommit: (commit: CommitReport) => void,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
+  // Before the engine opens it, which would write to it: this refuses a file that is not evreg's or is newer.
   const version = readFileVersion(dataFileOf(folder));
   if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
   const path = prepareFile(folder, needsData);
@@ -133,16 +133,14 @@ async function openFile(
       onCommit,
     );
   const worker = await startAlone(folder, () => start({ release: true }));
-  const startWorker = (): Promise<WorkerClient> => start({ release: false, expected: worker.report.file });
-  supervisor = new WorkerSupervisor(
-    { clock, logger, startWorker, onFatal: (error) => onFatal?.(error) },
-    worker,
-  );
-  return { supervisor, report: worker.report };
+  const { report } = worker;
+  const startWorker = (): Promise<WorkerClient> => start({ release: false, expected: report.file });
+  supervisor = new WorkerSupervisor({ clock, logger, startWorker, onFatal }, worker);
+  return { supervisor, report };
 }
 
-/** They do no harm to this start, but may to whoever takes them for something else. */
-function tellLeft(logger: Logger, folder: string): void {
+/** They do no harm to this start, but somebody may take them for something else. */
+function warnOfLeftovers(logger: Logger, folder: string): void {
   const { secondNames, unfinished } = restoreLeftovers(folder);
   const left = [...secondNames, ...unfinished];
   if (left.length === 0) return;
@@ -155,10 +153,8 @@ function tellLeft(logger: Logger, folder: string): void {
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
   const { migrated, copy, released, encrypted, taken, dropped } = report;
   if (copy !== undefined) {
-    logger.info(
-      { forms: migrated, copy },
-      "The data file was brought up to date; a copy from before is kept.",
-    );
+    const forms = { forms: migrated, copy };
+    logger.info(forms, "The data file was brought up to date; a copy from before is kept.");
   }
   if (encrypted !== undefined) {
     logger.info({ subscriptions: encrypted }, "Secrets are encrypted with the key from now on.");
@@ -173,20 +169,20 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
   if (dropped > 0) {
     logger.warn(
       { transactions: dropped },
-      "The last transactions in the log could not be read and were dropped. After a cut of the power that is as it must be, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
+      "The last transactions in the log could not be read and were dropped. After a power cut that is normal, and nobody was told that they were stored. If there was none, the log was damaged, and the last that was acknowledged may be lost. None of their numbers is given out again.",
     );
   }
   if (taken.length > 0) {
     logger.warn(
       { actions: taken },
-      "Actions of these names were created before evreg kept the names for events about itself. They stay as they are, and those events are not told.",
+      "Actions of these names were created before evreg reserved the names for events about itself. They stay as they are, and those events are not published.",
     );
   }
 }
 
-/** Two first starts at the same moment may refuse each other; the one with the shorter pause then gets in. */
-const TRIES = 4;
-const LONGEST_PAUSE_MS = 80;
+/** Two first starts at the same moment may refuse each other; the one with the shorter pause then succeeds. */
+const MAX_TRIES = 4;
+const MAX_PAUSE_MS = 80;
 
 /**
  * Starts the worker, which takes the file's lock.
@@ -206,13 +202,13 @@ export async function startAlone(folder: string, start: () => Promise<WorkerClie
           { cause: error },
         );
       }
-      if (tries === TRIES || ownerLives(folder)) throw inUse(folder);
-      await pause(systemRandom.fraction() * LONGEST_PAUSE_MS);
+      if (tries === MAX_TRIES || isOwnerAlive(folder)) throw inUse(folder);
+      await pause(systemRandom.fraction() * MAX_PAUSE_MS);
     }
   }
 }
 
-function ownerLives(folder: string): boolean {
+function isOwnerAlive(folder: string): boolean {
   const owner = readOwner(folder);
   if (owner === undefined) return false;
   try {

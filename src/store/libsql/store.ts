@@ -50,15 +50,22 @@ interface StoreDependencies {
   readonly dataId: string;
   /** What the file's secrets are encrypted with, where they are. */
   readonly key: Uint8Array | undefined;
-  /** Called once: ends what is under way, and frees the file. */
-  readonly letGo: () => Promise<void>;
+  readonly onChange: (change: StoreChange) => void;
+  /** Called once: ends what is under way, and releases the file. */
+  readonly close: () => Promise<void>;
 }
 
 /** The store as the rest of the product has it: each task becomes a message to the thread that owns the data file. */
-export function createLibsqlStore(
-  { supervisor, queue, damaged, backups, dataId, key, letGo }: StoreDependencies,
-  onChange: (change: StoreChange) => void = () => {},
-): Store {
+export function createLibsqlStore({
+  supervisor,
+  queue,
+  damaged,
+  backups,
+  dataId,
+  key,
+  onChange,
+  close,
+}: StoreDependencies): Store {
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
 
@@ -248,6 +255,6 @@ export function createLibsqlStore(
       unreadableSubscriptions: () => damaged.subscriptions,
       health: () => supervisor.condition(),
     },
-    close: () => (closing ??= letGo()),
+    close: () => (closing ??= close()),
   };
 }

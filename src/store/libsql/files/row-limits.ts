@@ -8,20 +8,6 @@ import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 // NOT NULL and the tables' own CHECKs are not here, as the engine's integrity check covers those. The limits are those of
 // today's requests or wider, as a good file must never be refused.
 
-interface TableLimits {
-  readonly table: string;
-  /** The columns that name a row, in the order of the table; `rowid` when left out. */
-  readonly key?: readonly string[];
-  /** The condition of each column; one that the file's form does not have is ignored. */
-  readonly columns: Readonly<Record<string, Condition>>;
-  /** Columns of JSON text; their nesting is checked apart, see `storedJson`. */
-  readonly json?: readonly string[];
-  /** Whether a server reads its rows whole and often; it is small where the file is evreg's. */
-  readonly isReadWhole?: boolean;
-}
-
-const ROWID: readonly string[] = ["rowid"];
-
 /** SQL that is true of a value in this column. */
 type Condition = (column: string) => string;
 
@@ -70,162 +56,97 @@ const KIB = 1_024;
 export const MAX_RESPONSE_BYTES = 16 * KIB;
 /** A secret, 2 KiB of a bearer, and what encrypting them adds. */
 const secret = text(16 * KIB);
-const schema = text(1_024 * KIB);
 
-const TABLES: readonly TableLimits[] = [
-  {
-    table: "action",
-    isReadWhole: true,
-    columns: {
-      rowid: id,
-      action: actionName,
-      application: label,
-      revision: id,
-      created_ms: time,
-      edition: id,
-      version: id,
-      deprecated_ms: optional(time),
-      retired_ms: optional(time),
-      successor: optional(actionName),
-    },
-  },
-  {
-    table: "action_revision",
-    isReadWhole: true,
-    key: ["action_id", "revision"],
-    columns: { revision: id, schemata: schema, created_ms: time, breaks: optional(count) },
-    json: ["schemata"],
-  },
-  {
-    table: "event",
-    columns: {
-      rowid: id,
-      revision: id,
-      timestamped_ms: time,
-      idempotency_key: optional(
-        (column) => `octet_length(${column}) BETWEEN 1 AND 255 AND ${column} NOT GLOB '*[^ -~]*'`,
-      ),
-      // Its JSON is read with its checksum.
-      payload: blob(2, EVENT_LIMITS.payloadMaxBytes),
-      checksum: optional(between(0, 2 ** 32 - 1)),
-    },
-  },
-  {
-    table: "clock_step",
-    columns: { first_event: count, first_delivery: count, noticed_ms: time },
-  },
-  {
-    table: "subscription",
-    isReadWhole: true,
-    columns: {
-      rowid: id,
-      application: label,
-      subscription: label,
-      handler: text(8 * KIB),
-      max_retries: between(0, 1_000),
-      disabled_reason: optional(text(4 * KIB)),
-      secret,
-      created_ms: time,
-      deleted_ms: optional(time),
-      slowed_until_ms: optional(time),
-      retry_wait_until_ms: optional(time),
-      failing_since_ms: optional(time),
-      failed_ms: optional(time),
-      failing_ms: span,
-      last_failure_ms: optional(time),
-      failing_total_ms: span,
-      settings: optional(schema),
-    },
-    json: ["settings"],
-  },
-  { table: "binding", key: ["action_id", "subscription_id"], columns: { action_id: id } },
-  {
-    table: "subscription_secret",
-    isReadWhole: true,
-    key: ["subscription_id"],
-    columns: {
-      secret,
-      previous_secret: optional(secret),
-      previous_until_ms: optional(time),
-      bearer_token: optional(secret),
-    },
-  },
-  { table: "encryption", isReadWhole: true, key: ["one"], columns: { proof: text(KIB) } },
-  { table: "data_identity", key: ["one"], columns: { id: hex(32) } },
-  {
-    table: "delivery",
-    columns: {
-      rowid: id,
-      state: (column) => `${column} IN (${Object.values(DELIVERY_STATE).join(", ")})`,
-      attempt: count,
-      failures: count,
-      created_ms: time,
+const idempotencyKey: Condition = (column) =>
+  `octet_length(${column}) BETWEEN 1 AND 255 AND ${column} NOT GLOB '*[^ -~]*'`;
+const deliveryState: Condition = (column) => `${column} IN (${Object.values(DELIVERY_STATE).join(", ")})`;
+
+/** What must be true of columns, by their names; as `table.column` where another table has a column of the same name. */
+const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
+  (
+    [
+      [id, ["rowid", "revision", "edition", "version", "claim_id", "binding.action_id", "attempt.attempt"]],
+      [count, ["first_event", "first_delivery", "delivery.attempt", "failures", "tried", "queued"]],
+      [count, ["block", "events", "event_count.action_id"]],
+      [between(0, 2), ["level"]],
+      [optional(count), ["breaks", "total"]],
+      [time, ["created_ms", "timestamped_ms", "noticed_ms", "claimed_ms", "until_ms", "started_ms"]],
+      [time, ["from_ms", "to_ms"]],
+      [
+        optional(time),
+        ["deprecated_ms", "retired_ms", "deleted_ms", "slowed_until_ms", "retry_wait_until_ms"],
+      ],
+      [
+        optional(time),
+        ["failing_since_ms", "failed_ms", "last_failure_ms", "previous_until_ms", "finished_ms"],
+      ],
+      [optional(time), ["expires_ms", "last_used_ms"]],
+      [span, ["failing_ms", "failing_total_ms", "duration_ms"]],
+      [optional(span), ["dns_ms", "connect_ms", "first_byte_ms"]],
       // Up to version 11 of the schema also a place in an order and, below 0, a request.
-      due_ms: optional(between(-MAX_INTEGER, MAX_INTEGER)),
-      sequence: optional(id),
-      finished_ms: optional(time),
-      last_error: optional(text(KIB)),
-    },
-  },
-  {
-    table: "lease",
-    key: ["delivery_id"],
-    columns: { claim_id: id, claimed_ms: time, until_ms: time },
-  },
-  {
-    table: "attempt",
-    key: ["delivery_id", "attempt"],
-    columns: {
-      attempt: id,
-      started_ms: time,
-      duration_ms: span,
-      status_code: optional(between(100, 999)),
-      error_code: optional(oneOf(ATTEMPT_ERROR_CODES)),
-      response: optional(blob(0, MAX_RESPONSE_BYTES)),
-      dns_ms: optional(span),
-      connect_ms: optional(span),
-      first_byte_ms: optional(span),
-    },
-  },
-  {
-    table: "token",
-    isReadWhole: true,
-    columns: {
-      rowid: id,
-      name: label,
-      scopes: text(1_024 * KIB),
-      hash: hex(64),
-      expires_ms: optional(time),
-      last_used_ms: optional(time),
-      created_ms: time,
-    },
-    json: ["scopes"],
-  },
-  { table: "probe", key: ["one"], columns: { tried: count, filler: blob(0, 64 * 1_024 * KIB) } },
-  { table: "write_check", key: ["one"], columns: { filler: blob(0, 64 * 1_024 * KIB) } },
-  { table: "last_backup", key: ["one"], columns: { started_ms: time } },
-  {
-    table: "event_count",
-    key: ["level", "block", "action_id"],
-    columns: { level: between(0, 2), block: count, action_id: count, events: count },
-  },
-  {
-    table: "replay",
-    isReadWhole: true,
-    columns: {
-      rowid: id,
-      from_ms: time,
-      to_ms: time,
-      ranges: text(16 * 1_024 * KIB),
-      reason: optional(text(4 * KIB)),
-      total: optional(count),
-      queued: count,
-      created_ms: time,
-      finished_ms: optional(time),
-    },
-    json: ["ranges"],
-  },
+      [optional(between(-MAX_INTEGER, MAX_INTEGER)), ["due_ms"]],
+      [optional(id), ["sequence"]],
+      [actionName, ["action.action"]],
+      [optional(actionName), ["successor"]],
+      [label, ["application", "subscription.subscription", "token.name"]],
+      [text(1_024 * KIB), ["schemata", "scopes"]],
+      [optional(text(1_024 * KIB)), ["settings"]],
+      [text(8 * KIB), ["handler"]],
+      [between(0, 1_000), ["max_retries"]],
+      [optional(text(4 * KIB)), ["disabled_reason", "reason"]],
+      [secret, ["secret"]],
+      [optional(secret), ["previous_secret", "bearer_token"]],
+      [text(KIB), ["proof"]],
+      [hex(32), ["data_identity.id"]],
+      [hex(64), ["hash"]],
+      [optional(idempotencyKey), ["idempotency_key"]],
+      // Its JSON is read with its checksum.
+      [blob(2, EVENT_LIMITS.payloadMaxBytes), ["payload"]],
+      [optional(between(0, 2 ** 32 - 1)), ["checksum"]],
+      [deliveryState, ["state"]],
+      [optional(text(KIB)), ["last_error"]],
+      [optional(between(100, 999)), ["status_code"]],
+      [optional(oneOf(ATTEMPT_ERROR_CODES)), ["error_code"]],
+      [optional(blob(0, MAX_RESPONSE_BYTES)), ["response"]],
+      [blob(0, 64 * 1_024 * KIB), ["filler"]],
+      [text(16 * 1_024 * KIB), ["ranges"]],
+    ] as const
+  ).flatMap(([condition, columns]) => columns.map((column) => [column, condition] as const)),
+);
+
+interface Table {
+  readonly table: string;
+  /** The columns that name a row, in the order of the table. */
+  readonly key: readonly string[];
+  /** Columns of JSON text; their nesting is checked apart, see `storedJson`. */
+  readonly json?: readonly string[];
+  /** Whether a server reads its rows whole and often; it is small where the file is evreg's. */
+  readonly isReadWhole?: boolean;
+}
+
+const TABLES: readonly Table[] = [
+  { table: "action", key: ["rowid"], isReadWhole: true },
+  { table: "action_revision", key: ["action_id", "revision"], json: ["schemata"], isReadWhole: true },
+  { table: "event", key: ["rowid"] },
+  { table: "clock_step", key: ["rowid"] },
+  { table: "subscription", key: ["rowid"], json: ["settings"], isReadWhole: true },
+  { table: "binding", key: ["action_id", "subscription_id"] },
+  { table: "subscription_secret", key: ["subscription_id"], isReadWhole: true },
+  { table: "encryption", key: ["one"], isReadWhole: true },
+  { table: "data_identity", key: ["one"] },
+  { table: "delivery", key: ["rowid"] },
+  { table: "lease", key: ["delivery_id"] },
+  { table: "attempt", key: ["delivery_id", "attempt"] },
+  { table: "token", key: ["rowid"], json: ["scopes"], isReadWhole: true },
+  { table: "probe", key: ["one"] },
+  { table: "write_check", key: ["one"] },
+  { table: "last_backup", key: ["one"] },
+  { table: "event_count", key: ["level", "block", "action_id"] },
+  { table: "replay", key: ["rowid"], json: ["ranges"], isReadWhole: true },
 ];
+
+/** Tables whose rows have numbers that are given once and never again. */
+const NUMBERED = ["action", "event", "subscription", "delivery", "token", "replay"];
 
 /**
  * Finds rows that evreg could not have written, each as a part of a sentence.
@@ -238,16 +159,18 @@ export function impossibleRows(
   which: "read whole" | "all" = "all",
 ): readonly string[] {
   const found: string[] = [];
-  for (const limits of TABLES) {
-    const known = columnsOf(sql, limits.table);
-    if (known.size === 0 || (which === "read whole" && limits.isReadWhole !== true)) continue;
-    const conditions = Object.entries(limits.columns).filter(([column]) => known.has(column));
+  for (const { table, key, isReadWhole } of TABLES) {
+    if (which === "read whole" && isReadWhole !== true) continue;
+    const cases = columnsOf(sql, table).flatMap((column) => {
+      const holds = CONDITIONS.get(`${table}.${column}`) ?? CONDITIONS.get(column);
+      return holds === undefined ? [] : [`WHEN (${holds(column)}) IS NOT TRUE THEN '${column}'`];
+    });
+    if (cases.length === 0) continue;
     const rows = sql.rows<{ row: string; bad: string }>(
-      `SELECT row, bad FROM (SELECT ${rowOf(limits)} AS row, CASE ${conditions
-        .map(([column, holds]) => `WHEN (${holds(column)}) IS NOT TRUE THEN '${column}'`)
-        .join(" ")} END AS bad FROM ${limits.table}) WHERE bad IS NOT NULL LIMIT ${max - found.length}`,
+      `SELECT row, bad FROM (SELECT ${rowName(key)} AS row, CASE ${cases.join(" ")} END AS bad FROM ${table})
+        WHERE bad IS NOT NULL LIMIT ${max - found.length}`,
     );
-    found.push(...rows.map(({ row, bad }) => `${bad} of ${limits.table} ${row}`));
+    found.push(...rows.map(({ row, bad }) => `${bad} of ${table} ${row}`));
     if (found.length >= max) break;
   }
   return found;
@@ -265,9 +188,8 @@ export function danglingRows(sql: Sql, max: number): readonly string[] {
 
 /** Finds tables whose rows have numbers that were never given, or for which no number remains. */
 export function impossibleNumbers(sql: Sql): readonly string[] {
-  const numbered = TABLES.filter(({ columns }) => "rowid" in columns).map(({ table }) => table);
-  return numbered.flatMap((table) => {
-    if (columnsOf(sql, table).size === 0) return [];
+  return NUMBERED.flatMap((table) => {
+    if (columnsOf(sql, table).length === 0) return [];
     const isGood = sql.value<number>(
       `SELECT coalesce((SELECT max(rowid) FROM ${table}), 0) <= given AND given < ${MAX_INTEGER}
           AND coalesce((SELECT min(rowid) FROM ${table}), 1) >= 1
@@ -279,15 +201,13 @@ export function impossibleNumbers(sql: Sql): readonly string[] {
 
 /** All JSON columns row by row, with what names each. */
 export function* storedJson(sql: Sql): Generator<{ readonly what: string; readonly text: string }, void> {
-  for (const limits of TABLES) {
-    const { table, key = ROWID, json = [] } = limits;
-    const known = columnsOf(sql, table);
+  for (const { table, key, json = [] } of TABLES) {
     const keys = key.join(", ");
-    for (const column of json.filter((one) => known.has(one))) {
+    for (const column of columnsOf(sql, table).filter((one) => json.includes(one))) {
       let last = key.map(() => -1);
       for (;;) {
         const rows = sql.rows<{ last: string; row: string; text: string | null }>(
-          `SELECT json_array(${keys}) AS last, ${rowOf(limits)} AS row, ${column} AS text FROM ${table}
+          `SELECT json_array(${keys}) AS last, ${rowName(key)} AS row, ${column} AS text FROM ${table}
             WHERE (${keys}) > (${key.map(() => "?").join(", ")}) ORDER BY ${keys} LIMIT ${JSON_ROWS}`,
           ...last,
         );
@@ -302,13 +222,12 @@ export function* storedJson(sql: Sql): Generator<{ readonly what: string; readon
   }
 }
 
-function rowOf({ key = ROWID }: TableLimits): string {
+function rowName(key: readonly string[]): string {
   return `CAST(${key.join(" || '.' || ")} AS TEXT)`;
 }
 
-function columnsOf(sql: Sql, table: string): ReadonlySet<string> {
-  const rows = sql.rows<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`);
-  return new Set(rows.length === 0 ? [] : ["rowid", ...rows.map((row) => row.name)]);
+function columnsOf(sql: Sql, table: string): readonly string[] {
+  return sql.rows<{ name: string }>(`SELECT name FROM pragma_table_info('${table}')`).map(({ name }) => name);
 }
 
 /**

@@ -3,37 +3,22 @@ import { LRUCache } from "lru-cache";
 import { EvregError, invalidField } from "../../../domain/error.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 
-/** What the driver throws, with the engine's extended code and its number, whose low byte is the code itself. */
+/** What the driver throws, with the engine's extended result code. */
 interface DriverError extends Error {
   readonly code: string;
   readonly rawCode: number;
 }
 
-/** The names of the codes that something is made of here. */
-const CODES: Readonly<Record<number, string>> = {
-  1: "SQLITE_ERROR",
-  5: "SQLITE_BUSY",
-  6: "SQLITE_LOCKED",
-  10: "SQLITE_IOERR",
-  11: "SQLITE_CORRUPT",
-  13: "SQLITE_FULL",
-  18: "SQLITE_TOOBIG",
-  19: "SQLITE_CONSTRAINT",
-  20: "SQLITE_MISMATCH",
-  25: "SQLITE_RANGE",
-  26: "SQLITE_NOTADB",
-};
-
 /**
  * What a failure means for the connection it was seen on.
  * - `full`: nothing was committed; writing can go on once there is room.
  * - `in_use`: another connection holds the file.
- * - `replace`: nothing was committed, but this connection is not to be trusted with another write.
- * - `fatal`: what is in the file is not known (a commit whose end is unknown, a damaged file); only a new start can tell.
+ * - `replace`: nothing was committed, but this connection must not write again.
+ * - `fatal`: what is in the file is not known (a commit whose end is unknown, a damaged file) until a new start reads it.
  */
 export type FailureKind = "full" | "in_use" | "replace" | "fatal";
 
-/** The engine itself failed, not the request. The transaction it came up in is over. */
+/** The engine itself failed, not the request. The transaction in which it happened has ended. */
 export class EngineFailure extends Error {
   override readonly name = "EngineFailure";
   readonly kind: FailureKind;
@@ -44,21 +29,16 @@ export class EngineFailure extends Error {
   }
 }
 
-/** Failures of one statement that leave the connection as good as before: a constraint, a wrong type, a slip in SQL. */
-const STATEMENT_CODES = new Set([
-  "SQLITE_ERROR",
-  "SQLITE_CONSTRAINT",
-  "SQLITE_MISMATCH",
-  "SQLITE_TOOBIG",
-  "SQLITE_RANGE",
-]);
+/** Result codes of the engine: the low byte of its extended ones. */
+const [ERROR, BUSY, LOCKED, IOERR, CORRUPT, FULL] = [1, 5, 6, 10, 11, 13];
+const [TOOBIG, CONSTRAINT, MISMATCH, RANGE, NOTADB] = [18, 19, 20, 25, 26];
 
-/** Codes with which the engine says that it did not commit. */
-const NOT_COMMITTED_CODES = new Set(["SQLITE_FULL", "SQLITE_BUSY"]);
+/** Failures of one statement that leave the connection as good as before. */
+const STATEMENT_CODES: ReadonlySet<number> = new Set([ERROR, CONSTRAINT, MISMATCH, TOOBIG, RANGE]);
 
 /**
  * Tells an engine's failure from a request's.
- * @param step where it came up: a failed `commit` with an unclear answer leaves the outcome unknown
+ * @param step where it happened: a failed `commit` with an unclear answer leaves the outcome unknown
  * @returns the failure, or `undefined` when only the statement failed
  */
 export function engineFailure(
@@ -67,46 +47,43 @@ export function engineFailure(
 ): EngineFailure | undefined {
   if (error instanceof EngineFailure) return error;
   if (!isDriverError(error)) return undefined;
-  const code = CODES[error.rawCode & 0xff] ?? error.code;
-  const say = `${error.code}: ${error.message}`;
-  const because = { cause: error };
-  if (step === "commit" && !NOT_COMMITTED_CODES.has(code)) {
-    return new EngineFailure(
-      "fatal",
-      `the file system failed while a commit was made durable (${say})`,
-      because,
-    );
+  const code = error.rawCode & 0xff;
+  const failure = (kind: FailureKind, what: string): EngineFailure =>
+    new EngineFailure(kind, `${what} (${error.code}: ${error.message})`, { cause: error });
+  if (step === "commit" && code !== FULL && code !== BUSY) {
+    return failure("fatal", "the file system failed while a commit was made durable");
   }
-  if (code === "SQLITE_CORRUPT" || code === "SQLITE_NOTADB") {
-    // The engine gives a read that the disk failed (EIO) the same code.
-    return new EngineFailure("fatal", `the disk failed to read the data, or it is damaged (${say})`, because);
+  switch (code) {
+    case CORRUPT:
+    case NOTADB:
+      // The engine gives a read that the disk failed (EIO) the same code.
+      return failure("fatal", "the disk failed to read the data, or it is damaged");
+    case FULL:
+      return new EngineFailure("full", "the disk is full", { cause: error });
+    case BUSY:
+    case LOCKED:
+      return failure("in_use", "the data file is locked by another connection");
+    case IOERR:
+      return failure("replace", "the disk failed to read or write the data");
+    default: {
+      const isStatement = step === "statement" && STATEMENT_CODES.has(code);
+      return isStatement ? undefined : failure("replace", "the database engine failed");
+    }
   }
-  if (code === "SQLITE_FULL") return new EngineFailure("full", "the disk is full", because);
-  if (code === "SQLITE_BUSY" || code === "SQLITE_LOCKED") {
-    return new EngineFailure("in_use", `the data file is locked by another connection (${say})`, because);
-  }
-  if (step === "statement" && STATEMENT_CODES.has(code)) return undefined;
-  if (code === "SQLITE_IOERR") {
-    return new EngineFailure("replace", `the disk failed to read or write the data (${say})`, because);
-  }
-  return new EngineFailure("replace", `the database engine failed (${say})`, because);
 }
 
 function isDriverError(error: unknown): error is DriverError {
   return error instanceof Error && "rawCode" in error && typeof error.rawCode === "number";
 }
 
-/**
- * The engine reads text with a NUL back cut short and changes lone surrogates, both without a word. Text with either is
- * refused before it gets there. Bytes that must survive whatever they are go in as BLOBs.
- */
+/** Refuses what the engine would silently change: it cuts text at a NUL and replaces lone surrogates. BLOBs stay as they are. */
 export function checkText(field: string, text: string): string {
   if (text.includes("\0")) throw invalidField(field, "must not hold the character U+0000");
   if (!text.isWellFormed()) throw invalidField(field, "must not hold half a surrogate pair");
   return text;
 }
 
-/** A rowid the engine can be asked for; anything else names no record. */
+/** Whether it can name a record. */
 export function isRowid(value: number): boolean {
   return Number.isSafeInteger(value) && value > 0;
 }
@@ -114,8 +91,9 @@ export function isRowid(value: number): boolean {
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
 
 /**
- * Runs statements, inside a transaction or between two. What fails in the engine itself is thrown as `EngineFailure`,
- * text it would not keep as `invalid`, and what is wrong with one statement as the driver says it.
+ * Runs statements, inside a transaction or between two.
+ * @throws EngineFailure when the engine itself fails; EvregError `invalid` for text that it would change; the driver's
+ * error for what is wrong with one statement
  */
 export interface Sql {
   /** The rows of a query as objects by column name. Its columns hold no BLOBs. */
@@ -124,7 +102,7 @@ export interface Sql {
   first<T>(text: string, ...values: SqlValue[]): T | undefined;
   /** The value of a query that answers one row of one column. */
   value<T>(text: string, ...values: SqlValue[]): T;
-  /** Does the statement and drops the rows it may answer. Answers how many rows it changed. */
+  /** Runs the statement and drops the rows it may answer. Returns how many rows it changed. */
   run(text: string, ...values: SqlValue[]): number;
 }
 
@@ -138,19 +116,15 @@ interface Query {
   readonly gathered: Statement;
 }
 
-/**
- * More than any page of records comes to. A row that something else made so large would end the process: past 512 MiB the
- * driver panics.
- */
-const MOST_GATHERED_BYTES = 64 * 1024 * 1024;
+/** More than any page of records. Rows that something else made larger are refused: past 512 MiB the driver panics. */
+const MAX_GATHERED_BYTES = 64 * 1024 * 1024;
 
 /** The times that can be written as ISO 8601 with four digits for the year. */
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-// One flipped bit gives a value another type, as each row says for itself what its values are. A BLOB makes JSON of all
-// rows of a statement impossible, and no number can be counted on. For the engine any text or BLOB is more than any
-// number, so a range tells them apart at the cost of two comparisons.
+// One flipped bit gives a value another type. A BLOB makes JSON of all rows of a statement impossible. For the engine any
+// text or BLOB is more than any number, so a range tells them apart at the cost of two comparisons.
 
 /** A column of whole numbers from 0 on, as SQL: 0 where damage left something else. */
 export function wholeOf(column: string): string {
@@ -162,26 +136,25 @@ export function timeOf(column: string): string {
   return `iif(${column} BETWEEN ${FIRST_MS} AND ${LAST_MS}, ${column}, 0)`;
 }
 
-/** Likewise one of texts, which have the same bytes as a BLOB. */
+/** Likewise a column of texts. */
 export function textOf(column: string): string {
   return `CAST(${column} AS TEXT)`;
 }
 
-/** Where there may be none. */
-export function optionally(column: string, kept: string): string {
-  return `iif(${column} IS NULL, NULL, ${kept})`;
+/** `sql`, or NULL where the column is NULL. */
+export function optionally(column: string, sql: string): string {
+  return `iif(${column} IS NULL, NULL, ${sql})`;
 }
 
-/** What can stand inside another query; PRAGMA and EXPLAIN cannot. */
+/** What can be a subquery; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
-/** Texts vary in a few places only (how many actions are walked side by side), so they come to some hundreds at most. */
+/** Texts vary little (by how many actions are walked side by side), so there are some hundreds at most. */
 const MAX_STATEMENTS = 500;
 
 /**
- * The statements of one connection, each prepared once: parsing takes the engine longer than most of them run.
- *
- * Every statement is run to its end, as one left in the middle would keep the log from being moved into the file.
+ * The statements of one connection, each prepared once: parsing takes longer than most of them run. Every statement is run
+ * to its end, as an open one would prevent the log from being moved into the file.
  */
 export class Statements implements Sql {
   readonly #database: Database;
@@ -190,14 +163,11 @@ export class Statements implements Sql {
 
   constructor(database: Database) {
     this.#database = database;
-    // What a file's own triggers, views and checks may call is then only what can do no harm.
+    // A file's own triggers, views and checks can then only call harmless functions.
     database.prepare("PRAGMA trusted_schema = OFF").run();
   }
 
-  /**
-   * Gathered into one JSON text by the engine: each value that crosses from the driver by itself costs 0.6 µs, which for
-   * a page of 500 rows or 256 claims comes to milliseconds.
-   */
+  /** The engine makes one JSON text of them: a value that the driver returns by itself costs 0.6 µs. */
   rows<T>(text: string, ...values: SqlValue[]): readonly T[] {
     const bound = bindable(values);
     if (!QUERY.test(text)) return attempted(() => this.#statement(text).all(bound)) as T[];
@@ -244,11 +214,11 @@ export class Statements implements Sql {
         .prepare(text)
         .columns()
         .map(({ name }) => name);
-      // No column that is asked for is a BLOB unless it is damaged.
+      // A column is a BLOB only when it is damaged.
       const cells = columns.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
       // In the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
-        `SELECT iif(octet_length(gathered) <= ${MOST_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
+        `SELECT iif(octet_length(gathered) <= ${MAX_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
           FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
       );
       this.#queries.set(text, (query = { columns, gathered }));
@@ -257,10 +227,7 @@ export class Statements implements Sql {
   }
 }
 
-/**
- * What a statement gathered as JSON, which crosses as a BLOB: text that is not UTF-8, as a flipped bit makes it, would
- * end the process inside the driver.
- */
+/** JSON made by a statement is returned as a BLOB: text that is not UTF-8, as a flipped bit makes it, crashes the driver. */
 export function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
 }
@@ -290,24 +257,22 @@ function bindable(values: readonly SqlValue[]): (string | number | bigint | null
   });
 }
 
-// A read that may take long is done in `Steps` of a millisecond or so: between two of them the store's thread writes what
-// waits to be written. What a step read is what was committed then; nothing stays open between two steps.
+// A read that may take long is done in `Steps` of a millisecond or so, between which the store's thread writes. Each step
+// reads what is committed by then; nothing stays open between two steps.
 
 /**
- * Goes several ways to the same answer by turns, a step each, and takes the first: where it cannot be known which one is
- * short, this costs at most as often the shortest as there are ways. A way that answers `undefined` gave up; not all may.
+ * Runs several reads for the same answer by turns, a step each, and takes the first answer. This is for when nothing shows
+ * which read is short. One that answers `undefined` gave up; not all may.
  */
 export function* race<T>(ways: readonly Steps<T | undefined>[]): Steps<T> {
-  let open = [...ways];
-  while (open.length > 0) {
-    const onward: Steps<T | undefined>[] = [];
+  const open = new Set(ways);
+  while (open.size > 0) {
     for (const way of open) {
       const step = way.next();
-      if (step.done !== true) onward.push(way);
-      else if (step.value !== undefined) return step.value;
+      if (step.done === true) open.delete(way);
+      if (step.done === true && step.value !== undefined) return step.value;
       yield;
     }
-    open = onward;
   }
   throw new Error("no way of a read led to an answer");
 }

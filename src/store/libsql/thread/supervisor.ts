@@ -12,7 +12,7 @@ export interface SupervisorDependencies {
   /** Starts a worker on the same file, whose leases stay. */
   readonly startWorker: () => Promise<WorkerClient>;
   /** Called at most once, when the store can never commit again. */
-  readonly onFatal: (error: EvregError) => void;
+  readonly onFatal: ((error: EvregError) => void) | undefined;
 }
 
 const TRY_AGAIN_MS = 1_000;
@@ -166,7 +166,7 @@ export class WorkerSupervisor {
     this.#ending = worker?.terminate();
     const error = this.#unavailable();
     this.#dependencies.logger.error({ reason }, "The store cannot go on; start evreg again.");
-    this.#dependencies.onFatal(error);
+    this.#dependencies.onFatal?.(error);
   }
 
   #sentence(): string {
