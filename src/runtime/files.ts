@@ -18,6 +18,19 @@ import {
 import { dirname, join } from "node:path";
 
 /**
+ * Opens a file for `work`, then closes it.
+ * @throws what the system says
+ */
+export function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
+  const descriptor = openSync(path, flags);
+  try {
+    return work(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
  * Replaces a file by a text in one step, readable by its owner only; when it fails, nothing remains.
  * @param options `durable`: it survives a power cut once this is done, for what cannot be made again
  * @throws what the system says
@@ -63,12 +76,7 @@ export function syncFolderOf(path: string): void {
   // Folders cannot be opened there.
   if (process.platform === "win32") return;
   try {
-    const folder = openSync(dirname(path), "r");
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+    withFile(dirname(path), "r", fsyncSync);
   } catch (error) {
     if (!CANNOT_SYNC.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
   }

@@ -49,8 +49,8 @@ export class Backups {
     const closing = this.#closing.signal;
     const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    let copied: CopiedFile | undefined;
-    const isEnding = (): boolean => signal?.aborted === true || copied?.isClosed === true;
+    let closed: Promise<void> | undefined;
+    const isEnding = (): boolean => signal?.aborted === true || closed !== undefined;
     this.#current = { ended, isEnding };
     const end = (): void => {
       this.#current = undefined;
@@ -68,8 +68,14 @@ export class Backups {
       const hash = createHash("sha256");
       for await (const piece of piecesOf(target, stop)) hash.update(piece);
       closing.throwIfAborted();
-      copied = new CopiedFile(target, bytes, hash.digest("hex"), closing, end);
-      return copied;
+      const file = target;
+      const onClosing = (): void => void close();
+      const close = (): Promise<void> => {
+        closing.removeEventListener("abort", onClosing);
+        return (closed ??= free(file, bytes).finally(end));
+      };
+      closing.addEventListener("abort", onClosing);
+      return { bytes, sha256: hash.digest("hex"), content: () => piecesOf(file, closing), close };
     } catch (error) {
       await target?.close();
       end();
@@ -112,39 +118,6 @@ export class Backups {
       release: () => read("releaseLog") as Promise<void>,
     };
   }
-}
-
-class CopiedFile implements Backup {
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly #file: FileHandle;
-  readonly #closing: AbortSignal;
-  readonly #onClosed: () => void;
-  #closed: Promise<void> | undefined;
-
-  constructor(file: FileHandle, bytes: number, sha256: string, closing: AbortSignal, onClosed: () => void) {
-    this.#file = file;
-    this.bytes = bytes;
-    this.sha256 = sha256;
-    this.#closing = closing;
-    this.#onClosed = onClosed;
-    closing.addEventListener("abort", this.#onClosing);
-  }
-
-  content(): AsyncIterable<Uint8Array> {
-    return piecesOf(this.#file, this.#closing);
-  }
-
-  get isClosed(): boolean {
-    return this.#closed !== undefined;
-  }
-
-  close(): Promise<void> {
-    this.#closing.removeEventListener("abort", this.#onClosing);
-    return (this.#closed ??= free(this.#file, this.bytes).finally(this.#onClosed));
-  }
-
-  readonly #onClosing = (): void => void this.close();
 }
 
 async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {

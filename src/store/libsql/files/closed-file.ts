@@ -1,9 +1,10 @@
-import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
+import { accessSync, constants, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, slices } from "../events/payloads.ts";
 import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { withFile } from "../../../runtime/files.ts";
 import { Connection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import { bytesAt, ByteWriter, type Sequences } from "../thread/protocol.ts";
@@ -107,12 +108,9 @@ function mustBeWritable(path: string): void {
 function mustBeReadable(path: string, name: string): void {
   const piece = Buffer.allocUnsafe(1024 * 1024);
   try {
-    const descriptor = openSync(path, "r");
-    try {
+    withFile(path, "r", (descriptor) => {
       while (readSync(descriptor, piece) > 0);
-    } finally {
-      closeSync(descriptor);
-    }
+    });
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code === "EIO" ? "the disk failed to read it (EIO)" : message;

@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
-import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
+import { isSameFile, makeFolder, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
@@ -191,7 +191,12 @@ export function fileExists(path: string): boolean {
 export function readFileVersion(path: string): number {
   if (!fileExists(path)) return 0;
   const header = Buffer.alloc(HEADER_BYTES);
-  const length = readBeginning(path, header);
+  let length: number;
+  try {
+    length = withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, HEADER_BYTES, 0));
+  } catch (error) {
+    throw unreadable(path, error);
+  }
   if (length === 0) return 0;
   if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
   const version = header.readInt32BE(60);
@@ -199,19 +204,6 @@ export function readFileVersion(path: string): number {
   // All zero in a file from a first start that was cut off; the engine then reads its log.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
   return version;
-}
-
-function readBeginning(path: string, buffer: Buffer): number {
-  try {
-    const descriptor = openSync(path, "r");
-    try {
-      return readSync(descriptor, buffer, 0, buffer.length, 0);
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    throw unreadable(path, error);
-  }
 }
 
 /** @throws EvregError `usage` as above */

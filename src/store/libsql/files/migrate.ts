@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { chmodSync, closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
 import { EvregError, messageOf } from "../../../domain/error.ts";
-import { syncFolderOf } from "../../../runtime/files.ts";
+import { syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys, Vault } from "../../secret-cipher.ts";
 import { type Connection, withMemoryDatabase } from "../thread/connection.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -81,9 +81,7 @@ function keepCopy(connection: Connection, copy: string): void {
   closeSync(openSync(unfinished, "wx", 0o600));
   connection.read.run("VACUUM INTO ?", unfinished);
   chmodSync(unfinished, 0o600);
-  const descriptor = openSync(unfinished, "r+");
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  withFile(unfinished, "r+", fsyncSync);
   renameSync(unfinished, copy);
   syncFolderOf(copy);
 }

@@ -1,5 +1,5 @@
-import { closeSync, openSync } from "node:fs";
 import { EvregError } from "../../../domain/error.ts";
+import { withFile } from "../../../runtime/files.ts";
 import { isLogHeld, LOG_PAGES } from "./connection.ts";
 import { frameHeaders, framePage, logSalts, readLogHeader } from "./log-format.ts";
 import type { Sql } from "./sql.ts";
@@ -42,17 +42,14 @@ export function moveLog(sql: Sql, log: string, since: LogPosition | undefined): 
   }
   const frames = moved.log;
   if (frames === 0) return { position: { salts: "", frames }, pages: [] };
-  const descriptor = openSync(log, "r");
-  try {
+  return withFile(log, "r", (descriptor) => {
     const salts = logSalts(readLogHeader(descriptor));
     const first = since?.salts === salts ? since.frames : 0;
     const pages = new Set<number>();
     const pageBytes = sql.value<number>("PRAGMA page_size");
     for (const [header] of frameHeaders(descriptor, pageBytes, first, frames)) pages.add(framePage(header));
     return { position: { salts, frames }, pages: [...pages] };
-  } finally {
-    closeSync(descriptor);
-  }
+  });
 }
 
 /** Ends what `holdLog` began. @throws as above, and then the copy may lack something */

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync, readvSync } from "node:fs";
 import { basename } from "node:path";
+import { withFile } from "../../../runtime/files.ts";
 import { setAside } from "./file-guard.ts";
 import {
   committedPages,
@@ -75,17 +76,10 @@ export class LogGuard {
    * @throws what the system says
    */
   sync(): void {
-    let log: number;
     try {
-      log = openSync(this.#path, "r+");
+      withFile(this.#path, "r+", fsyncSync);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return;
-      throw error;
-    }
-    try {
-      fsyncSync(log);
-    } finally {
-      closeSync(log);
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
   }
 

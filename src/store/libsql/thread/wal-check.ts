@@ -1,7 +1,8 @@
-import { closeSync, existsSync, fstatSync, openSync, readSync, realpathSync, statSync } from "node:fs";
+import { existsSync, fstatSync, readSync, realpathSync, statSync } from "node:fs";
 import { endianness } from "node:os";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { withFile } from "../../../runtime/files.ts";
 import {
   committedPages,
   FRAME_HEADER_BYTES,
@@ -122,26 +123,21 @@ interface Header {
 type Sum = readonly [number, number];
 
 function walk(file: string, log: string): LogCheck {
-  let descriptor: number;
   try {
-    descriptor = openSync(log, "r");
+    return withFile(log, "r", (descriptor) => {
+      const { size } = fstatSync(descriptor);
+      if (size < LOG_HEADER_BYTES) return NOTHING;
+      const block = alignedBuffer(LOG_HEADER_BYTES);
+      readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
+      const header = readHeader(block);
+      const found = walkFrames(descriptor, size, header);
+      if (header.isWhole || found.commitsBehind === 0) return found;
+      return isInFile(descriptor, size, file) ? NOTHING : { ...found, isDamaged: true };
+    });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return NOTHING;
+    // There is none, or its owner has just removed it.
+    if ((error as NodeJS.ErrnoException).code === "ENOENT" && !existsSync(log)) return NOTHING;
     throw unreadable(log, error);
-  }
-  try {
-    const { size } = fstatSync(descriptor);
-    if (size < LOG_HEADER_BYTES) return NOTHING;
-    const block = alignedBuffer(LOG_HEADER_BYTES);
-    readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
-    const header = readHeader(block);
-    const found = walkFrames(descriptor, size, header);
-    if (header.isWhole || found.commitsBehind === 0) return found;
-    return isInFile(descriptor, size, file) ? NOTHING : { ...found, isDamaged: true };
-  } catch (error) {
-    throw unreadable(log, error);
-  } finally {
-    closeSync(descriptor);
   }
 }
 
@@ -214,8 +210,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
 function isInFile(log: number, size: number, file: string): boolean {
   if (!existsSync(file)) return false;
   const { newest, pages } = newestPages(log, size, PAGE_BYTES);
-  const data = openSync(file, "r");
-  try {
+  return withFile(file, "r", (data) => {
     const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
     for (const [page, at] of newest) {
       // The file has become shorter since.
@@ -225,9 +220,7 @@ function isInFile(log: number, size: number, file: string): boolean {
       if (read < PAGE_BYTES || !mine.equals(other)) return false;
     }
     return true;
-  } finally {
-    closeSync(data);
-  }
+  });
 }
 
 /** Where in the log the newest copy of each page is, of those that were committed; and how many pages the file then has. */
@@ -256,12 +249,8 @@ function newestPages(
 /** The pages that a whole log holds, so far as they were committed. */
 function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): ReadonlySet<number> {
   if (wholeBytes === 0) return new Set();
-  const log = openSync(logOf(file), "r");
-  try {
-    return new Set(newestPages(log, wholeBytes, pageBytes).newest.keys());
-  } finally {
-    closeSync(log);
-  }
+  const { newest } = withFile(logOf(file), "r", (log) => newestPages(log, wholeBytes, pageBytes));
+  return new Set(newest.keys());
 }
 
 /** Over the first two words of a frame's header and its page. */
@@ -325,8 +314,7 @@ const FILE_HEADER_BYTES = 32;
 export function mustBeWholeLength(file: string, log: LogCheck): void {
   // The engine creates one.
   if (!existsSync(file)) return;
-  const data = openSync(file, "r");
-  try {
+  withFile(file, "r", (data) => {
     const header = Buffer.alloc(FILE_HEADER_BYTES);
     const read = readSync(data, header, 0, FILE_HEADER_BYTES, 0);
     const { size } = fstatSync(data);
@@ -336,9 +324,7 @@ export function mustBeWholeLength(file: string, log: LogCheck): void {
     if (size > 0 && hasPages(pagesInLog(file, log), Math.floor(size / pageBytes) + 1, pages)) return;
     // Unless another process has it open, and has moved the log into it meanwhile.
     if (fstatSync(data).size === size) throw cutShort(file, size, pages * pageBytes);
-  } finally {
-    closeSync(data);
-  }
+  });
 }
 
 function hasPages(inLog: ReadonlySet<number>, first: number, last: number): boolean {
