@@ -28,14 +28,13 @@ export interface Message extends WriteBatch {
 /** Messages that are carried out in one transaction. */
 interface Transaction {
   readonly messages: readonly Message[];
-  /** Those of all messages, one behind the other. Never empty: the driver binds an empty BLOB as NULL. */
+  /** Of all messages, one after the other. Never empty: the driver binds an empty BLOB as NULL. */
   readonly bytes: Uint8Array;
 }
 
 /**
- * Past either, what waits is split over several transactions, so that a read need not wait for all of it. A row takes
- * 2.5 µs (a delivery) to 7 µs (an event), so a transaction 5 to 15 ms. One message is one transaction whatever its size,
- * but for what the writes themselves leave to another one.
+ * Beyond either, what waits is split into several transactions, so that a read need not wait for all of it. A row takes
+ * 2.5 µs (a delivery) to 7 µs (an event), so a transaction 5 to 15 ms. A message is never split.
  */
 const TRANSACTION_ROWS = 2_000;
 const TRANSACTION_BYTES = 8 * 1024 * 1024;
@@ -166,7 +165,7 @@ function outcomeOf(part: WriteGroup, groups: ReadonlyMap<string, Group>): GroupO
   return results.length < outcomes.length ? { outcomes } : { packed: kind.pack(results) };
 }
 
-/** A turn ends with the step that passes this; a transaction that comes in meanwhile waits so long, and a step, at most. */
+/** A turn ends with the step that passes this, so a transaction waits for this and a step at most. */
 const TURN_MS = 1;
 
 /** A read that is under way. */

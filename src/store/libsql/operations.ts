@@ -31,12 +31,12 @@ import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { packFinished, unpackResults } from "./queue/wire.ts";
-import { holdLog, type LogPosition, moveLog, releaseLog } from "./thread/checkpoints.ts";
+import { holdLog, moveLog, releaseLog } from "./thread/checkpoints.ts";
 import type { ByteWriter } from "./thread/protocol.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import type { Sql } from "./thread/sql.ts";
 
-/** What can be read between two transactions; the last argument takes the bytes that go with the answer. */
+/** Reads between two transactions. The last argument takes the bytes that go with the answer. */
 export const READS = {
   findAction,
   listActions,
@@ -51,12 +51,12 @@ export const READS = {
   listReplays,
   findToken,
   listTokens,
-  holdLog: (sql: Sql) => holdLog(sql),
-  moveLog: (sql: Sql, log: string, since: LogPosition | undefined) => moveLog(sql, log, since),
-  releaseLog: (sql: Sql) => releaseLog(sql),
+  holdLog,
+  moveLog,
+  releaseLog,
 } as const;
 
-/** The same, in steps, as they may take longer than a transaction should wait. */
+/** The same in steps, as they may take longer than a transaction should wait. */
 export const SLICED_READS = {
   listEvents: (sql: Sql, query: EventSelection, out: ByteWriter) => listEvents(sql, query, out),
   listDeliveries,
@@ -67,7 +67,7 @@ export const SLICED_READS = {
   countReplay,
 } as const;
 
-/** What is done one by one inside a transaction, each in its own savepoint. */
+/** Writes that are done one by one in a transaction. */
 export const WRITES = {
   createAction,
   reviseAction,
@@ -86,7 +86,7 @@ export const WRITES = {
   createToken,
   revokeToken,
   recordTokenUses,
-  /** A real write of this many bytes, to find out whether the file takes them; the next one gives their room back. */
+  /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
   probe: (sql: Sql, bytes: number): number =>
     sql.run(
       `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
@@ -96,19 +96,13 @@ export const WRITES = {
   noteBackup,
 } as const;
 
-/**
- * What is done together for all writes of its kind in a transaction. A kind says how they cross the thread (`unpack`,
- * `pack`); the bytes are the transaction's.
- */
+/** Writes of which all in a transaction are done together. `unpack` and `pack` say how they cross the thread. */
 export const BATCHED_WRITES = {
   recordEvents: { unpack: unpackEvents, run: recordEvents, pack: packOutcomes },
   finishAttempts: { unpack: unpackResults, run: finishAttempts, pack: packFinished },
 } as const;
 
-/**
- * Writes that a cut of the power may take back, as nobody hears of them: they give nothing an id. What was claimed is due
- * again then, as after any end of the process.
- */
+/** Writes that a power cut may undo: they give nothing an id, and what was claimed is due again after any end. */
 export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>(["claimDue", "releaseExpired"]);
 
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;

@@ -69,7 +69,7 @@ export function createLibsqlStore({
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
 
-  const read = <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<Reply<ReadResult<N>>> =>
+  const readReply = <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<Reply<ReadResult<N>>> =>
     supervisor.read(name, args) as Promise<Reply<ReadResult<N>>>;
 
   /** @param rows about how many it writes */
@@ -83,19 +83,19 @@ export function createLibsqlStore({
   const write = async <N extends WriteName>(name: N, ...args: WriteArgs<N>): Promise<WriteResult<N>> =>
     (await writeRows(1, name, ...args)).value;
 
-  const ask = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
-    (await read(name, ...args)).value;
+  const read = async <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<ReadResult<N>> =>
+    (await readReply(name, ...args)).value;
 
-  function heard<T>({ answer, serviceEvents, failed = 0 }: WithServiceEvents<T>): T {
+  function reported<T>({ answer, serviceEvents, failed = 0 }: WithServiceEvents<T>): T {
     if (serviceEvents !== undefined) onChange({ serviceEvents });
     if (failed > 0) onChange({ failed });
     return answer;
   }
 
-  async function recordEvents(call: RecordCall, isAgain: boolean): Promise<readonly StoredOutcome[]> {
+  async function recordEvents(call: RecordCall, isRetry: boolean): Promise<readonly StoredOutcome[]> {
     const payloads = call.events.map(({ payload }) => payload);
     const pending = { name: "recordEvents", call, rows: payloads.length, payloads };
-    return (await queue.append(pending, isAgain)).value as readonly StoredOutcome[];
+    return (await queue.append(pending, isRetry)).value as readonly StoredOutcome[];
   }
 
   /** In several transactions, where all of it would be too much for one. */
@@ -117,7 +117,7 @@ export function createLibsqlStore({
         return batch.map((_, index) => outcomes[index] ?? failed);
       }
       const done = stored.filter((outcome) => outcome.kind !== "deferred");
-      // What is left is sent in portions of about what was not too much.
+      // The rest is sent in portions of about what was not too much.
       if (done.length < events.length) maxEvents = Math.max(1, 2 * done.length);
       for (const outcome of done) {
         outcomes.push(outcome);
@@ -135,10 +135,10 @@ export function createLibsqlStore({
     const call: FinishCall = finishCall(result, nowMs, disableAfterMs);
     const payloads = call.text === undefined ? [] : [call.text];
     const pending = { name: "finishAttempts", call, rows: 1, payloads, lingers: true };
-    for (let isAgain = false; ; isAgain = true) {
-      const { value } = await queue.append(pending, isAgain);
+    for (let isRetry = false; ; isRetry = true) {
+      const { value } = await queue.append(pending, isRetry);
       const packed = value as PackedFinished;
-      const outcome = outcomeOf(typeof packed === "number" ? { state: packed } : heard(packed));
+      const outcome = outcomeOf(typeof packed === "number" ? { state: packed } : reported(packed));
       if (outcome !== undefined) return outcome;
     }
   }
@@ -152,21 +152,21 @@ export function createLibsqlStore({
     dataId,
     catalog: {
       createAction: (input, nowMs) => write("createAction", input, nowMs),
-      findAction: (name) => ask("findAction", name),
-      listActions: (query) => ask("listActions", query),
+      findAction: (name) => read("findAction", name),
+      listActions: (query) => read("listActions", query),
       reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
-      findRevision: (action, revision) => ask("findRevision", action, revision),
-      listRevisions: (query) => ask("listRevisions", query),
+      findRevision: (action, revision) => read("findRevision", action, revision),
+      listRevisions: (query) => read("listRevisions", query),
       createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
-      findSubscription: (id) => ask("findSubscription", id),
-      listSubscriptions: (query) => ask("listSubscriptions", query),
+      findSubscription: (id) => read("findSubscription", id),
+      listSubscriptions: (query) => read("listSubscriptions", query),
       async updateSubscription(id, patch, nowMs) {
         const updated = await write("updateSubscription", id, patch, nowMs, key);
         damaged.retrySubscription(id);
-        return heard(updated);
+        return reported(updated);
       },
       rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
-      deleteSubscription: async (id, nowMs) => heard(await write("deleteSubscription", id, nowMs)),
+      deleteSubscription: async (id, nowMs) => reported(await write("deleteSubscription", id, nowMs)),
     },
     events: {
       async record(batch, nowMs, options) {
@@ -176,17 +176,17 @@ export function createLibsqlStore({
         return record(batch, nowMs, options?.atomic === true);
       },
       async list(query) {
-        const { value, bytes } = await read("listEvents", query);
+        const { value, bytes } = await readReply("listEvents", query);
         return { events: value.events.map((event) => storedEvent(event, bytes)), total: value.total };
       },
       async find(id) {
-        const { value, bytes } = await read("findEvent", id);
+        const { value, bytes } = await readReply("findEvent", id);
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
       async removeExpired(range, next = { events: [], after: 0 }) {
         const given = next as ExpiredEvents;
         const { events, after } =
-          given.events.length > 0 ? given : await ask("findExpired", range, given.after);
+          given.events.length > 0 ? given : await read("findExpired", range, given.after);
         const { handled, ...removed } =
           events.length === 0
             ? { handled: 0, events: 0, deliveries: 0 }
@@ -213,37 +213,37 @@ export function createLibsqlStore({
         return Promise.all(results.map((result) => finish(result, nowMs, options)));
       },
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
-      list: (query) => ask("listDeliveries", query),
-      find: (id) => ask("findDelivery", id),
+      list: (query) => read("listDeliveries", query),
+      find: (id) => read("findDelivery", id),
       retry: (id, nowMs) => write("retryDelivery", id, nowMs),
-      skip: async (id, nowMs) => heard(await write("skipDelivery", id, nowMs)),
-      countPending: (id) => ask("countPending", id),
-      backlog: (nowMs) => ask("countBacklog", nowMs),
+      skip: async (id, nowMs) => reported(await write("skipDelivery", id, nowMs)),
+      countPending: (id) => read("countPending", id),
+      backlog: (nowMs) => read("countBacklog", nowMs),
     },
     replays: {
-      plan: (request) => ask("planReplay", request),
+      plan: (request) => read("planReplay", request),
       async count(plan, signal) {
         let total = 0;
         let { scope } = plan as RangePlan;
         while (scope.length > 0) {
           signal?.throwIfAborted();
-          const counted = await ask("countReplay", { ...plan, scope });
+          const counted = await read("countReplay", { ...plan, scope });
           total += counted.count;
           scope = counted.rest;
         }
         return total;
       },
       start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
-      advance: async (id, step) => heard((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
-      running: () => ask("runningReplays"),
-      find: (id) => ask("findReplay", id),
-      list: (query) => ask("listReplays", query),
-      cancel: async (id, nowMs) => heard(await write("cancelReplay", id, nowMs)),
+      advance: async (id, step) => reported((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
+      running: () => read("runningReplays"),
+      find: (id) => read("findReplay", id),
+      list: (query) => read("listReplays", query),
+      cancel: async (id, nowMs) => reported(await write("cancelReplay", id, nowMs)),
     },
     tokens: {
       create: (input, nowMs) => write("createToken", input, nowMs),
-      find: (hash) => ask("findToken", hash),
-      list: () => ask("listTokens"),
+      find: (hash) => read("findToken", hash),
+      list: () => read("listTokens"),
       revoke: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
       async recordUses(uses) {
         if (uses.length > 0) await write("recordTokenUses", uses);

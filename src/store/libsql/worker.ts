@@ -1,6 +1,5 @@
 import { messageOf } from "../../domain/error.ts";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
-import type { CommitReport } from "../health.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
@@ -23,10 +22,9 @@ import {
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-// The thread that owns the data file. It does one thing at a time: a transaction of all the writes that wait, then the
-// start of a read, then a slice of a long one that was started before, and so on. Its end, however it comes, closes the
-// file and frees its lock; nothing less does (see Connection).
-// Or one that has a single thing to do with a file that nobody has open.
+// The thread that owns the data file, or one for a single task on a file that nobody has open. The owner does one thing at a
+// time: a transaction of all the writes that wait, then the start of a read, then a slice of a long read, and so on. Its end,
+// however it comes, closes the file and releases its lock; nothing less does (see Connection).
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
@@ -42,7 +40,7 @@ const reads: ReadMessage[] = [];
 /** Started and not done. */
 const readTasks: ReadTask[] = [];
 let isClosing = false;
-/** Set once the engine failed in a way after which this connection may answer for writes that never reach the file. */
+/** After this, the connection might acknowledge writes that never reach the file. */
 let connectionFailure: EngineFailure | undefined;
 
 if ("run" in task) port.postMessage(outcomeOf(task));
@@ -112,7 +110,7 @@ function take(message: ToWorker): void {
   else isClosing = true;
 }
 
-/** Takes what came in meanwhile, without a turn of the event loop. */
+/** Takes the messages that wait, without a turn of the event loop. */
 function takeAll(): void {
   if (port === null) return;
   for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
@@ -128,7 +126,10 @@ function serve(connection: Connection): void {
     const started = readTasks.shift();
     if (started !== undefined) runRead(connection, started);
   }
-  if (isClosing) close(connection);
+  if (!isClosing) return;
+  connection.checkpointIfPossible();
+  connection.close();
+  port?.close();
 }
 
 function write(connection: Connection): void {
@@ -142,9 +143,12 @@ function write(connection: Connection): void {
     connection.lastCommitMs = undefined;
     const startedMs = performance.now();
     const { outcomes, bytes } = commitBatch(connection, transaction);
-    const commit = commitReport(connection, transaction, performance.now() - startedMs);
+    const tookMs = performance.now() - startedMs;
+    const { lastCommitMs: commitMs, checkpointFailure } = connection;
+    const writes = messages.reduce((sum, message) => sum + message.writes, 0);
+    const commit = commitMs === undefined ? undefined : { writes, tookMs, commitMs, checkpointFailure };
     const batches = ids.map((id, index) => ({ id, outcomes: outcomes[index]! }));
-    post({ kind: "committed", batches, ...commit, ...withBytes(bytes) }, bytes);
+    post({ kind: "committed", batches, commit, bytes });
   } catch (error) {
     const failure =
       error instanceof EngineFailure
@@ -155,40 +159,21 @@ function write(connection: Connection): void {
   }
 }
 
-/** Those that take long do so in turns. */
 function runRead(connection: Connection, read: ReadTask): void {
   const { id } = read;
   try {
     connection.mustBeInPlace();
     const done = read.runSlice();
     if (done === undefined) return void readTasks.push(read);
-    post({ kind: "readDone", id, outcome: { ok: done.value }, ...withBytes(done.bytes) }, done.bytes);
+    post({ kind: "readDone", id, outcome: { ok: done.value }, bytes: done.bytes });
   } catch (error) {
     post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }
 }
 
-function close(connection: Connection): void {
-  connection.checkpointIfPossible();
-  connection.close();
-  port?.close();
-}
-
-function post(message: FromWorker, bytes?: ArrayBuffer): void {
+function post(message: FromWorker): void {
+  const bytes = "bytes" in message ? message.bytes : undefined;
   port?.postMessage(message, bytes === undefined ? [] : [bytes]);
-}
-
-function commitReport(
-  { lastCommitMs: commitMs, checkpointFailure }: Connection,
-  { messages }: ReturnType<typeof takeBatch>,
-  tookMs: number,
-): { commit?: CommitReport } {
-  const writes = messages.reduce((sum, message) => sum + message.writes, 0);
-  return commitMs === undefined ? {} : { commit: { writes, tookMs, commitMs, checkpointFailure } };
-}
-
-function withBytes(bytes: ArrayBuffer | undefined): { bytes?: ArrayBuffer } {
-  return bytes === undefined ? {} : { bytes };
 }
 
 function outcomeOf({ run, args }: FileTask): WireOutcome {

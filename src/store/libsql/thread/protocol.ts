@@ -89,9 +89,9 @@ export type FromWorker =
   | {
       readonly kind: "committed";
       readonly batches: readonly { readonly id: number; readonly outcomes: readonly GroupOutcome[] }[];
-      /** Absent when every write of it was refused, so that nothing was committed. */
-      readonly commit?: CommitReport;
-      readonly bytes?: ArrayBuffer;
+      /** `undefined` when every write was refused, so that nothing was committed. */
+      readonly commit: CommitReport | undefined;
+      readonly bytes: ArrayBuffer | undefined;
     }
   /** These write batches as a whole did nothing, or (`fatal`) nobody knows. */
   | { readonly kind: "rolledBack"; readonly ids: readonly number[]; readonly error: WireError }
@@ -99,7 +99,7 @@ export type FromWorker =
       readonly kind: "readDone";
       readonly id: number;
       readonly outcome: WireOutcome;
-      readonly bytes?: ArrayBuffer;
+      readonly bytes?: ArrayBuffer | undefined;
     };
 
 export function toWireError(error: unknown): WireError {

@@ -9,7 +9,7 @@ import type { Reply, WorkerClient } from "./worker-client.ts";
 export interface SupervisorDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Starts a worker on the same file, whose leases stay. */
+  /** Starts a worker on the same file, and leaves its leases. */
   readonly startWorker: () => Promise<WorkerClient>;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
