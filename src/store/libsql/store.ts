@@ -41,7 +41,7 @@ export const CODECS: Readonly<Record<BatchedName, Codec>> = {
 };
 
 /** What the store is made of. */
-interface StoreDependencies {
+interface StoreParts {
   readonly supervisor: WorkerSupervisor;
   readonly queue: WriteQueue;
   readonly damaged: DamagedEvents;
@@ -56,16 +56,8 @@ interface StoreDependencies {
 }
 
 /** The store as the rest of the product has it: each task becomes a message to the thread that owns the data file. */
-export function createLibsqlStore({
-  supervisor,
-  queue,
-  damaged,
-  backups,
-  dataId,
-  key,
-  onChange,
-  close,
-}: StoreDependencies): Store {
+export function createLibsqlStore(parts: StoreParts): Store {
+  const { supervisor, queue, damaged, backups, dataId, key, onChange } = parts;
   const secrets = new OpenedSecrets(key);
   let closing: Promise<void> | undefined;
 
@@ -234,7 +226,8 @@ export function createLibsqlStore({
         return total;
       },
       start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
-      advance: async (id, step) => reported((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
+      advance: async (id, step) =>
+        reported((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
       running: () => read("runningReplays"),
       find: (id) => read("findReplay", id),
       list: (query) => read("listReplays", query),
@@ -255,6 +248,6 @@ export function createLibsqlStore({
       unreadableSubscriptions: () => damaged.subscriptions,
       health: () => supervisor.condition(),
     },
-    close: () => (closing ??= close()),
+    close: () => (closing ??= parts.close()),
   };
 }

@@ -1,15 +1,12 @@
 import { createHash, randomUUID } from "node:crypto";
-import { realpathSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
 import type { Clock } from "../../../runtime/clock.ts";
-import type { MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
 import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
-import { liveCopy, type LogControl, namelessFile, openBeside } from "./live-copy.ts";
+import { liveCopy, namelessFile, openBeside } from "./live-copy.ts";
 
 /** Small enough that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
@@ -63,8 +60,8 @@ export class Backups {
       // So that a restore knows how old it is (see `id-reservation.ts`). Without it, the backup counts as older.
       await this.#supervisor.write(singleWrite("noteBackup", this.#clock.now())).catch(() => undefined);
       const source = (this.#source ??= await openBeside(this.#path, this.#file));
-      const folder = dirname(this.#path);
-      const bytes = await liveCopy({ source, target, folder, log: this.#log(), signal: stop });
+      const options = { path: this.#path, source, target, supervisor: this.#supervisor, signal: stop };
+      const bytes = await liveCopy(options);
       const hash = createHash("sha256");
       for await (const piece of piecesOf(target, stop)) hash.update(piece);
       closing.throwIfAborted();
@@ -106,17 +103,6 @@ export class Backups {
       await this.#current.ended;
     }
     if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
-  }
-
-  #log(): LogControl {
-    const log = `${realpathSync(this.#path)}-wal`;
-    const read = async (name: string, ...args: readonly unknown[]): Promise<unknown> =>
-      (await this.#supervisor.read(name, args)).value;
-    return {
-      hold: () => read("holdLog") as Promise<number>,
-      move: (since) => read("moveLog", log, since) as Promise<MovedLog>,
-      release: () => read("releaseLog") as Promise<void>,
-    };
   }
 }
 

@@ -1,25 +1,20 @@
 import { statfsSync } from "node:fs";
 import { type FileHandle, open, rm } from "node:fs/promises";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { LogPosition, MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
-
-/** Calls to the thread that owns the file; see `thread/checkpoints.ts`. */
-export interface LogControl {
-  /** Returns the size of a page. */
-  hold(): Promise<number>;
-  move(since: LogPosition | undefined): Promise<MovedLog>;
-  release(): Promise<void>;
-}
+import type { WorkerSupervisor } from "../thread/supervisor.ts";
+import { logOf } from "../thread/wal-check.ts";
 
 interface LiveCopyOptions {
+  /** Of the data file. */
+  readonly path: string;
   /** The data file, open for reading. */
   readonly source: FileHandle;
-  /** Where it goes; empty. */
+  /** Where it goes, on the same disk; empty. */
   readonly target: FileHandle;
-  /** A folder on the target's disk. */
-  readonly folder: string;
-  readonly log: LogControl;
+  readonly supervisor: WorkerSupervisor;
   readonly signal: AbortSignal;
 }
 
@@ -47,27 +42,29 @@ const PAGES_AT = 28;
  * @throws EvregError `unavailable` when there is no room or the store was opened anew; the reason of `signal`
  */
 export async function liveCopy(options: LiveCopyOptions): Promise<number> {
-  const { source, target, folder, log } = options;
-  const copy = new LiveCopy(options, await log.hold());
+  const { path, source, target, supervisor } = options;
+  const pageBytes = (await supervisor.read("holdLog", [])).value as number;
   try {
+    const copy = new LiveCopy(options, pageBytes);
     await copy.moveLog();
     const { size } = await source.stat();
-    mustHaveRoom(folder, size);
+    mustHaveRoom(path, size);
     await copy.copyAll(size);
     const first = Buffer.alloc(100);
     await target.read(first, 0, first.length, 0);
-    const bytes = first.readUInt32BE(PAGES_AT) * copy.pageBytes;
+    const bytes = first.readUInt32BE(PAGES_AT) * pageBytes;
     await target.truncate(bytes);
     await makePlain(target);
     return bytes;
   } finally {
-    await log.release();
+    await supervisor.read("releaseLog", []);
   }
 }
 
 class LiveCopy {
-  readonly pageBytes: number;
   readonly #options: LiveCopyOptions;
+  readonly #pageBytes: number;
+  readonly #logPath: string;
   readonly #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   #unsynced = 0;
   #position: LogPosition | undefined;
@@ -77,11 +74,13 @@ class LiveCopy {
 
   constructor(options: LiveCopyOptions, pageBytes: number) {
     this.#options = options;
-    this.pageBytes = pageBytes;
+    this.#pageBytes = pageBytes;
+    this.#logPath = logOf(options.path);
   }
 
   async moveLog(): Promise<void> {
-    const { position, pages } = await this.#options.log.move(this.#position);
+    const { value } = await this.#options.supervisor.read("moveLog", [this.#logPath, this.#position]);
+    const { position, pages } = value as MovedLog;
     this.#position = position;
     this.#movedAtMs = performance.now();
     for (const page of pages) this.#changed.add(page);
@@ -102,7 +101,7 @@ class LiveCopy {
     for (let first = 0; first < pages.length;) {
       let end = first + 1;
       while (end < pages.length && pages[end] === pages[end - 1]! + 1) end += 1;
-      await this.#copy((pages[first]! - 1) * this.pageBytes, pages[end - 1]! * this.pageBytes, movesLog);
+      await this.#copy((pages[first]! - 1) * this.#pageBytes, pages[end - 1]! * this.#pageBytes, movesLog);
       first = end;
     }
   }
@@ -126,12 +125,13 @@ class LiveCopy {
     if (this.#unsynced < SYNC_BYTES) return;
     this.#unsynced = 0;
     await this.#options.target.datasync();
-    mustHaveRoom(this.#options.folder, 0);
+    mustHaveRoom(this.#options.path, 0);
   }
 }
 
-function mustHaveRoom(folder: string, bytes: number): void {
-  const { bavail, bsize } = statfsSync(folder);
+function mustHaveRoom(path: string, bytes: number): void {
+  // Of the folder, where the copy is: the data file may be a link to another disk.
+  const { bavail, bsize } = statfsSync(dirname(path));
   const free = bavail * bsize;
   const needed = bytes + RESERVE_BYTES;
   if (free >= needed) return;

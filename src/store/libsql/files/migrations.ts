@@ -32,8 +32,8 @@ export const MIGRATIONS: readonly Migration[] = [
         PRIMARY KEY (action_id, revision)
       ) STRICT, WITHOUT ROWID`,
 
-      // Rowids of events and deliveries rise with their time, except where the clock was set back: there a row in
-      // clock_step starts a new segment. A range of time is thus a range of rowids, found without an index on time.
+      // Rowids of events and deliveries rise with their time, so a range of time is a range of rowids. Where the clock was
+      // set back, a row in clock_step starts a new segment.
       `CREATE TABLE event (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
         action_id INTEGER NOT NULL REFERENCES action (rowid),
@@ -67,16 +67,15 @@ export const MIGRATIONS: readonly Migration[] = [
       `CREATE UNIQUE INDEX subscription_living ON subscription (application, subscription, action_id)
         WHERE deleted_ms IS NULL`,
       `CREATE INDEX subscription_receiving ON subscription (action_id) WHERE active = 1 AND deleted_ms IS NULL`,
-      // Every action a subscription was ever bound to: where to look for the deliveries of an action.
+      // Every action a subscription was ever bound to, to find the deliveries of an action.
       `CREATE TABLE binding (
         action_id INTEGER NOT NULL REFERENCES action (rowid),
         subscription_id INTEGER NOT NULL REFERENCES subscription (rowid),
         PRIMARY KEY (action_id, subscription_id)
       ) STRICT, WITHOUT ROWID`,
 
-      // state: 0 unfinished, to be sent at due_ms or being sent now (see lease), 2 delivered, 3 failed. That one is held
-      // or cancelled is not written here: it follows from its subscription, so pausing and deleting cost one row.
-      // attempt: the last one that ended.
+      // state: 0 unfinished, to be sent at due_ms or being sent now (see lease), 2 delivered, 3 failed. Held and cancelled
+      // follow from the subscription, so pausing and deleting cost one row. attempt: the last one that ended.
       `CREATE TABLE delivery (
         rowid INTEGER PRIMARY KEY AUTOINCREMENT,
         event_id INTEGER NOT NULL REFERENCES event (rowid),
@@ -90,8 +89,7 @@ export const MIGRATIONS: readonly Migration[] = [
         last_error TEXT,
         CHECK ((state = 0) = (due_ms IS NOT NULL))
       ) STRICT`,
-      // The deliveries under way, of state 0. So few that the whole table stays in a page or some: claiming one and handing
-      // it back costs no change to the delivery and its indexes.
+      // The deliveries under way, of state 0: a few pages. Claiming one and releasing it do not change the delivery itself.
       `CREATE TABLE lease (
         delivery_id INTEGER PRIMARY KEY REFERENCES delivery (rowid),
         claim_id INTEGER NOT NULL,
@@ -123,7 +121,7 @@ export const MIGRATIONS: readonly Migration[] = [
         last_used_ms INTEGER,
         created_ms INTEGER NOT NULL
       ) STRICT`,
-      // One row, rewritten to find out whether the file takes writes again.
+      // One row, rewritten to check whether the disk takes writes again.
       `CREATE TABLE probe (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         tried INTEGER NOT NULL,
@@ -136,8 +134,8 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "counts of events",
     schemaDigest: "8a695a2bfb98f5e487bc4945679cedbd",
     statements: [
-      // How many events of an action are in a closed block of rowids, and of all actions where action_id is 0; see
-      // events/counts.ts. Filled in when the file is opened.
+      // How many events of an action (of all actions: 0) are in a closed block of rowids; see events/counts.ts. Filled when
+      // the file is opened.
       `CREATE TABLE event_count (
         level INTEGER NOT NULL,
         block INTEGER NOT NULL,
@@ -297,13 +295,12 @@ export const MIGRATIONS: readonly Migration[] = [
     name: "a column for each meaning",
     schemaDigest: "ac12524cecfa5c347b90871a981973d3",
     statements: [
-      // Until now `due_ms` had three meanings: below 0 a delivery that a person requested, 2^50 ms before its time; of an
-      // ordered subscription the rowid of the event; else a time. Now it is always a time while the delivery is pending.
+      // Before, `due_ms` had three meanings: below 0 a delivery that a person requested, 2^50 ms before its time; in an
+      // ordered subscription the rowid of the event; else a time. Now it is always a time.
       "DROP INDEX delivery_due",
       // 0 requested by a person, so sent before all others of its subscription and at any time; 1 normal.
       "ALTER TABLE delivery ADD COLUMN priority INTEGER NOT NULL DEFAULT 1 CHECK (priority IN (0, 1))",
-      // The place in an ordered subscription's order: the rowid of the event. Each pending delivery of one that is ordered
-      // now has it. It is read only while the subscription is ordered.
+      // The position in an ordered subscription: the rowid of the event. Read only while the subscription is ordered.
       "ALTER TABLE delivery ADD COLUMN sequence INTEGER",
       `UPDATE delivery SET
           priority = iif(due_ms < 0, 0, 1),
@@ -312,21 +309,20 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE due_ms IS NOT NULL AND (due_ms < 0 OR due_ms = event_id
           OR subscription_id IN (SELECT rowid FROM subscription WHERE ordered = 1))`,
 
-      // Until then an ordered subscription waits for the retry of its first delivery. `slowed_until_ms` had that too.
+      // Until then an ordered subscription waits for the retry of its first delivery. It was in `slowed_until_ms`.
       "ALTER TABLE subscription ADD COLUMN retry_wait_until_ms INTEGER",
       "UPDATE subscription SET retry_wait_until_ms = slowed_until_ms, slowed_until_ms = NULL WHERE ordered = 1",
       "ALTER TABLE subscription RENAME COLUMN failed_ms TO last_failure_ms",
       "ALTER TABLE subscription RENAME COLUMN failing_ms TO failing_total_ms",
       "ALTER TABLE action RENAME COLUMN edition TO version",
 
-      // One row each, in place of the one of `probe`, whose `tried` counted trial writes or was the time of a backup. No
-      // count came as far as the least time.
+      // They replace `probe`, whose `tried` was a count of trial writes or, as a much larger number, the time of a backup.
       `CREATE TABLE last_backup (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         started_ms INTEGER NOT NULL
       ) STRICT`,
       "INSERT INTO last_backup (one, started_ms) SELECT one, tried FROM probe WHERE tried > 1000000000",
-      // Rewritten to find out whether the file takes writes again.
+      // Rewritten to check whether the disk takes writes again.
       `CREATE TABLE write_check (
         one INTEGER PRIMARY KEY CHECK (one = 1),
         filler BLOB NOT NULL
