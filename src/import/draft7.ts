@@ -41,7 +41,7 @@ export function toDraft7(source: Source, pointer: string, options: TranslateOpti
 type Members = Map<string, unknown>;
 
 /** Beside these it depends on the payload which items are evaluated. */
-const BESIDE = "$ref allOf anyOf oneOf if then else dependentSchemas dependencies contains".split(" ");
+const BESIDE = ["$ref", "allOf", "anyOf", "oneOf", "if", "then", "else", "dependentSchemas", "dependencies"];
 
 class Translation {
   readonly #source: Source;
@@ -191,7 +191,7 @@ class Translation {
     const rest = members.get("unevaluatedItems");
     members.delete("unevaluatedItems");
     if (rest === undefined || rest === true || members.has("items")) return;
-    const beside = BESIDE.find((keyword) => members.has(keyword));
+    const beside = [...BESIDE, "contains"].find((keyword) => members.has(keyword));
     if (beside === undefined) members.set("items", rest);
     else this.#dropConstraint(pointer, "unevaluatedItems", `unevaluatedItems depends on ${beside} beside it`);
   }

@@ -25,9 +25,15 @@ const HOLDS_2020: ReadonlyMap<string, Holds | undefined> = new Map([
 const NEWER = new Set(["dependentRequired", "minContains", "maxContains"]);
 
 /** Keywords that contain or name schemas. What is referred to is copied under its own name. */
-export const STRUCTURE: ReadonlySet<string> = new Set(
-  "$schema $id $anchor $dynamicAnchor $vocabulary $defs definitions".split(" "),
-);
+export const STRUCTURE: ReadonlySet<string> = new Set([
+  "$schema",
+  "$id",
+  "$anchor",
+  "$dynamicAnchor",
+  "$vocabulary",
+  "$defs",
+  "definitions",
+]);
 
 /** Keywords that check nothing, with the reason. */
 const UNCHECKED: ReadonlyMap<string, string> = new Map([
