@@ -40,13 +40,13 @@ describe("refused", () => {
 });
 
 test("the documented limits are those that are enforced", () => {
-  const told = [...section("Limits").matchAll(/^\| ([\d,]+) \|/gm)].map(([, most = ""]) =>
+  const documented = [...section("Limits").matchAll(/^\| ([\d,]+) \|/gm)].map(([, most = ""]) =>
     Number(most.replaceAll(",", "")),
   );
   const { bytes, filterBytes, depth, subschemas, expandedSubschemas } = SCHEMA_LIMITS;
   const { enumValues, branches, patternLength } = SCHEMA_LIMITS;
   const inOrder = [bytes, filterBytes, depth, subschemas, expandedSubschemas];
-  expect(told).toEqual([...inOrder, enumValues, branches, patternLength]);
+  expect(documented).toEqual([...inOrder, enumValues, branches, patternLength]);
 });
 
 /** At once, as nothing else waits. */

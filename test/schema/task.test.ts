@@ -84,9 +84,9 @@ test("a text that many states lead to is found in short steps", () => {
 test("two schemas are compared in steps, with the same verdict", () => {
   const { answer, steps } = among(compareSteps(wide("string"), wide("integer")));
   expect(answer).toEqual(compare(wide("string"), wide("integer")));
-  const told = answer.breaks.filter(({ pointer }) => pointer !== "");
-  expect(told).toHaveLength(200);
-  expect(new Set(told.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
+  const reported = answer.breaks.filter(({ pointer }) => pointer !== "");
+  expect(reported).toHaveLength(200);
+  expect(new Set(reported.map(({ certainty }) => certainty))).toEqual(new Set(["proven"]));
   expect(steps).toBeGreaterThan(200);
 });
 

@@ -193,10 +193,10 @@ function* areUnchanged(
   additions: Additions,
 ): Proof {
   for (const { anyOf, oneOf } of obligation.left.nodes) {
-    for (const kept of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
-      if (kept.length === 0) continue;
-      if (!additions.has(kept)) additions.set(kept, addedTo(kept, branches, prover));
-      const added = additions.get(kept);
+    for (const previous of keyword === "anyOf" ? [anyOf, oneOf] : [oneOf]) {
+      if (previous.length === 0) continue;
+      if (!additions.has(previous)) additions.set(previous, addedTo(previous, branches, prover));
+      const added = additions.get(previous);
       if (added === undefined) continue;
       if (keyword === "anyOf" || (yield* areExcluded(obligation, prover, added))) return true;
     }
@@ -206,13 +206,13 @@ function* areUnchanged(
 
 /** The branches beside those there were before; `undefined` where one of those is missing. */
 function addedTo(
-  kept: readonly SchemaNode[],
+  previous: readonly SchemaNode[],
   branches: readonly SchemaNode[],
   prover: Prover,
 ): SchemaNode[] | undefined {
-  spend(kept.length + branches.length);
+  spend(previous.length + branches.length);
   const before = new Map<number | undefined, number>();
-  for (const of of kept.map((branch) => prover.equivalence.classOf(branch)))
+  for (const of of previous.map((branch) => prover.equivalence.classOf(branch)))
     before.set(of, (before.get(of) ?? 0) + 1);
   const added: SchemaNode[] = [];
   let found = 0;
@@ -225,20 +225,20 @@ function addedTo(
       found += 1;
     }
   }
-  return found === kept.length ? added : undefined;
+  return found === previous.length ? added : undefined;
 }
 
 function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, only: boolean): Proof {
   const { left } = obligation;
   const near = yield* prover.overlapping(left, branches);
   const tried: Violation[][] = [];
-  for (const { branch, meant } of candidates(left, branches, near, prover)) {
+  for (const { branch, isReported } of candidates(left, branches, near, prover)) {
     const violations: Violation[] = [];
-    const firstOnly = obligation.firstOnly || !meant;
+    const firstOnly = obligation.firstOnly || !isReported;
     const holds = yield* prover.prove({ ...obligation, right: branch, firstOnly, violations });
     const others = only ? near.filter((other) => other !== branch) : [];
     if (holds && (yield* areExcluded(obligation, prover, others))) return true;
-    if (meant) tried.push(violations);
+    if (isReported) tried.push(violations);
   }
   const { types } = boundsOf(left);
   const bits = TYPE_BITS.filter((bit) => (bit & types) !== 0);
@@ -257,7 +257,7 @@ function* oneHolds(obligation: Obligation, prover: Prover, branches: Branches, o
 interface Candidate {
   readonly branch: SchemaNode;
   /** Whether its violations are reported if no branch holds: it is at the same pointer, or the only one. */
-  readonly meant: boolean;
+  readonly isReported: boolean;
 }
 
 /** First the equivalent branches, then those at the same pointer, then all others. */
@@ -268,7 +268,7 @@ function candidates(
   prover: Prover,
 ): Candidate[] {
   const classes = new Set(nodes.map((node) => prover.equivalence.classOf(node)));
-  const meant = new Set(
+  const reported = new Set(
     nodes
       .flatMap(({ pointer }) => branches.at(pointer) ?? [])
       .filter(
@@ -277,17 +277,17 @@ function candidates(
           nodes.some((node) => isListedAt(node, branch.pointer, branches.list.length)),
       ),
   );
-  const others = near.filter((branch) => !meant.has(branch));
+  const others = near.filter((branch) => !reported.has(branch));
   const isSame = (branch: SchemaNode): boolean => {
     const of = prover.equivalence.classOf(branch);
     return of !== undefined && classes.has(of);
   };
   return [
-    ...others.filter(isSame).map((branch) => ({ branch, meant: false })),
-    ...[...meant].map((branch) => ({ branch, meant: true })),
+    ...others.filter(isSame).map((branch) => ({ branch, isReported: false })),
+    ...[...reported].map((branch) => ({ branch, isReported: true })),
     ...others
       .filter((branch) => !isSame(branch))
-      .map((branch) => ({ branch, meant: meant.size === 0 && others.length === 1 })),
+      .map((branch) => ({ branch, isReported: reported.size === 0 && others.length === 1 })),
   ];
 }
 

@@ -32,11 +32,11 @@ test("evreg's reading of a schema accepts exactly what the compiled schema accep
     const random = randomFrom(seed);
     for (let round = 0; round < 20; round++) {
       const payload = payloadFor(schema, random);
-      const told = JSON.stringify(payload);
+      const shown = JSON.stringify(payload);
       const [plain, lenient] = [asIs.validate(payload) === undefined, reader.validate(payload) === undefined];
       refillBudget();
-      expect(matches(read, payload), told).toBe(plain);
-      expect(matches(read, payload, true), told).toBe(lenient);
+      expect(matches(read, payload), shown).toBe(plain);
+      expect(matches(read, payload, true), shown).toBe(lenient);
     }
   });
   fc.assert(property, { numRuns: lengths.schemas });

@@ -59,10 +59,10 @@ test("at most two in a hundred edits that people make cannot be decided, and no 
     total += made;
     byKind[kind] = `${undecided.length - before} of ${made}`;
   }
-  const told = `${undecided.length} of ${total}`;
-  report("edits a person makes", { "cannot be decided": told, ...byKind });
+  const reported = `${undecided.length} of ${total}`;
+  report("edits a person makes", { "cannot be decided": reported, ...byKind });
   expect(total).toBeGreaterThan(rounds(50, 300));
-  expect(undecided.length / total, `${told}\n${undecided.join("\n")}`).toBeLessThanOrEqual(0.02);
+  expect(undecided.length / total, `${reported}\n${undecided.join("\n")}`).toBeLessThanOrEqual(0.02);
 }, 900_000);
 
 function hunt(old: Json, next: Json, broken: ReadonlySet<string>, random: () => number): void {

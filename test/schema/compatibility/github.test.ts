@@ -109,16 +109,16 @@ describe.each(
     expectBreakAt(copy, `${place.pointer}/enum`);
   });
 
-  /** Producers are refused there; nothing else is told, and everything is proven. */
+  /** Producers are refused there; nothing else is reported, and everything is proven. */
   function expectBreakAt(next: Json, pointer: string): void {
     const { breaks } = compare(schemata, next);
-    const told = JSON.stringify(breaks);
+    const reported = JSON.stringify(breaks);
     expect(
       breaks.map(({ side }) => side),
-      told,
+      reported,
     ).toContain("producer");
-    expect(new Set(breaks.map((one) => one.pointer)), told).toEqual(new Set([pointer]));
-    expect(new Set(breaks.map(({ certainty }) => certainty)), told).toEqual(new Set(["proven"]));
+    expect(new Set(breaks.map((one) => one.pointer)), reported).toEqual(new Set([pointer]));
+    expect(new Set(breaks.map(({ certainty }) => certainty)), reported).toEqual(new Set(["proven"]));
   }
 });
 

@@ -101,8 +101,8 @@ const WIDE: readonly (readonly [name: string, old: Json, next: Json, broken: str
 
 test.each(WIDE)("%s: each break is proven in time", (_, old, next, broken) => {
   const { breaks, ms, heldMs } = compared(old, next);
-  const told = breaks.map(({ side, certainty }) => `${side} ${certainty}`);
-  expect(told.join()).toBe(broken === "" ? "" : `${broken} proven`);
+  const reported = breaks.map(({ side, certainty }) => `${side} ${certainty}`);
+  expect(reported.join()).toBe(broken === "" ? "" : `${broken} proven`);
   expect(ms).toBeLessThan(LONGEST_MS);
   expect(heldMs).toBeLessThan(LONGEST_HELD_MS);
 });
