@@ -1,131 +1,82 @@
+import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
+import { LRUCache } from "lru-cache";
 import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
+import { isReservedHeader } from "../domain/subscription-settings.ts";
+import type { WebhookHeader } from "../domain/webhook.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
-import type { Clock, Random } from "../runtime/clock.ts";
+import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription } from "../store/queue.ts";
-import { destinationOf } from "./connection-pools.ts";
-import type { Abortable, SendResult } from "./exchange.ts";
+import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription, NextStep } from "../store/queue.ts";
+import type { SendResult } from "./exchange.ts";
 import { redact, secretsOf } from "./response-text.ts";
 import type { Throttle } from "./scheduler.ts";
-import type { Sender } from "./sender.ts";
-import { deliveryBody, deliveryHeaders } from "./signed-request.ts";
+import { destinationOf, type Sender } from "./sender.ts";
 
-interface AttemptDependencies {
+interface AttemptsDependencies {
   readonly clock: Clock;
   readonly random: Random;
-  readonly sender: Sender;
+  readonly sender: Pick<Sender, "send">;
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
 }
 
-/** An attempt in flight. */
-interface Running {
-  /** There once the request is made. */
-  request: Abortable | undefined;
-  /** Where it is in the list; `undefined` once it has ended. */
-  place: number | undefined;
+/** What is retained of a claim while the answer is awaited: not the payload, which may be a view of the bytes of many. */
+interface StartedAttempt extends Omit<Claim, "event"> {
+  readonly eventId: number;
+  readonly startedAtMs: number;
 }
 
 type Done = (result: AttemptResult, throttle: Throttle | undefined) => void;
 
 /** Carries attempts through: build, sign, send, judge. */
 export class Attempts {
-  readonly #dependencies: AttemptDependencies;
-  /**
-   * In flight. Not in a Set: each table that it empties leads to the next one, so once V8 has taken a table for long-lived,
-   * it keeps all that came after.
-   */
-  readonly #running: Running[] = [];
+  readonly #dependencies: AttemptsDependencies;
   /** Of an event that goes to many, the body is made once. */
   #last: { readonly eventId: number; readonly attempt: number; readonly body: Buffer } | undefined;
 
-  constructor(dependencies: AttemptDependencies) {
+  constructor(dependencies: AttemptsDependencies) {
     this.#dependencies = dependencies;
   }
 
-  /** @param done called once, maybe before this returns. A callback, as a promise for each attempt can be measured. */
+  /** @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower. */
   start(claim: Claim, done: Done): void {
-    const running: Running = { request: undefined, place: this.#running.length };
-    this.#running.push(running);
-    try {
-      running.request = this.#send(claim, (result, throttle) => {
-        this.#remove(running);
-        done(result, throttle);
-      });
-    } catch (error) {
-      this.#remove(running);
-      throw error;
-    }
-  }
-
-  /** Ends all soon. Their deliveries are returned. */
-  abortAll(): void {
-    for (const { request } of this.#running.slice()) request?.abort();
-  }
-
-  #remove(running: Running): void {
-    const { place } = running;
-    const last = this.#running.at(-1);
-    if (place === undefined || last === undefined) return;
-    this.#running[place] = last;
-    last.place = place;
-    this.#running.pop();
-    running.place = undefined;
-  }
-
-  #send(claim: Claim, done: Done): Abortable | undefined {
     const { clock, random, sender, logger, counts, version } = this.#dependencies;
-    const { event, subscription, attempt } = claim;
-    // The payload is not held while the answer is waited for: it may lie in the bytes of many others.
-    const context: AttemptContext = {
-      deliveryId: claim.deliveryId,
-      claimId: claim.claimId,
-      eventId: event.eventId,
-      attempt,
-      failures: claim.failures,
-      subscription,
-      startedAtMs: clock.now(),
-      publishedAtMs: event.timestampedMs,
-    };
-    // Past its own retries an attempt is another's wish, or one more after a stop or crash.
-    const isSentAgain = claim.isLate === true || attempt > claim.failures + 1;
+    const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
+    const { eventId, action, payload, timestampedMs } = event;
+    const startedAtMs = clock.now();
+    const started = { deliveryId, claimId, eventId, attempt, failures, subscription, startedAtMs };
+    // Past its own retries, an attempt was requested by a person or follows a stop or crash.
+    const isSentAgain = claim.isLate === true || attempt > failures + 1;
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
-      const result = attemptResult(context, withoutSecrets(sent, subscription), nowMs, random.fraction());
-      counts.attempted(result, isSentAgain ? undefined : context.publishedAtMs);
-      logAttempt(logger, context, result);
-      done(result, throttleIn(sent, context.subscription.handler, nowMs));
+      const result = attemptResult(started, withoutSecrets(sent, subscription), nowMs, random.fraction());
+      counts.attempted(result, isSentAgain ? undefined : timestampedMs);
+      logAttempt(logger, started, result);
+      done(result, throttleIn(sent, subscription.handler, nowMs));
     };
     const { secret, previous, bearer, settings } = subscription;
-    if (secret === undefined) {
-      finish({ kind: "error", errorCode: "secret_unreadable" });
-      return undefined;
-    }
-    if (event.payload === undefined) {
-      finish({ kind: "error", errorCode: "event_damaged" });
-      return undefined;
-    }
-    const body = this.#body(event, event.payload, attempt);
+    if (secret === undefined) return finish({ kind: "error", errorCode: "secret_unreadable" });
+    if (payload === undefined) return finish({ kind: "error", errorCode: "event_damaged" });
+    const body = this.#body(event, payload, attempt);
     const headers = deliveryHeaders({
-      eventId: event.eventId,
+      eventId,
       subscriptionId: subscription.subscriptionId,
-      action: event.action,
+      action,
       attempt,
       body,
       secret,
       // Prefetched, it may be sent after the overlap's end.
-      previousSecret:
-        previous !== undefined && context.startedAtMs < previous.untilMs ? previous.secret : undefined,
+      previousSecret: previous !== undefined && startedAtMs < previous.untilMs ? previous.secret : undefined,
       bearer,
       extra: settings.headers,
-      nowMs: context.startedAtMs,
+      nowMs: startedAtMs,
       version,
     });
     const { timeout_ms: timeoutMs } = settings;
     const request = { url: subscription.handler, headers, body };
-    return sender.send(timeoutMs === null ? request : { ...request, timeoutMs }, finish);
+    sender.send(timeoutMs === null ? request : { ...request, timeoutMs }, finish);
   }
 
   #body({ eventId, action, timestampedMs }: ClaimedEvent, payload: Uint8Array, attempt: number): Buffer {
@@ -147,7 +98,7 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 
 /** The result of an attempt, as it is stored. */
 function attemptResult(
-  { deliveryId, claimId, failures, subscription, startedAtMs }: AttemptContext,
+  { deliveryId, claimId, failures, subscription, startedAtMs }: StartedAttempt,
   sent: SendResult,
   finishedAtMs: number,
   fraction: number,
@@ -195,28 +146,25 @@ export function withoutAttempt(
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
 }
 
-interface AttemptContext {
-  readonly deliveryId: number;
-  readonly claimId: number;
-  readonly eventId: number;
-  readonly attempt: number;
-  readonly failures: number;
-  readonly subscription: ClaimedSubscription;
-  readonly startedAtMs: number;
-  readonly publishedAtMs: number;
-}
+const LOG_LINES: Partial<Record<NextStep["kind"], readonly ["debug" | "info" | "warn", string]>> = {
+  delivered: ["debug", "delivered"],
+  retry: ["info", "attempt failed, will be retried"],
+  failed: ["warn", "delivery failed for good"],
+  gone: ["warn", "delivery failed for good, the handler is gone"],
+  returned: ["info", "attempt cut short, delivery handed back"],
+};
 
 /**
  * One line for each attempt. Of the handler's URL only the origin is logged: paths and queries of webhook addresses are
- * often as good as a password. A refusal names the address of its host. Successes come by the thousand each second, and
- * are for debugging.
+ * often as good as a password. Successes come by the thousand each second, and are for debugging.
  */
-function logAttempt(logger: Logger, context: AttemptContext, result: AttemptResult): void {
-  const { deliveryId, eventId, subscription, attempt } = context;
-  const { statusCode, errorCode, refusal, durationMs, next } = result;
+function logAttempt(logger: Logger, attempted: StartedAttempt, result: AttemptResult): void {
+  const { deliveryId, eventId, subscription, attempt, failures } = attempted;
+  const { startedAtMs, statusCode, errorCode, refusal, durationMs, next } = result;
+  const [usualLevel, message] = LOG_LINES[next.kind] ?? [];
   // After a failure that was logged, the success is logged as well.
-  const isNews = next.kind !== "delivered" || context.failures > 0;
-  if (!isNews && !logger.isDebugEnabled) return;
+  const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
+  if (level === undefined || message === undefined || (level === "debug" && !logger.isDebugEnabled)) return;
   const fields = {
     delivery: deliveryId,
     event: eventId,
@@ -227,28 +175,115 @@ function logAttempt(logger: Logger, context: AttemptContext, result: AttemptResu
     ...(refusal === undefined ? {} : { refusal }),
     durationMs,
     handler: destinationOf(subscription.handler)?.origin ?? "",
+    ...(next.kind === "retry" ? { retryInMs: next.atMs - startedAtMs - durationMs } : {}),
   };
-  switch (next.kind) {
-    case "delivered":
-      logger[isNews ? "info" : "debug"](fields, "delivered");
-      break;
-    case "retry":
-      logger.info(
-        { ...fields, retryInMs: next.atMs - result.startedAtMs - durationMs },
-        "attempt failed, will be retried",
-      );
-      break;
-    case "failed":
-      logger.warn(fields, "delivery failed for good");
-      break;
-    case "gone":
-      logger.warn(fields, "delivery failed for good, the handler is gone");
-      break;
-    case "returned":
-      logger.info(fields, "attempt cut short, delivery handed back");
-      break;
-    case "filtered":
-    case "unsent":
-      break;
+  logger[level](fields, message);
+}
+
+export interface SignedDelivery {
+  readonly eventId: number;
+  readonly subscriptionId: number;
+  readonly action: string;
+  readonly attempt: number;
+  /** The exact bytes that are sent. */
+  readonly body: Uint8Array;
+  readonly secret: string;
+  /** The one before, while a rotation's overlap lasts. */
+  readonly previousSecret?: string | undefined;
+  /** Replaces the secret in `Authorization`; `null` for no such header. */
+  readonly bearer?: string | null | undefined;
+  /** The subscription's own headers; reserved names are omitted. */
+  readonly extra?: Readonly<Record<string, string>> | null;
+  /** When this attempt is sent. */
+  readonly nowMs: number;
+  /** Of evreg, for `User-Agent`. */
+  readonly version: string;
+}
+
+/**
+ * The headers of one attempt.
+ *
+ * `X-Evreg-Signature` is `sha256=<hex HMAC-SHA256 of the body>`, keyed with the UTF-8 bytes of the whole secret, `whsec_`
+ * included. The `webhook-*` headers follow Standard Webhooks 1.0.0: the key is what follows `whsec_`, base64 decoded; the
+ * signed text is `<id>.<timestamp>.<body>`; `webhook-id` names the delivery and is the same in each retry.
+ *
+ * During a rotation's overlap, `webhook-signature` holds a signature by each secret. `X-Evreg-Signature` and `Authorization`
+ * can hold only one and use the previous secret, so that receivers that do not have the new one yet go on undisturbed.
+ */
+export function deliveryHeaders(delivery: SignedDelivery): Record<string, string> {
+  const { eventId, subscriptionId, action, attempt, body, nowMs, version } = delivery;
+  const { secret, previousSecret, bearer } = delivery;
+  const webhookId = `evt_${eventId}_${subscriptionId}`;
+  const timestamp = Math.floor(nowMs / 1_000);
+  const keys = signingKeys(secret);
+  const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
+  const { whole } = previousKeys ?? keys;
+  const signedPrefix = `${webhookId}.${timestamp}.`;
+  const standardSignature = ({ standard }: SigningKeys): string =>
+    `v1,${createHmac("sha256", standard).update(signedPrefix).update(body).digest("base64")}`;
+  const headers: Record<string, string> = {
+    "Content-Type": "application/json",
+    "User-Agent": `evreg/${version}`,
+    "X-Evreg-Event": action,
+    "X-Evreg-Delivery": `${eventId}_${attempt}`,
+    "X-Evreg-Signature": `sha256=${createHmac("sha256", whole).update(body).digest("hex")}`,
+    "webhook-id": webhookId,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature":
+      standardSignature(keys) + (previousKeys === undefined ? "" : ` ${standardSignature(previousKeys)}`),
+  } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
+  if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
+  for (const [name, value] of Object.entries(delivery.extra ?? {})) {
+    if (!isReservedHeader(name)) headers[name] = value;
   }
+  return headers;
+}
+
+interface SigningKeys {
+  /** The UTF-8 bytes of the whole secret. */
+  readonly whole: KeyObject;
+  /** What follows `whsec_`, base64 decoded. */
+  readonly standard: KeyObject;
+}
+
+const STANDARD_PREFIX = "whsec_";
+const MAX_KEYS = 10_000;
+const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
+
+/** Made once for each secret: an HMAC with bytes for a key takes seven times as long as with a key object. */
+function signingKeys(secret: string): SigningKeys {
+  const known = keysOf.get(secret);
+  if (known !== undefined) return known;
+  const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
+  const keys = {
+    whole: createSecretKey(secret, "utf8"),
+    standard: createSecretKey(encoded, "base64"),
+  };
+  keysOf.set(secret, keys);
+  return keys;
+}
+
+interface DeliveryBody {
+  readonly eventId: number;
+  readonly action: string;
+  /** Well-formed JSON, as published. */
+  readonly payload: Uint8Array;
+  readonly eventTimestampedMs: number;
+  readonly attempt: number;
+}
+
+/**
+ * The bytes a handler gets: the specification's members in its order, `event_id` a string, and the payload exactly as it
+ * was published, which is never parsed and written again.
+ */
+export function deliveryBody(body: DeliveryBody): Buffer {
+  const { payload } = body;
+  const head = `{"event_id":"${body.eventId}","action":${JSON.stringify(body.action)},"payload":`;
+  const tail = `,"timestamp":"${toIso(body.eventTimestampedMs)}","delivery_attempt":${body.attempt}}`;
+  const headBytes = Buffer.byteLength(head);
+  const bytes = Buffer.allocUnsafe(headBytes + payload.byteLength + tail.length);
+  bytes.write(head, 0);
+  bytes.set(payload, headBytes);
+  bytes.write(tail, headBytes + payload.byteLength, "latin1");
+  return bytes;
 }

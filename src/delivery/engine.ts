@@ -1,21 +1,23 @@
 import { messageOf } from "../domain/error.ts";
 import type { DeliveryConfig } from "../config/schema.ts";
+import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { DeliveryCounts } from "../metrics/counters.ts";
-import { Alarm, Deadline, type Random } from "../runtime/clock.ts";
+import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, DeliveryQueue } from "../store/queue.ts";
+import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, withoutAttempt } from "./attempt.ts";
-import { Claimer, LeaseRescuer } from "./claimer.ts";
-import { Completer } from "./completer.ts";
+import { createHostNames, type HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
 import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
-import { createGuardedSender, type GuardedSenderDependencies, type Sender } from "./sender.ts";
+import { Sender } from "./sender.ts";
+import { StoreCalls } from "./store-calls.ts";
 import type { SubscriptionState } from "./subscription-state.ts";
 
 /** Delivers what is due for as long as it runs. */
@@ -81,8 +83,9 @@ export function createEngine(dependencies: EngineDependencies): Engine {
   };
 }
 
-export interface EngineDependencies extends Omit<GuardedSenderDependencies, "maxPerOrigin"> {
+export interface EngineDependencies {
   readonly store: DeliveryQueue;
+  readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
   readonly config: DeliveryConfig;
@@ -90,30 +93,37 @@ export interface EngineDependencies extends Omit<GuardedSenderDependencies, "max
   readonly longChecks: OffThreadValidator;
   /** Goes on over all starts and stops. */
   readonly counts?: DeliveryCounts;
+  /** What this service listens on, where nothing is sent to. */
+  readonly ownAddresses: () => readonly string[];
+  /** PEM of a certificate authority to trust instead of the system's. */
+  readonly ca?: string;
+  /** DNS servers to use instead of the system's, as `address:port`. */
+  readonly dnsServers?: readonly string[];
 }
 
 /** How much longer a lease is than the longest attempt: for the wait before it starts and for storing its result. */
 const LEASE_MARGIN_MS = 30_000;
 
 /**
- * The engine from one start to its stop: claim → schedule → attempt → complete.
- *
- * The claimer leases deliveries from the store, the scheduler decides which is started next, an attempt sends it, and the
- * completer stores the result. Whatever happens, `#advance` then does what can be done.
+ * The engine from one start to its stop: claim → schedule → attempt → complete. Whatever happens, `#advance` then does what
+ * can be done.
  */
 class DeliveryEngine {
   readonly #dependencies: EngineDependencies;
   readonly #leaseMs: number;
   readonly #scheduler: Scheduler;
-  readonly #claimer: Claimer;
-  readonly #rescuer: LeaseRescuer;
+  readonly #calls: StoreCalls;
   readonly #filters: Filters;
+  readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
-  readonly #completer: Completer;
   /** For what the scheduler waits for though nothing happens. */
   readonly #alarm: Alarm;
-  readonly #deadline: Deadline;
+  /** When it stops waiting for what is in flight. */
+  readonly #deadline = Promise.withResolvers<void>();
+  /** Nothing waits for the deadline any more. */
+  readonly #waitsOver = new AbortController();
+  #cancelRescue: () => void = () => {};
   /** From its start to the begin of its stop. */
   #isRunning = false;
   #isAdvancing = false;
@@ -128,8 +138,8 @@ class DeliveryEngine {
 
   constructor(dependencies: EngineDependencies) {
     const { store, clock, random, logger, config, version, longChecks } = dependencies;
-    const { counts = new DeliveryCounts() } = dependencies;
-    const { timeoutMs, disableAfter } = config;
+    const { ownAddresses, ca, dnsServers, counts = new DeliveryCounts() } = dependencies;
+    const { timeoutMs, allowHttp, allowNetworks, disableAfter } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
     if (boundBy !== undefined) {
@@ -146,43 +156,26 @@ class DeliveryEngine {
     this.#dependencies = dependencies;
     this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#scheduler = new Scheduler(maxInFlight, perSubscription);
-    this.#claimer = new Claimer({ store, clock, logger });
+    this.#calls = new StoreCalls({ store, clock, logger, counts }, disableAfter);
     this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
-    this.#sender = createGuardedSender({ ...dependencies, maxPerOrigin: maxInFlight });
+    this.#names = createHostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
+    const { resolve } = this.#names;
+    const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
+    this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, maxPerOrigin: maxInFlight, ca });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
-    this.#completer = new Completer({
-      store,
-      clock,
-      logger,
-      counts,
-      disableAfterMs: disableAfter === 0 ? undefined : disableAfter,
-    });
-    this.#rescuer = new LeaseRescuer({
-      store,
-      clock,
-      logger,
-      intervalMs: this.#leaseMs / 4,
-      isSuspended: () => this.#completer.isBehind,
-      onRound: (released) => {
-        // A clock that was set forward makes deliveries due before their timer ends.
-        if (released > 0) this.wake();
-        else if (this.#alarm.isLate) this.#advance();
-      },
-    });
     this.#alarm = new Alarm(clock, () => this.#advance());
-    this.#deadline = new Deadline(clock);
     counts.inFlight = () => this.#scheduler.inFlight;
     counts.capacity = capacity;
   }
 
   get state(): Health["engine"] {
     if (!this.#isRunning) return "stopped";
-    return this.#claimer.isFailing ? "failing" : "running";
+    return this.#calls.isFailing ? "failing" : "running";
   }
 
   start(): void {
     this.#isRunning = true;
-    this.#rescuer.start();
+    void this.#rescueLeases();
     this.wake();
   }
 
@@ -210,23 +203,26 @@ class DeliveryEngine {
    */
   stop(deadlineMs: number): Promise<void> {
     this.#drained ??= this.#drain();
-    this.#deadline.shortenTo(deadlineMs);
+    // The first of several that is over counts.
+    if (deadlineMs <= 0) this.#deadline.resolve();
+    else
+      void sleep(this.#dependencies.clock, deadlineMs, this.#waitsOver.signal).then(this.#deadline.resolve);
     return this.#drained;
   }
 
   async #drain(): Promise<void> {
     this.#isRunning = false;
     this.#alarm.clear();
-    this.#rescuer.stop();
-    this.#claimer.stop();
+    this.#cancelRescue();
+    this.#calls.stopClaims();
     this.#scheduler.close();
     this.#advance();
-    await Promise.race([this.#settled(), this.#deadline.expired]);
-    this.#deadline.clear();
-    this.#attempts.abortAll();
-    this.#completer.close();
-    await this.#whenIdle();
+    await Promise.race([this.#settled(), this.#deadline.promise]);
+    this.#waitsOver.abort();
     this.#sender.close();
+    this.#names.close();
+    this.#calls.stopResults();
+    await this.#whenIdle();
   }
 
   /**
@@ -274,6 +270,22 @@ class DeliveryEngine {
     if (this.#yielding === undefined && nextChangeAtMs !== Infinity) this.#alarm.at(nextChangeAtMs);
   }
 
+  /**
+   * Makes deliveries due again whose lease has expired. It is the one thing that the engine asks for at a steady pace, as
+   * nothing announces it.
+   */
+  async #rescueLeases(): Promise<void> {
+    const released = await this.#calls.releaseExpired();
+    // A clock that was set forward makes deliveries due before their timer ends.
+    if (released > 0) this.wake();
+    else if (this.#alarm.isLate) this.#advance();
+    if (!this.#isRunning) return;
+    this.#cancelRescue = this.#dependencies.clock.setTimer(
+      () => void this.#rescueLeases(),
+      this.#leaseMs / 4,
+    );
+  }
+
   #startReady(nowMs: number): void {
     for (;;) {
       const next = this.#scheduler.next(nowMs);
@@ -283,7 +295,8 @@ class DeliveryEngine {
         this.#yielding = this.#yield();
         return;
       }
-      const verdict = this.#filters.verdict(next.claim);
+      const { filter } = next.claim.subscription.settings;
+      const verdict = filter === null ? "send" : this.#filters.verdict(next.claim, filter);
       if (verdict === "send") this.#start(next, nowMs);
       else if (verdict === "exclude") this.#exclude(next, nowMs);
       else void this.#awaitFilter(next, verdict);
@@ -335,7 +348,7 @@ class DeliveryEngine {
   }
 
   async #complete(result: AttemptResult): Promise<void> {
-    this.#scheduler.stored(result, await this.#completer.store(result));
+    this.#scheduler.stored(result, await this.#calls.finish(result));
     this.#advance();
   }
 
@@ -347,7 +360,7 @@ class DeliveryEngine {
       await Promise.resolve();
       const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
       if (request === undefined) continue;
-      const answer = await this.#claimer.claim(request);
+      const answer = await this.#calls.claim(request);
       if (answer === undefined) this.#scheduler.claimFailed();
       else this.#scheduler.leased(answer, clock.now());
       this.#advance();

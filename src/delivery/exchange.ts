@@ -6,11 +6,6 @@ import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/queue.ts";
 import { responseText } from "./response-text.ts";
 
-/** Something in flight that can be ended early; it then ends soon. */
-export interface Abortable {
-  abort(): void;
-}
-
 /** How one request ended. */
 export type SendResult =
   | {
@@ -29,22 +24,19 @@ export type SendResult =
       readonly connection?: ConnectionTimes;
     };
 
-/** A longer answer costs its connection; up to here the rest is read and dropped, which is cheaper than a new one. */
+/** Up to here the rest of an answer is read and dropped, which is cheaper than a new connection. */
 const MAX_READ_BYTES = 16 * 1_024;
 /** 1xx answers before the real one. */
 const MAX_INFORMATIONAL = 16;
 
 /**
- * One request and what comes back, as undici calls it.
- *
- * It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when the connection is free
- * again or gone. Aborting works at any time, also while the connection is made.
+ * One request and its answer. It is settled as soon as 1 KiB of the answer is there or the answer is complete, and ended when
+ * the connection is free again or gone. It can be aborted at any time, also while the connection is made.
  */
-export class Exchange implements Dispatcher.DispatchHandler, Abortable {
+export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
-  readonly #saved: Buffer[] = [];
-  #savedBytes = 0;
+  readonly #chunks: Buffer[] = [];
   #readBytes = 0;
   #informational = 0;
   #answer: { statusCode: number; retryAfter?: string } | undefined;
@@ -58,8 +50,8 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
 
   /**
    * @param settle called once, with the result
-   * @param ended called once, after which nothing more is read or written, with the connection if it came to have one, and
-   * whether that may be used again
+   * @param ended called once, when nothing more is read or written, with the connection if it has got one, and whether that
+   * may be reused
    */
   constructor(
     settle: (result: SendResult) => void,
@@ -108,13 +100,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    const missing = DELIVERY_LIMITS.responseBytes - this.#readBytes;
+    // Copied, as the chunk may be a small part of a large buffer.
+    if (missing > 0) this.#chunks.push(Buffer.from(chunk.subarray(0, missing)));
     this.#readBytes += chunk.byteLength;
-    const missing = DELIVERY_LIMITS.responseBytes - this.#savedBytes;
-    if (missing > 0) {
-      // Copied, as the chunk may be a small part of a large buffer.
-      this.#saved.push(Buffer.from(chunk.subarray(0, missing)));
-      this.#savedBytes += Math.min(missing, chunk.byteLength);
-    }
     if (this.#readBytes > DELIVERY_LIMITS.responseBytes) this.#answered(true);
     if (this.#readBytes > MAX_READ_BYTES) this.#drop();
   }
@@ -132,7 +121,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Abortable {
 
   #answered(cut: boolean): void {
     if (this.#answer === undefined) return this.#result({ kind: "error", errorCode: "protocol_error" });
-    const response = this.#savedBytes === 0 ? undefined : responseText(Buffer.concat(this.#saved), cut);
+    const response = this.#readBytes === 0 ? undefined : responseText(Buffer.concat(this.#chunks), cut);
     this.#result({ kind: "answered", ...this.#answer, ...(response === undefined ? {} : { response }) });
   }
 
@@ -164,14 +153,6 @@ export type Connect = (
   callback: (error: Error | null, socket: Socket | null, timing: ConnectionTiming | undefined) => void,
 ) => Socket | undefined;
 
-interface ConnectionDependencies {
-  readonly origin: string;
-  readonly connect: Connect;
-  readonly options: Client.Options;
-  /** Called when it is closed while it carries no request. */
-  readonly onClosed: (connection: Connection) => void;
-}
-
 /**
  * How many bytes may be read from a connection for one request, wherever in the answer they are: a parser bounds headers
  * and hands on the body, and reads on without end through a reason phrase, the extensions of chunks or trailers. It is more
@@ -181,7 +162,6 @@ const MAX_EXCHANGE_BYTES = 64 * 1_024;
 
 /** One connection, for one request after the other. */
 export class Connection {
-  readonly #dependencies: ConnectionDependencies;
   readonly #client: Client;
   #socket: Socket | undefined;
   #exchange: Exchange | undefined;
@@ -191,14 +171,19 @@ export class Connection {
   #madeAtMs = Infinity;
   #bytesBefore = 0;
 
-  constructor(dependencies: ConnectionDependencies) {
-    this.#dependencies = dependencies;
-    this.#client = new Client(dependencies.origin, {
-      ...dependencies.options,
-      connect: (target, callback) => this.#connect(target, callback),
+  /** @param onClosed called when it is closed while it carries no request */
+  constructor(origin: string, connect: Connect, options: Client.Options, onClosed: () => void) {
+    this.#client = new Client(origin, {
+      ...options,
+      connect: (target, callback) => {
+        this.#socket = connect(target, (error, socket, timing) => {
+          if (error !== null || socket === null) callback(error ?? new Error("no socket"), null);
+          else this.#connected(socket, timing, callback);
+        });
+      },
     });
     this.#client.on("disconnect", () => {
-      if (this.#exchange === undefined) dependencies.onClosed(this);
+      if (this.#exchange === undefined) onClosed();
     });
   }
 
@@ -228,26 +213,23 @@ export class Connection {
     this.#exchange = undefined;
   }
 
-  /** Ends it with the request it carries, also before it is made. */
+  /** Ends it, also before it is made, and aborts the request that it carries. */
   destroy(): void {
+    this.#exchange?.abort();
     this.#client.destroy(() => {});
     // undici forgets a socket that is not connected yet, and that would hold the process until its time is up.
     this.#socket?.destroy();
   }
 
-  #connect(target: buildConnector.Options, callback: buildConnector.Callback): void {
-    this.#socket = this.#dependencies.connect(target, (error, socket, timing) => {
-      if (error !== null || socket === null) return callback(error ?? new Error("no socket"), null);
-      this.#socket = socket;
-      this.#madeAtMs = performance.now();
-      this.#timing = timing;
-      callback(null, socket);
-      this.#timing = undefined;
-      // After undici's own, which has parsed by then what came: an answer that is there counts.
-      socket.on("readable", () => {
-        if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES)
-          this.#exchange?.abort("protocol_error");
-      });
+  #connected(socket: Socket, timing: ConnectionTiming | undefined, callback: buildConnector.Callback): void {
+    this.#socket = socket;
+    this.#madeAtMs = performance.now();
+    this.#timing = timing;
+    callback(null, socket);
+    this.#timing = undefined;
+    // After undici's own, which has parsed by then what came: an answer that is there counts.
+    socket.on("readable", () => {
+      if (socket.bytesRead - this.#bytesBefore > MAX_EXCHANGE_BYTES) this.#exchange?.abort("protocol_error");
     });
   }
 }

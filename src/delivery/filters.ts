@@ -66,13 +66,12 @@ export class Filters {
    * @returns a promise where the filter is not ready; `verdict` is to be called again when it resolves. Compiling takes up
    * to a hundred milliseconds, in steps; a large payload, which would take long to be read alone, goes to another thread.
    */
-  verdict(claim: Claim): "send" | "exclude" | Promise<void> {
-    const { deliveryId, failures, event, subscription } = claim;
-    const { filter } = subscription.settings;
+  verdict(claim: Claim, filter: Schemata): "send" | "exclude" | Promise<void> {
+    const { deliveryId, failures, event } = claim;
     const { payload } = event;
     // One that is damaged fails as an attempt, where it can be seen.
-    if (filter === null || failures > 0 || payload === undefined) return "send";
-    const { subscriptionId } = subscription;
+    if (failures > 0 || payload === undefined) return "send";
+    const { subscriptionId } = claim.subscription;
     let conforms: Verdict;
     if (isLarge(payload)) {
       const pending = this.#large.prepare(claim, payload, filter);

@@ -134,12 +134,7 @@ export class ReplayRunner {
   }
 
   #retry(): StoreRetry {
-    const { clock, logger } = this.#dependencies;
-    return new StoreRetry({
-      clock,
-      logger,
-      failing: "A replay cannot go on now; it is tried again.",
-    });
+    return new StoreRetry(this.#dependencies, "A replay cannot go on now; it is tried again.");
   }
 
   /** What the store answers, called again for as long as it fails; `undefined` when it was stopped first. */

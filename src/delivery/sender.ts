@@ -1,10 +1,11 @@
-import type { DeliveryConfig } from "../config/schema.ts";
-import { createAddressRules } from "../domain/addresses.ts";
+import { Socket } from "node:net";
+import { LRUCache } from "lru-cache";
+import { buildConnector, type Client, type Dispatcher } from "undici";
+import { EvregError } from "../domain/error.ts";
+import { literalAddress } from "../domain/handler-url.ts";
 import { type Clock, Timeouts } from "../runtime/clock.ts";
-import { createAddressGuard } from "./address-guard.ts";
-import { type ConnectionOptions, createConnections, destinationOf } from "./connection-pools.ts";
-import { createHostNames } from "./dns/resolver.ts";
-import { type Abortable, attemptErrorCode, Exchange, type SendResult } from "./exchange.ts";
+import type { AddressGuard } from "./address-guard.ts";
+import { attemptErrorCode, type Connect, Connection, Exchange, type SendResult } from "./exchange.ts";
 
 interface SendRequest {
   /** Absolute, `https:` or `http:`. */
@@ -15,96 +16,311 @@ interface SendRequest {
   readonly timeoutMs?: number;
 }
 
-export interface Sender {
-  /**
-   * Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent.
-   * @returns ends the request as `interrupted`
-   */
-  send(request: SendRequest, done: (result: SendResult) => void): Abortable;
-  /** Origins to which there are connections. */
-  origins(): number;
-  /** Drops all connections; their requests end with an error. */
-  close(): void;
-}
-
-export interface SenderOptions extends ConnectionOptions {
+export interface SenderOptions {
   readonly clock: Clock;
+  readonly guard: AddressGuard;
+  /** Whether a handler may have an `http:` URL; it may have been registered when that was allowed. */
+  readonly allowHttp: boolean;
   /** One deadline over look-up, connecting, headers and body. The first two have no longer, whatever a request is given. */
   readonly timeoutMs: number;
+  /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
+  readonly maxPerOrigin: number;
+  /** How long an unused connection may stay open. */
+  readonly keepAliveMs?: number;
+  /** How long a connection may be reused, however busy it is. */
+  readonly lifeMs?: number;
+  /** PEM of a certificate authority to trust instead of the system's. */
+  readonly ca?: string | undefined;
 }
 
-const ENDED: Abortable = { abort: () => {} };
+/**
+ * How long an unused connection stays open where the handler sends no `Keep-Alive` header. Many servers close theirs
+ * after 5 s, and a request sent at that moment fails.
+ */
+const DEFAULT_KEEP_ALIVE_MS = 4_000;
+const KEEP_ALIVE_MS = 30_000;
+/**
+ * A connection leads to where its name led, and was allowed to lead, when it was made. Without a limit, a handler that is
+ * always busy would be sent to that address for ever, though its name has moved.
+ */
+const LIFE_MS = 5 * 60_000;
+const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
 
 /**
  * Posts over HTTP/1.1. It follows no redirect, knows no proxy, always verifies certificates, decompresses nothing, and
  * reads no more of an answer than is stored and a little to spare the connection.
  */
-export function createSender(options: SenderOptions): Sender {
-  const { clock, timeoutMs: usualMs } = options;
-  const connections = createConnections(options);
-  const timeouts = new Timeouts(clock);
+export class Sender {
+  readonly #options: SenderOptions;
+  readonly #timeouts: Timeouts;
+  readonly #clientOptions: Client.Options;
+  readonly #pools = new Map<string, OriginPool>();
 
-  return {
-    origins: () => connections.origins(),
-    close: () => connections.close(),
-    send({ url, headers, body, timeoutMs = usualMs }, done) {
-      const destination = destinationOf(url);
-      if (destination === undefined) {
-        done({ kind: "error", errorCode: "protocol_error" });
-        return ENDED;
+  constructor(options: SenderOptions) {
+    const { clock, keepAliveMs = KEEP_ALIVE_MS } = options;
+    this.#options = options;
+    this.#timeouts = new Timeouts(clock);
+    this.#clientOptions = {
+      // Over HTTP/2 undici 8 bounds no headers and sends again by itself what a GOAWAY refused, after which others to the
+      // same origin wait in vain; and what is read of a connection would be that of many attempts.
+      allowH2: false,
+      pipelining: 1,
+      maxHeaderSize: MAX_ANSWER_HEADER_BYTES,
+      keepAliveTimeout: Math.min(keepAliveMs, DEFAULT_KEEP_ALIVE_MS),
+      keepAliveMaxTimeout: keepAliveMs,
+      // `send` sets one deadline over everything.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    };
+  }
+
+  /** Origins to which there are connections. */
+  origins(): number {
+    return this.#pools.size;
+  }
+
+  /** Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent. */
+  send(request: SendRequest, done: (result: SendResult) => void): void {
+    const { url, headers, body, timeoutMs = this.#options.timeoutMs } = request;
+    const destination = destinationOf(url);
+    if (destination === undefined) return done({ kind: "error", errorCode: "protocol_error" });
+    const { origin, path } = destination;
+    const pool = this.#poolOf(destination);
+    const exchange = new Exchange(done, (connection, isReusable) => {
+      cancelTimeout();
+      pool.ended(connection, isReusable);
+    });
+    const cancelTimeout = this.#timeouts.start(timeoutMs, () => exchange.abort("timeout"));
+    try {
+      pool.send({ origin, path, method: "POST", headers, body }, exchange);
+    } catch (error) {
+      exchange.abort(attemptErrorCode(error));
+    }
+  }
+
+  /** Ends all requests as `interrupted`, and drops all connections. */
+  close(): void {
+    for (const pool of this.#pools.values()) pool.close();
+  }
+
+  #poolOf(destination: Destination): OriginPool {
+    const { origin } = destination;
+    const existing = this.#pools.get(origin);
+    if (existing !== undefined) return existing;
+    const { maxPerOrigin, lifeMs = LIFE_MS } = this.#options;
+    const connect = this.#connectorTo(destination);
+    const pool = new OriginPool({
+      open: (onClosed) => new Connection(origin, connect, this.#clientOptions, onClosed),
+      maxConnections: maxPerOrigin,
+      lifeMs,
+      onEmpty: () => {
+        if (this.#pools.get(origin) === pool) this.#pools.delete(origin);
+      },
+    });
+    this.#pools.set(origin, pool);
+    return pool;
+  }
+
+  /** A connector for each origin, as the guard must know the port, which a look-up does not get. */
+  #connectorTo({ origin, port, literal }: Destination): Connect {
+    const { guard, allowHttp, timeoutMs, ca } = this.#options;
+    const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
+    const connect = buildConnector({
+      lookup: guard.lookupFor(port),
+      timeout: timeoutMs,
+      allowH2: false,
+      // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca }),
+    });
+    return (target, callback) => {
+      // The look-up that guards a connection never runs for a literal address.
+      const refused = refusal ?? (literal === undefined ? undefined : guard.check(literal, port));
+      if (refused !== undefined) {
+        setImmediate(callback, refused, null, undefined);
+        return undefined;
       }
-      const { origin, path } = destination;
-      const exchange = new Exchange(done, (connection, isReusable) => {
-        cancelTimeout();
-        connections.ended(destination, connection, isReusable);
+      const startedMs = performance.now();
+      let resolvedMs: number | undefined;
+      // undici returns the socket although its types do not say so.
+      const socket: unknown = connect(target, (...[error, connected]) => {
+        const dnsMs = resolvedMs === undefined ? undefined : resolvedMs - startedMs;
+        const connectMs = performance.now() - (resolvedMs ?? startedMs);
+        callback(error, connected, { dnsMs, connectMs });
       });
-      const cancelTimeout = timeouts.start(timeoutMs, () => exchange.abort("timeout"));
-      try {
-        connections.send(destination, { origin, path, method: "POST", headers, body }, exchange);
-      } catch (error) {
-        exchange.abort(attemptErrorCode(error));
+      if (!(socket instanceof Socket)) return undefined;
+      if (literal === undefined) socket.once("lookup", () => (resolvedMs = performance.now()));
+      return socket;
+    };
+  }
+}
+
+interface PoolOptions {
+  readonly open: (onClosed: () => void) => Connection;
+  readonly maxConnections: number;
+  readonly lifeMs: number;
+  /** Called when it has neither connections nor requests. */
+  readonly onEmpty: () => void;
+}
+
+/**
+ * The connections to one origin; each carries one request at a time. They are pooled here and not by undici, whose pool
+ * searches all of an origin's for each request, does not report which one carries it, and stays for ever once it had to
+ * queue a request for an origin that cannot be reached.
+ */
+class OriginPool {
+  readonly #options: PoolOptions;
+  readonly #all = new Set<Connection>();
+  /** The one that was used last is used next, so that the others come to be closed. */
+  readonly #idle: Connection[] = [];
+  /** Connections that are free after a turn, see `afterTurn`. */
+  #ending = 0;
+  readonly #waiting: (readonly [Dispatcher.DispatchOptions, Exchange])[] = [];
+
+  constructor(options: PoolOptions) {
+    this.#options = options;
+  }
+
+  /** Sends over a connection that is free or is made; with as many as there may be, over the next that is free. */
+  send(request: Dispatcher.DispatchOptions, exchange: Exchange): void {
+    // One that is about to be free is there sooner than a new one.
+    const isWorthWaiting = this.#waiting.length < this.#ending;
+    const connection = isWorthWaiting ? this.#takeIdle() : this.#take();
+    if (connection === undefined) this.#waiting.push([request, exchange]);
+    else connection.dispatch(request, exchange);
+  }
+
+  /** To be called after each exchange; one that has not ended well costs its connection. */
+  ended(connection: Connection | undefined, isReusable: boolean): void {
+    // One that still waited has none.
+    if (connection === undefined || !this.#all.has(connection)) return;
+    connection.release();
+    if (!isReusable) {
+      this.#discard(connection);
+      this.#dispatchNext();
+      return;
+    }
+    this.#ending += 1;
+    afterTurn(() => {
+      this.#ending -= 1;
+      // Otherwise it has closed meanwhile; whoever waits for it gets another.
+      if (this.#all.has(connection)) {
+        if (this.#isUsable(connection)) this.#idle.push(connection);
+        else this.#discard(connection);
       }
-      return exchange;
-    },
-  };
+      this.#dispatchNext();
+    });
+  }
+
+  close(): void {
+    for (const [, exchange] of this.#waiting) exchange.abort();
+    for (const connection of this.#all) this.#discard(connection);
+    this.#dispatchNext();
+  }
+
+  /** One that is free or may be made. */
+  #take(): Connection | undefined {
+    return this.#takeIdle() ?? (this.#all.size < this.#options.maxConnections ? this.#open() : undefined);
+  }
+
+  #takeIdle(): Connection | undefined {
+    for (let idle = this.#idle.pop(); idle !== undefined; idle = this.#idle.pop()) {
+      if (this.#isUsable(idle)) return idle;
+      this.#discard(idle);
+    }
+    return undefined;
+  }
+
+  #isUsable(connection: Connection): boolean {
+    return connection.isOpen && !connection.isOlderThan(this.#options.lifeMs);
+  }
+
+  #open(): Connection {
+    const connection = this.#options.open(() => {
+      const index = this.#idle.indexOf(connection);
+      if (index !== -1) this.#idle.splice(index, 1);
+      this.#discard(connection);
+      this.#evictUnused();
+    });
+    this.#all.add(connection);
+    return connection;
+  }
+
+  #discard(connection: Connection): void {
+    this.#all.delete(connection);
+    connection.destroy();
+  }
+
+  #dispatchNext(): void {
+    const waiting = this.#waiting;
+    while (waiting[0]?.[1].isEnded === true) waiting.shift();
+    const connection = waiting.length === 0 ? undefined : this.#take();
+    if (connection !== undefined) connection.dispatch(...waiting.shift()!);
+    this.#evictUnused();
+  }
+
+  #evictUnused(): void {
+    if (this.#all.size === 0 && this.#waiting.length === 0) this.#options.onEmpty();
+  }
 }
 
-export interface GuardedSenderDependencies {
-  readonly clock: Clock;
-  readonly config: Pick<DeliveryConfig, "timeoutMs" | "allowHttp" | "allowNetworks">;
-  /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
-  readonly maxPerOrigin: number;
-  /** What this service listens on, where nothing is sent to. */
-  readonly ownAddresses: () => readonly string[];
-  /** PEM of a certificate authority to trust instead of the system's. */
-  readonly ca?: string;
-  /** DNS servers to use instead of the system's, as `address:port`. */
-  readonly dnsServers?: readonly string[];
+let endedInThisTurn: (() => void)[] = [];
+let endedBefore: (() => void)[] = [];
+
+/**
+ * A handler may close behind its answer without having said so. What comes right behind it is read in the next turn of the
+ * event loop: an answer is read between two immediates, so only the second one comes after that. One immediate a turn
+ * serves all connections.
+ */
+function afterTurn(callback: () => void): void {
+  if (endedInThisTurn.length + endedBefore.length === 0) setImmediate(turnOver);
+  endedInThisTurn.push(callback);
 }
 
-/** A sender that looks names up by its own means and connects only where the configuration lets deliveries go. */
-export function createGuardedSender(dependencies: GuardedSenderDependencies): Sender {
-  const { clock, config, maxPerOrigin, ownAddresses, ca, dnsServers } = dependencies;
-  const { timeoutMs, allowHttp, allowNetworks } = config;
-  const names = createHostNames({
-    clock,
-    withinMs: timeoutMs,
-    ...(dnsServers === undefined ? {} : { servers: dnsServers }),
-  });
-  const rules = createAddressRules(allowNetworks);
-  const sender = createSender({
-    clock,
-    guard: createAddressGuard({ rules, ownAddresses, resolve: names.resolve }),
-    allowHttp,
-    timeoutMs,
-    maxPerOrigin,
-    ...(ca === undefined ? {} : { ca }),
-  });
-  return {
-    ...sender,
-    close() {
-      sender.close();
-      names.close();
-    },
-  };
+function turnOver(): void {
+  const over = endedBefore;
+  endedBefore = endedInThisTurn;
+  endedInThisTurn = [];
+  if (endedBefore.length > 0) setImmediate(turnOver);
+  for (const callback of over) callback();
+}
+
+function notEncrypted(origin: string): EvregError {
+  return new EvregError(
+    "forbidden",
+    `Deliveries to ${origin} are not allowed: it is http: and not https:. An operator can open it with delivery.allowHttp.`,
+  );
+}
+
+/** Where a handler is, taken apart. */
+interface Destination {
+  readonly origin: string;
+  /** With the query. */
+  readonly path: string;
+  readonly port: number;
+  /** Its host, when that is an address and no name. */
+  readonly literal: string | undefined;
+}
+
+const MAX_DESTINATIONS = 10_000;
+const destinations = new LRUCache<string, Destination>({ max: MAX_DESTINATIONS });
+
+/**
+ * Parses a handler's address, each once, as that takes longer than nearly anything else in a delivery.
+ * `undefined` for a text that is no URL.
+ */
+export function destinationOf(handler: string): Destination | undefined {
+  const known = destinations.get(handler);
+  if (known !== undefined) return known;
+  if (!URL.canParse(handler)) return undefined;
+  const url = new URL(handler);
+  const { origin, pathname, search } = url;
+  const found = { origin, path: pathname + search, port: portOf(url), literal: literalAddress(url) };
+  destinations.set(handler, found);
+  return found;
+}
+
+function portOf({ port, protocol }: URL): number {
+  if (port !== "") return Number(port);
+  return protocol === "http:" ? 80 : 443;
 }

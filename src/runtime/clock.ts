@@ -48,69 +48,6 @@ export function sleep(clock: Pick<Clock, "setTimer">, delayMs: number, signal?: 
   });
 }
 
-const FIRST_WAIT_MS = 250;
-const MAX_WAIT_MS = 5_000;
-
-/** Waits between tries at a store that cannot commit: a quarter of a second, doubling up to five. */
-export class Backoff {
-  readonly #clock: Pick<Clock, "setTimer">;
-  #nextMs = FIRST_WAIT_MS;
-
-  constructor(clock: Pick<Clock, "setTimer">) {
-    this.#clock = clock;
-  }
-
-  /** True from the first wait until the next `reset`. */
-  get isFailing(): boolean {
-    return this.#nextMs > FIRST_WAIT_MS;
-  }
-
-  /** Resolves when it is time to try again, or once the signal is aborted. */
-  wait(signal: AbortSignal): Promise<void> {
-    const waitMs = this.#nextMs;
-    this.#nextMs = Math.min(MAX_WAIT_MS, waitMs * 2);
-    return sleep(this.#clock, waitMs, signal);
-  }
-
-  /** To be called after a success. */
-  reset(): void {
-    this.#nextMs = FIRST_WAIT_MS;
-  }
-}
-
-/** A time limit that can be shortened, never lengthened. */
-export class Deadline {
-  /** Resolves when the time is over. */
-  readonly expired: Promise<void>;
-  readonly #clock: Clock;
-  readonly #expire: () => void;
-  #endsAtMs = Infinity;
-  #cancelTimer: () => void = () => {};
-
-  constructor(clock: Clock) {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.expired = promise;
-    this.#clock = clock;
-    this.#expire = resolve;
-  }
-
-  /** Ends in `limitMs`, unless it ends before that anyway. */
-  shortenTo(limitMs: number): void {
-    const endsAtMs = this.#clock.now() + limitMs;
-    if (endsAtMs >= this.#endsAtMs) return;
-    this.#endsAtMs = endsAtMs;
-    this.#cancelTimer();
-    if (limitMs <= 0) this.#expire();
-    else this.#cancelTimer = this.#clock.setTimer(this.#expire, limitMs);
-  }
-
-  /** What it limits has ended; `shortenTo` changes nothing afterwards. */
-  clear(): void {
-    this.#endsAtMs = -Infinity;
-    this.#cancelTimer();
-  }
-}
-
 interface TimeoutGroup {
   readonly callbacks: Set<() => void>;
   readonly startedMs: number;

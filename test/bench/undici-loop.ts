@@ -1,5 +1,5 @@
 import { Pool } from "undici";
-import { deliveryBody, deliveryHeaders } from "../../src/delivery/signed-request.ts";
+import { deliveryBody, deliveryHeaders } from "../../src/delivery/attempt.ts";
 import { answerCalls } from "./calls.ts";
 import { payloadOf, WAITING_ACTION } from "./workload.ts";
 

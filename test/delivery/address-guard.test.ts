@@ -3,7 +3,7 @@ import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
 import { createHostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
-import { createSender } from "../../src/delivery/sender.ts";
+import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
@@ -37,7 +37,7 @@ async function send(url: string, setup: Setup = {}): Promise<unknown> {
     ownAddresses: () => ownAddresses,
     resolve,
   });
-  const sender = createSender({
+  const sender = new Sender({
     allowHttp: true,
     clock: systemClock,
     timeoutMs: 5_000,

@@ -22,7 +22,7 @@ const CLAIM: Claim = {
   },
 };
 
-/** Attempts of which each ends when the test says so, or when it is aborted. */
+/** Attempts of which each ends when the test says so. */
 function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[] } {
   const ends: ((result: SendResult) => void)[] = [];
   const attempts = new Attempts({
@@ -34,10 +34,7 @@ function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[]
     sender: {
       send(_request, done) {
         ends.push(done);
-        return { abort: () => done({ kind: "error", errorCode: "interrupted" }) };
       },
-      origins: () => 0,
-      close: () => {},
     },
   });
   return { attempts, ends };
@@ -52,23 +49,12 @@ describe("attempts in flight", () => {
     expect(results).toEqual(["delivered"]);
     ends[1]!({ kind: "answered", statusCode: 500 });
     expect(results).toEqual(["delivered", "retry"]);
-    attempts.abortAll();
-    expect(results).toHaveLength(2);
-  });
-
-  it("are all aborted, also when each ends at that moment", () => {
-    const { attempts } = sending();
-    const results: string[] = [];
-    for (let count = 0; count < 3; count += 1) attempts.start(CLAIM, ({ next }) => results.push(next.kind));
-    attempts.abortAll();
-    expect(results).toEqual(["returned", "returned", "returned"]);
   });
 
   it("may break off as they start", () => {
     const { attempts, ends } = sending();
     const broken = { ...CLAIM, subscription: { ...CLAIM.subscription, settings: undefined } };
     expect(() => attempts.start(broken as unknown as Claim, () => {})).toThrow("headers");
-    attempts.abortAll();
     expect(ends).toEqual([]);
   });
 });

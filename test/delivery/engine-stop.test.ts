@@ -225,7 +225,7 @@ describe("a store that cannot commit", () => {
     const engine = bench.engine({}, { store });
     await engine.start();
     await receiver.received(1);
-    await until("a first try", () => bench.log.with("cannot be recorded; trying on").length > 0);
+    await until("a first try", () => bench.log.with("cannot be recorded; trying again").length > 0);
     const stopped = engine.stop(1_000);
     await bench.clock.advance(1_000);
     await stopped;

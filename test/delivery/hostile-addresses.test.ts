@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import { createHostNames } from "../../src/delivery/dns/resolver.ts";
-import { createSender, type Sender } from "../../src/delivery/sender.ts";
+import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { checkHandlerUrl } from "../../src/domain/handler-url.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -32,7 +32,7 @@ beforeAll(async () => {
     ownAddresses: () => [],
     resolve: names.resolve,
   });
-  sender = createSender({ allowHttp: true, clock: systemClock, timeoutMs: 2_000, maxPerOrigin: 8, guard });
+  sender = new Sender({ allowHttp: true, clock: systemClock, timeoutMs: 2_000, maxPerOrigin: 8, guard });
 });
 
 afterAll(async () => {

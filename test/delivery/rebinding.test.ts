@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import { createHostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { createSender, type Sender } from "../../src/delivery/sender.ts";
+import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { type Canaries, startCanaries } from "../support/canaries.ts";
@@ -97,7 +97,7 @@ function newSender(): { readonly sender: Sender; readonly close: () => Promise<v
     ownAddresses: () => [],
     resolve: names.resolve,
   });
-  const sender = createSender({
+  const sender = new Sender({
     allowHttp: true,
     clock: systemClock,
     timeoutMs: 5_000,

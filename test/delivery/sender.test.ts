@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
 import type { Resolve } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
-import { createSender, type Sender, type SenderOptions } from "../../src/delivery/sender.ts";
+import { Sender, type SenderOptions } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -40,7 +40,7 @@ function senderWith(setup: SenderSetup = {}): Sender {
     ownAddresses: () => ownAddresses,
     resolve,
   });
-  const sender = createSender({
+  const sender = new Sender({
     clock: systemClock,
     timeoutMs: 5_000,
     maxPerOrigin: 64,
@@ -345,20 +345,23 @@ describe("the deadline", () => {
   });
 });
 
-describe("an interruption", () => {
-  it("aborts what is in flight, and what has not started", async () => {
+describe("closing", () => {
+  it("interrupts what is in flight, what has not started, and what waits for a connection", async () => {
     const receiver = await receiverWith();
     receiver.script("hang");
-    const sender = senderWith();
+    const sender = senderWith({ maxPerOrigin: 2 });
     const request = { url: receiver.url, headers: {}, body: Buffer.from("{}") };
     const results: SendResult[] = [];
-    const sending = sender.send(request, (result) => results.push(untimed(result)));
+    const send = (): void => sender.send(request, (result) => results.push(untimed(result)));
+    send();
     await receiver.received(1);
-    sending.abort();
-    // On a connection that is still to be made.
-    sender.send(request, (result) => results.push(result)).abort();
+    // One on a connection that is still to be made, and one behind both.
+    send();
+    send();
+    sender.close();
     const interrupted = { kind: "error", errorCode: "interrupted" };
-    expect(results).toEqual([interrupted, interrupted]);
+    expect(results).toEqual([interrupted, interrupted, interrupted]);
+    expect(sender.origins()).toBe(0);
     await until("the connections to be dropped", () => receiver.open === 0);
     expect(receiver.requests).toHaveLength(1);
   });

@@ -111,7 +111,7 @@ const MAX_NAMES = 10_000;
 interface DnsOptions {
   readonly clock: Clock;
   /** DNS servers to use instead of the system's, as `address:port`. */
-  readonly servers?: readonly string[];
+  readonly servers?: readonly string[] | undefined;
   /** How many names may be looked up at once. */
   readonly maxNames?: number;
 }
