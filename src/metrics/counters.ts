@@ -3,21 +3,17 @@ import { ATTEMPT_ERROR_CODES, type AttemptErrorCode } from "../domain/delivery.t
 import { asEvregError, codeOfStatus, type EvregErrorCode } from "../domain/error.ts";
 import type { BatchResult } from "../domain/event.ts";
 
-/** Counts values by size, for every attempt and every commit. An observation takes a few nanoseconds. */
+/** Counts values by size. An observation takes a few nanoseconds. */
 export class Histogram {
   /** Largest value of each bucket, ascending; one more bucket takes what is larger than all. */
   readonly bounds: readonly number[];
   /** Of each bucket by itself. */
   readonly counts: Float64Array;
-  #sum = 0;
+  sum = 0;
 
   constructor(bounds: readonly number[]) {
     this.bounds = bounds;
     this.counts = new Float64Array(bounds.length + 1);
-  }
-
-  get sum(): number {
-    return this.#sum;
   }
 
   observe(value: number): void {
@@ -25,11 +21,11 @@ export class Histogram {
     let bucket = 0;
     while (bucket < bounds.length && value > bounds[bucket]!) bucket += 1;
     counts[bucket]! += 1;
-    this.#sum += value;
+    this.sum += value;
   }
 }
 
-/** Why an event was not taken. A closed set, as it is a label. */
+/** Why an event was refused. A closed set, as it is a label. */
 export const REFUSAL_REASONS = [
   "malformed",
   "unauthorized",
@@ -48,7 +44,7 @@ export const REFUSAL_REASONS = [
 ] as const satisfies readonly (EvregErrorCode | "withheld")[];
 type RefusalReason = (typeof REFUSAL_REASONS)[number];
 
-/** What was published since the start. Plain numbers, as every event adds to them. */
+/** Published events since the start. Plain numbers, as every event adds to them. */
 export class PublishCounts {
   /** Events stored. */
   single = 0;
@@ -60,13 +56,11 @@ export class PublishCounts {
   replayedBatch = 0;
   /** Deliveries stored with events. */
   queuedDeliveries = 0;
-  /** Made due by replays, of events published before. */
+  /** Made due by replays. */
   replayedDeliveries = 0;
-  /** Had come to their end, and were made due again by a person. */
+  /** Had ended, and were made due again by a person. */
   retriedDeliveries = 0;
-  readonly refused: Record<RefusalReason, number> = Object.fromEntries(
-    REFUSAL_REASONS.map((reason) => [reason, 0]),
-  ) as Record<RefusalReason, number>;
+  readonly refused: Record<RefusalReason, number> = zeros(REFUSAL_REASONS);
 
   /** Events that evreg stored about itself. */
   countServiceEvents({ events, deliveries }: { readonly events: number; readonly deliveries: number }): void {
@@ -86,12 +80,8 @@ export class PublishCounts {
   }
 
   #refuse(code: EvregErrorCode): void {
-    this.refused[isReason(code) ? code : "internal"] += 1;
+    this.refused[REFUSAL_REASONS.find((reason) => reason === code) ?? "internal"] += 1;
   }
-}
-
-function isReason(code: EvregErrorCode): code is EvregErrorCode & RefusalReason {
-  return (REFUSAL_REASONS as readonly string[]).includes(code);
 }
 
 /** An answer's status as it is counted. A closed set, as it is a label; only `2xx` delivers. */
@@ -110,20 +100,17 @@ interface EndedAttempt {
   readonly next: { readonly kind: string };
 }
 
-/** What came of attempts and deliveries since the start, over all runs of the engine. */
+/** Attempts and deliveries since the start, over all runs of the engine. */
 export class DeliveryCounts {
   /** Attempts under way now. */
   inFlight: () => number = () => 0;
-  /** How many there may be: none before an engine ran. */
-  capacity: { readonly inFlight: number; readonly perSubscription: number } = {
-    inFlight: 0,
-    perSubscription: 0,
-  };
+  /** How many there may be; none before an engine ran. */
+  capacity = { inFlight: 0, perSubscription: 0 };
   deliveredAttempts = 0;
   readonly failedByStatus: Record<FailedStatusClass, number> = zeros(FAILED_STATUS_CLASSES);
-  /** `interrupted` is handed back and tried again; every other one failed. */
+  /** Of `interrupted` ones the delivery is returned; every other one failed. */
   readonly failedByError: Record<AttemptErrorCode, number> = zeros(ATTEMPT_ERROR_CODES);
-  /** Deliveries that came to their end, once that is stored. */
+  /** Deliveries that ended, once that is stored. */
   readonly finished = { delivered: 0, failed: 0, filtered: 0 };
   readonly attemptSeconds = new Histogram(ATTEMPT_SECONDS);
   /**
@@ -148,13 +135,6 @@ export class DeliveryCounts {
       this.latencySeconds.observe(Math.max(0, startedAtMs + durationMs - publishedAtMs) / 1_000);
     } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;
     else this.failedByStatus[statusClass(statusCode)] += 1;
-  }
-
-  /** Deliveries have come to their end, and that is stored. */
-  ended({ delivered, failed, filtered }: Readonly<DeliveryCounts["finished"]>): void {
-    this.finished.delivered += delivered;
-    this.finished.failed += failed;
-    this.finished.filtered += filtered;
   }
 }
 

@@ -41,8 +41,8 @@ export function createMetrics(sources: MetricSources): Registry {
   return registry;
 }
 
-/** A metric's value, or its values with those of its labels. Each label has few values, all known beforehand. */
-type Reading = number | readonly (readonly [value: number, ...labels: readonly string[]])[];
+/** A metric's value; its values by its one label; or each value with its labels. */
+type Reading = number | Readonly<Record<string, number>> | readonly (readonly [number, ...string[]])[];
 
 /** @param name with its unit; a counter's ends in `_total` */
 type Add = (
@@ -55,8 +55,8 @@ type Add = (
 type Instruments = ReturnType<typeof instrumentsOf>;
 
 /**
- * Adds metrics that are read when somebody asks for them. What happens is counted in plain numbers (`counters.ts`): an
- * `inc()` with labels costs fifteen times an addition, and an `observe()` three times ours.
+ * Adds metrics that are read at a scrape. What happens is counted in plain numbers (`counters.ts`): an `inc()` with labels
+ * costs fifteen times an addition, and an `observe()` three times ours.
  */
 function instrumentsOf(registry: Registry) {
   const registers = [registry];
@@ -69,12 +69,11 @@ function instrumentsOf(registry: Registry) {
         labelNames,
         registers,
         async collect() {
-          const reading = await read();
+          const rows = rowsOf(await read());
           metric.reset();
           // Without labels it would be 0 where there is no value.
           metric.remove({});
-          const values = typeof reading === "number" ? [[reading] as const] : reading;
-          for (const [value, ...labels] of values) metric.labels(...labels).inc(value);
+          for (const [value, ...labels] of rows) metric.labels(...labels).inc(value);
         },
       });
     };
@@ -95,39 +94,40 @@ function instrumentsOf(registry: Registry) {
   };
 }
 
-/** What prom-client keeps of a histogram, for each set of labels. */
+function rowsOf(reading: Reading): readonly (readonly [number, ...string[]])[] {
+  if (typeof reading === "number") return [[reading]];
+  if (Array.isArray(reading)) return reading as readonly [number, ...string[]][];
+  return Object.entries(reading).map(([label, value]) => [value, label]);
+}
+
+/** A histogram of prom-client inside, by its labels. */
 interface HistogramState {
   readonly hashMap: Record<string, { bucketValues: Record<number, number>; count: number; sum: number }>;
 }
 
-/** A value for each member, the name of which is the value of the label. */
-function byLabel(values: Readonly<Record<string, number>>): Reading {
-  return Object.entries(values).map(([name, value]) => [value, name]);
-}
-
-/** What happened to events since the start. */
+/** Events since the start. */
 function addEventMetrics({ counter }: Instruments, { published }: MetricSources): void {
   counter(
     "evreg_events_published_total",
     "Events stored, by the way they were published; service: by evreg about itself.",
     ["via"],
-    () => byLabel({ single: published.single, batch: published.batch, service: published.service }),
+    () => ({ single: published.single, batch: published.batch, service: published.service }),
   );
   counter(
     "evreg_events_replayed_total",
     "Publishes answered with the earlier event of their idempotency key; nothing was stored.",
     ["via"],
-    () => byLabel({ single: published.replayedSingle, batch: published.replayedBatch }),
+    () => ({ single: published.replayedSingle, batch: published.replayedBatch }),
   );
   counter(
     "evreg_events_refused_total",
     "Publish requests refused as a whole, and refused items of batches, by reason.",
     ["reason"],
-    () => byLabel(published.refused),
+    () => published.refused,
   );
 }
 
-/** What happened to deliveries since the start. */
+/** Deliveries and attempts since the start. */
 function addDeliveryMetrics(
   { counter, gauge, histogram }: Instruments,
   { published, delivered }: MetricSources,
@@ -136,18 +136,17 @@ function addDeliveryMetrics(
     "evreg_deliveries_queued_total",
     "Deliveries made due: together with their events, by replays, or, once they had ended, by a retry that a person asked for.",
     ["by"],
-    () =>
-      byLabel({
-        publish: published.queuedDeliveries,
-        replay: published.replayedDeliveries,
-        retry: published.retriedDeliveries,
-      }),
+    () => ({
+      publish: published.queuedDeliveries,
+      replay: published.replayedDeliveries,
+      retry: published.retriedDeliveries,
+    }),
   );
   counter(
     "evreg_deliveries_finished_total",
     "Deliveries that came to their end, by outcome.",
     ["outcome"],
-    () => byLabel(delivered.finished),
+    () => delivered.finished,
   );
   counter(
     "evreg_attempts_total",
@@ -160,7 +159,7 @@ function addDeliveryMetrics(
     "evreg_attempts_in_flight_limit",
     "Most attempts under way at once: of all subscriptions together, and most that the limit of one may grow to.",
     ["of"],
-    () => byLabel({ service: delivered.capacity.inFlight, subscription: delivered.capacity.perSubscription }),
+    () => ({ service: delivered.capacity.inFlight, subscription: delivered.capacity.perSubscription }),
   );
   histogram(
     "evreg_attempt_duration_seconds",
@@ -190,70 +189,50 @@ const STATES = ["due", "busy", "paced", "waiting", "delivering", "held"] as cons
 /** What is unfinished. Where the store cannot be read these have no values; all other metrics have. */
 function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSources): void {
   const read = backlogReader(store.queue, clock);
-  const backlogGauge = (
-    name: string,
-    help: string,
-    labelNames: readonly string[],
-    valuesOf: (read: BacklogRead) => Reading,
-  ): void =>
-    gauge(name, help, labelNames, async () => {
-      const found = await read();
-      return found === undefined ? [] : valuesOf(found);
-    });
-  backlogGauge(
+  gauge(
     "evreg_backlog_deliveries",
     "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, being delivered, held as their subscription is paused.",
     ["state"],
-    ({ backlog }) => STATES.map((state) => [backlog[state].deliveries, state]),
+    () => read((backlog) => STATES.map((state) => [backlog[state].deliveries, state])),
   );
-  backlogGauge(
+  gauge(
     "evreg_backlog_oldest_age_seconds",
     "For how long the first of them has been due, or (delivering) under way; 0 without one.",
     ["state"],
-    ({ backlog, atMs }) =>
-      STATES.filter((state) => state !== "waiting").map((state) => {
-        const { sinceMs = atMs } = backlog[state];
-        return [Math.max(0, atMs - sinceMs) / 1_000, state];
-      }),
+    () =>
+      read((backlog, atMs) =>
+        STATES.filter((state) => state !== "waiting").map((state) => {
+          const { sinceMs = atMs } = backlog[state];
+          return [Math.max(0, atMs - sinceMs) / 1_000, state];
+        }),
+      ),
   );
-  backlogGauge(
+  gauge(
     "evreg_backlog_counted_fully",
     "1 when all of the backlog was counted; 0 when there is at least as much as evreg_backlog_deliveries says.",
     [],
-    ({ backlog }) => (backlog.isWhole ? 1 : 0),
+    () => read(({ isWhole }) => Number(isWhole)),
   );
 }
 
-interface BacklogRead {
-  readonly backlog: Backlog;
-  readonly atMs: number;
-}
-
-/** Reads the backlog once for all scrapes within a second; `undefined` while the store cannot be read. */
-function backlogReader(
-  queue: Pick<DeliveryQueue, "backlog">,
-  clock: Clock,
-): () => Promise<BacklogRead | undefined> {
-  let latest: { readonly promise: Promise<BacklogRead | undefined>; readonly atMs: number } | undefined;
-  let isRunning = false;
-  const readOnce = async (atMs: number): Promise<BacklogRead | undefined> => {
-    isRunning = true;
-    try {
-      return { backlog: await queue.backlog(atMs), atMs };
-    } catch {
-      // `evreg_store_available` says so.
-      return undefined;
-    } finally {
-      isRunning = false;
+/** Reads the backlog once for all scrapes within a second; no values while the store cannot be read. */
+function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
+  let latest: { readonly backlog: Promise<Backlog | undefined>; readonly atMs: number } | undefined;
+  let isReading = false;
+  return async (valuesOf: (backlog: Backlog, atMs: number) => Reading): Promise<Reading> => {
+    const nowMs = clock.now();
+    const ageMs = nowMs - (latest?.atMs ?? -Infinity);
+    if (latest === undefined || !(isReading || (ageMs >= 0 && ageMs < MAX_BACKLOG_AGE_MS))) {
+      isReading = true;
+      const backlog = queue
+        .backlog(nowMs)
+        .catch(() => undefined)
+        .finally(() => (isReading = false));
+      latest = { backlog, atMs: nowMs };
     }
-  };
-  return () => {
-    const atMs = clock.now();
-    const ageMs = atMs - (latest?.atMs ?? -Infinity);
-    if (latest === undefined || !(isRunning || (ageMs >= 0 && ageMs < MAX_BACKLOG_AGE_MS))) {
-      latest = { promise: readOnce(atMs), atMs };
-    }
-    return latest.promise;
+    const { backlog, atMs } = latest;
+    const found = await backlog;
+    return found === undefined ? [] : valuesOf(found, atMs);
   };
 }
 
@@ -263,10 +242,10 @@ function addStoreMetrics(
   { store: { admin }, commits, engineState }: MetricSources,
 ): void {
   gauge("evreg_store_available", "1 while the store commits.", [], () =>
-    admin.health().status === "ok" ? 1 : 0,
+    Number(admin.health().status === "ok"),
   );
   gauge("evreg_engine_running", "1 while deliveries are sent.", [], () =>
-    engineState() === "running" ? 1 : 0,
+    Number(engineState() === "running"),
   );
   gauge(
     "evreg_store_damaged_events",
@@ -278,23 +257,22 @@ function addStoreMetrics(
     "evreg_store_checkpoint_failing",
     "1 while the log cannot be moved into the data file, and grows.",
     [],
-    () => (commits.isCheckpointFailing ? 1 : 0),
+    () => Number(commits.isCheckpointFailing),
   );
-  const { commitSeconds, transactionSeconds, writes } = commits;
   histogram(
     "evreg_store_commit_duration_seconds",
     "What making a transaction durable took, its fsync included.",
-    commitSeconds,
+    commits.commitSeconds,
   );
   histogram(
     "evreg_store_transaction_duration_seconds",
     "From a transaction's beginning until it was durable.",
-    transactionSeconds,
+    commits.transactionSeconds,
   );
   histogram(
     "evreg_store_commit_writes",
     "Writes of the service and the engine that one transaction carried.",
-    writes,
+    commits.writes,
   );
 }
 
@@ -326,7 +304,7 @@ function addProcessMetrics({ counter, gauge }: Instruments, { version, loop, clo
   );
   counter("process_cpu_seconds_total", "CPU time of all threads, by what it was used for.", ["mode"], () => {
     const { user, system } = process.cpuUsage();
-    return byLabel({ user: user / 1e6, system: system / 1e6 });
+    return { user: user / 1e6, system: system / 1e6 };
   });
   gauge("process_resident_memory_bytes", "Memory of all threads.", [], () => process.memoryUsage.rss());
   gauge(
