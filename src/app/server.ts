@@ -90,8 +90,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
 
-    const [{ createHttpApp }, { openListeners }, { createEngine }, { ReplayRunner }, { Retention }] =
-      await loading;
+    const [{ createHttpApp }, { openListeners }, { Engine }, { ReplayRunner }, { Retention }] = await loading;
     const { auth, limits } = config;
     const ending = new AbortController();
     const app = createHttpApp({
@@ -109,7 +108,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => http.close(0));
     tryWriteOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
-    const engine = createEngine({
+    const engine = new Engine({
       store: store.queue,
       clock,
       random,

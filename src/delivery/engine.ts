@@ -4,7 +4,7 @@ import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { Subscription } from "../domain/subscription.ts";
-import { DeliveryCounts } from "../metrics/counters.ts";
+import type { DeliveryCounts } from "../metrics/counters.ts";
 import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
@@ -20,69 +20,6 @@ import { Sender } from "./sender.ts";
 import { StoreCalls } from "./store-calls.ts";
 import type { SubscriptionState } from "./subscription-state.ts";
 
-/** Delivers what is due for as long as it runs. */
-export interface Engine {
-  /** Resolves when it runs; a second start changes nothing. */
-  start(): Promise<void>;
-  /**
-   * Takes on nothing new, waits up to `deadlineMs` for attempts in flight, then aborts them and returns their deliveries.
-   * Resolves when nothing is in flight any more and all results are stored. Calling again is safe and can only shorten the
-   * wait.
-   */
-  stop(deadlineMs: number): Promise<void>;
-  /**
-   * Claims once, and resolves when those attempts have ended and are stored; for tests and for commands that act on a
-   * data folder by themselves. Rejects with the store's error. Does nothing while the engine runs.
-   */
-  runOnce(): Promise<void>;
-  /**
-   * Signals that something may be due now. Cheap; does nothing unless it runs.
-   * @param changed a subscription as it is after a change: no attempt starts any more by what it was before
-   */
-  wake(changed?: Subscription): void;
-  state(): Health["engine"];
-}
-
-export function createEngine(dependencies: EngineDependencies): Engine {
-  let current: DeliveryEngine | undefined;
-  // Starting and stopping happen one after the other, in the order of the calls.
-  let last: Promise<void> = Promise.resolve();
-  const inOrder = (step: () => Promise<void>): Promise<void> => {
-    const done = last.then(step);
-    last = done.catch(() => {});
-    return done;
-  };
-
-  return {
-    start: () =>
-      inOrder(async () => {
-        if (current !== undefined) return;
-        current = new DeliveryEngine(dependencies);
-        current.start();
-      }),
-    stop(deadlineMs) {
-      // What runs begins to stop now, or has its wait shortened now; only the end is awaited in order.
-      void current?.stop(deadlineMs);
-      return inOrder(async () => {
-        await current?.stop(deadlineMs);
-        current = undefined;
-      });
-    },
-    runOnce: () =>
-      inOrder(async () => {
-        if (current !== undefined) return;
-        const engine = new DeliveryEngine(dependencies);
-        try {
-          await engine.once();
-        } finally {
-          await engine.stop(0);
-        }
-      }),
-    wake: (changed) => current?.wake(changed),
-    state: () => current?.state ?? "stopped",
-  };
-}
-
 export interface EngineDependencies {
   readonly store: DeliveryQueue;
   readonly clock: Clock;
@@ -92,7 +29,7 @@ export interface EngineDependencies {
   readonly version: string;
   readonly longChecks: OffThreadValidator;
   /** Goes on over all starts and stops. */
-  readonly counts?: DeliveryCounts;
+  readonly counts: DeliveryCounts;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: () => readonly string[];
   /** PEM of a certificate authority to trust instead of the system's. */
@@ -101,14 +38,80 @@ export interface EngineDependencies {
   readonly dnsServers?: readonly string[];
 }
 
-/** How much longer a lease is than the longest attempt: for the wait before it starts and for storing its result. */
+/** Delivers what is due for as long as it runs. */
+export class Engine {
+  readonly #dependencies: EngineDependencies;
+  #run: EngineRun | undefined;
+  /** Starts and stops happen one after the other, in the order of the calls. */
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(dependencies: EngineDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  state(): Health["engine"] {
+    return this.#run?.state ?? "stopped";
+  }
+
+  /** Resolves when it runs; a second start changes nothing. */
+  start(): Promise<void> {
+    return this.#inOrder(async () => {
+      if (this.#run !== undefined) return;
+      this.#run = new EngineRun(this.#dependencies);
+      this.#run.start();
+    });
+  }
+
+  /**
+   * Takes on nothing new, waits up to `deadlineMs` for attempts in flight, then aborts them and returns their deliveries.
+   * Resolves when nothing is in flight any more and all results are stored. Calling again is safe and can only shorten the
+   * wait.
+   */
+  stop(deadlineMs: number): Promise<void> {
+    // What runs begins to stop now, or has its wait shortened now; only the end is awaited in order.
+    void this.#run?.stop(deadlineMs);
+    return this.#inOrder(async () => {
+      await this.#run?.stop(deadlineMs);
+      this.#run = undefined;
+    });
+  }
+
+  /**
+   * Claims once, and resolves when those attempts have ended and are stored; for tests and for commands that act on a
+   * data folder by themselves. Rejects with the store's error. Does nothing while the engine runs.
+   */
+  runOnce(): Promise<void> {
+    return this.#inOrder(async () => {
+      if (this.#run !== undefined) return;
+      const run = new EngineRun(this.#dependencies);
+      try {
+        await run.once();
+      } finally {
+        await run.stop(0);
+      }
+    });
+  }
+
+  /**
+   * Signals that something may be due now. Cheap; does nothing unless it runs.
+   * @param changed a subscription as it is after a change: no attempt starts any more by what it was before
+   */
+  wake(changed?: Subscription): void {
+    this.#run?.wake(changed);
+  }
+
+  #inOrder(step: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(step);
+    this.#last = done.catch(() => {});
+    return done;
+  }
+}
+
+/** A lease is longer than the longest attempt by the wait before it starts and the time to store its result. */
 const LEASE_MARGIN_MS = 30_000;
 
-/**
- * The engine from one start to its stop: claim → schedule → attempt → complete. Whatever happens, `#advance` then does what
- * can be done.
- */
-class DeliveryEngine {
+/** The engine from one start to its stop. Whatever happens, `#advance` then does what can be done. */
+class EngineRun {
   readonly #dependencies: EngineDependencies;
   readonly #leaseMs: number;
   readonly #scheduler: Scheduler;
@@ -117,14 +120,14 @@ class DeliveryEngine {
   readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
-  /** For what the scheduler waits for though nothing happens. */
+  /** Rings when the time has come for what the scheduler waits for. */
   readonly #alarm: Alarm;
   /** When it stops waiting for what is in flight. */
   readonly #deadline = Promise.withResolvers<void>();
   /** Nothing waits for the deadline any more. */
   readonly #waitsOver = new AbortController();
   #cancelRescue: () => void = () => {};
-  /** From its start to the begin of its stop. */
+  /** From its start to the beginning of its stop. */
   #isRunning = false;
   #isAdvancing = false;
   #claiming: Promise<void> | undefined;
@@ -138,18 +141,13 @@ class DeliveryEngine {
 
   constructor(dependencies: EngineDependencies) {
     const { store, clock, random, logger, config, version, longChecks } = dependencies;
-    const { ownAddresses, ca, dnsServers, counts = new DeliveryCounts() } = dependencies;
+    const { ownAddresses, ca, dnsServers, counts } = dependencies;
     const { timeoutMs, allowHttp, allowNetworks, disableAfter } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
     if (boundBy !== undefined) {
       logger.warn(
-        {
-          maxInFlight,
-          maxInFlightPerSubscription: perSubscription,
-          configured: config.maxInFlight,
-          boundBy,
-        },
+        { maxInFlight, maxInFlightPerSubscription: perSubscription, configured: config.maxInFlight, boundBy },
         "Fewer attempts are under way at once than delivery.maxInFlight says: give the process more, or set it lower.",
       );
     }
@@ -179,7 +177,6 @@ class DeliveryEngine {
     this.wake();
   }
 
-  /** See `Engine.wake`. */
   wake(changed?: Subscription): void {
     if (changed !== undefined) this.#scheduler.changed(changed);
     this.#scheduler.dueAt();
@@ -197,10 +194,6 @@ class DeliveryEngine {
     await this.#settled();
   }
 
-  /**
-   * Takes on nothing new, waits up to `deadlineMs` for what is in flight, then aborts it. Called again it can only shorten the
-   * wait.
-   */
   stop(deadlineMs: number): Promise<void> {
     this.#drained ??= this.#drain();
     // The first of several that is over counts.
@@ -243,14 +236,14 @@ class DeliveryEngine {
     await this.#idle.promise;
   }
 
-  /** What keeps claims from being started that may be. */
+  /** What delays claims that may be started. */
   get #pending(): Promise<void> | undefined {
     return this.#yielding ?? this.#preparing.values().next().value;
   }
 
-  /** The one mover: starts what may be started, passes results on, claims, and sets the alarm for what comes by itself. */
+  /** Starts what may be started, passes results on, claims, and sets the alarm. */
   #advance(): void {
-    // An attempt may end as it starts; the round under way goes on with it.
+    // An attempt may end as it starts; the call under way goes on with it.
     if (this.#isAdvancing) return;
     this.#isAdvancing = true;
     const nowMs = this.#dependencies.clock.now();
@@ -266,7 +259,7 @@ class DeliveryEngine {
       this.#idle?.resolve();
       this.#idle = undefined;
     }
-    // Once it goes on by itself, the times are looked at again. The alarm may ring at once, if time has passed meanwhile.
+    // The alarm may ring at once, if time has passed meanwhile.
     if (this.#yielding === undefined && nextChangeAtMs !== Infinity) this.#alarm.at(nextChangeAtMs);
   }
 

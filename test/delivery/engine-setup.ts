@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
-import { createEngine, type Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
+import { Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -77,7 +78,7 @@ export class Bench {
   }
 
   engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Engine {
-    const engine = createEngine({
+    const engine = new Engine({
       store: this.store.queue,
       clock: this.clock,
       longChecks: new ValidationThread(this.clock),
@@ -93,6 +94,7 @@ export class Bench {
         ...config,
       },
       ownAddresses: () => [],
+      counts: new DeliveryCounts(),
       version: "1.2.3",
       ...parts,
     });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createEngine, type Engine } from "../../src/delivery/engine.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { Engine } from "../../src/delivery/engine.ts";
 import { ReplayRunner } from "../../src/delivery/replay-runner.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
@@ -20,7 +21,7 @@ describe("replays in a running server", () => {
 
   beforeEach(async () => {
     // On the system's clock, as sockets, engine and replay keep time with each other here.
-    engine = createEngine({
+    engine = new Engine({
       store: bench.store.queue,
       clock: systemClock,
       longChecks: new ValidationThread(systemClock),
@@ -35,6 +36,7 @@ describe("replays in a running server", () => {
         allowNetworks: ["127.0.0.0/8"],
       },
       ownAddresses: () => [],
+      counts: new DeliveryCounts(),
       version: "1.2.3",
     });
     runner = newRunner(bench.store.replays);
