@@ -12,7 +12,7 @@ import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, DeliveryQueue } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, withoutAttempt } from "./attempt.ts";
-import { createHostNames, type HostNames } from "./dns/resolver.ts";
+import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
 import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
@@ -156,7 +156,7 @@ class EngineRun {
     this.#scheduler = new Scheduler(maxInFlight, perSubscription);
     this.#calls = new StoreCalls({ store, clock, logger, counts }, disableAfter);
     this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
-    this.#names = createHostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
+    this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
     const { resolve } = this.#names;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
     this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, maxPerOrigin: maxInFlight, ca });

@@ -11,13 +11,26 @@ import type { Claim, ClaimedEvent } from "../store/queue.ts";
 
 /** What compiled filters may take: some 6,000 of a few properties, or 250 of 300. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
-/** What one counts for that cannot be compiled, and is cached so that it is not tried again for each event. */
+/** What a filter counts for that cannot be compiled; it is cached so that it is not tried again for each event. */
 const UNUSABLE_BYTES = 1_024;
+
+/** How many verdicts on large payloads wait to be used; each is, unless its delivery is released. */
+const MAX_VERDICTS = 1_000;
 
 interface CompiledFilter {
   filter: Schemata;
   /** `undefined` where it cannot be compiled. */
   readonly validator: Validator | undefined;
+}
+
+/** Whether a payload conforms to a filter; `undefined` where that takes too long to find out. */
+type Verdict = boolean | undefined;
+
+interface LargeCheck {
+  readonly filter: Schemata;
+  /** Until there is a verdict. */
+  pending: Promise<void> | undefined;
+  conforms: Verdict;
 }
 
 interface FiltersDependencies {
@@ -36,47 +49,41 @@ interface FiltersDependencies {
  * Where a filter cannot decide, the event is sent: handlers can do with one too many, and not with one too few.
  */
 export class Filters {
-  readonly #logger: Logger;
-  readonly #random: Random;
-  readonly #yielder: FiltersDependencies["yielder"];
+  readonly #dependencies: FiltersDependencies;
   readonly #maxCompiledBytes: number;
   /** By subscription. */
   readonly #compiled: LRUCache<number, CompiledFilter>;
-  readonly #large: LargePayloadFilter;
+  /** Of payloads that would take this thread long to read, by delivery. One evicted was released, and is checked anew. */
+  readonly #largeChecks = new LRUCache<number, LargeCheck>({ max: MAX_VERDICTS });
   /** Of an event that goes to many, the payload is read once. */
   #last: { readonly event: ClaimedEvent; readonly value: unknown } | undefined;
 
-  constructor({
-    logger,
-    random,
-    yielder,
-    longChecks,
-    maxCompiledBytes = MAX_COMPILED_BYTES,
-  }: FiltersDependencies) {
-    this.#logger = logger;
-    this.#random = random;
-    this.#yielder = yielder;
-    this.#large = new LargePayloadFilter(longChecks, logger);
-    this.#maxCompiledBytes = maxCompiledBytes;
-    this.#compiled = new LRUCache({ maxSize: maxCompiledBytes });
+  constructor(dependencies: FiltersDependencies) {
+    this.#dependencies = dependencies;
+    this.#maxCompiledBytes = dependencies.maxCompiledBytes ?? MAX_COMPILED_BYTES;
+    this.#compiled = new LRUCache({ maxSize: this.#maxCompiledBytes });
   }
 
   /**
-   * What happens to a delivery. Takes the thread some microseconds; of a payload made for it, some 10 ms.
+   * What happens to a delivery of a subscription with this filter. Takes the thread some microseconds; 10 ms at most.
    * @returns a promise where the filter is not ready; `verdict` is to be called again when it resolves. Compiling takes up
-   * to a hundred milliseconds, in steps; a large payload, which would take long to be read alone, goes to another thread.
+   * to a hundred milliseconds, in steps; a large payload is read by another thread.
    */
   verdict(claim: Claim, filter: Schemata): "send" | "exclude" | Promise<void> {
-    const { deliveryId, failures, event } = claim;
+    const { deliveryId, failures, event, subscription } = claim;
+    const { subscriptionId } = subscription;
     const { payload } = event;
     // One that is damaged fails as an attempt, where it can be seen.
     if (failures > 0 || payload === undefined) return "send";
-    const { subscriptionId } = claim.subscription;
     let conforms: Verdict;
-    if (isLarge(payload)) {
-      const pending = this.#large.prepare(claim, payload, filter);
-      if (pending !== undefined) return pending;
-      conforms = this.#large.take(claim);
+    if (payload.byteLength > SHORT_CHECK_BYTES) {
+      const check = this.#largeChecks.get(deliveryId);
+      if (check === undefined || !isDeepStrictEqual(check.filter, filter)) {
+        return this.#checkLarge(claim, payload, filter);
+      }
+      if (check.pending !== undefined) return check.pending;
+      this.#largeChecks.delete(deliveryId);
+      ({ conforms } = check);
     } else {
       const compiled = this.#compiledOf(subscriptionId, filter);
       if (compiled === undefined) return this.#compile(subscriptionId, filter);
@@ -84,7 +91,7 @@ export class Filters {
       conforms = validator === undefined || validator.conforms(this.#payloadOf(event, payload), FILTER_STEPS);
     }
     if (conforms === undefined) {
-      this.#logger.warn(
+      this.#dependencies.logger.warn(
         { delivery: deliveryId, event: event.eventId, subscription: subscriptionId },
         "The payload takes too long to check against the subscription's filter; it is sent.",
       );
@@ -109,30 +116,54 @@ export class Filters {
     const cache = this.#compiled;
     cache.delete(subscriptionId);
     while (cache.size > 0 && cache.calculatedSize + bytes > this.#maxCompiledBytes) {
-      let place = Math.floor(this.#random.fraction() * cache.size);
-      for (const each of cache.keys()) {
-        if (place === 0) {
-          cache.delete(each);
-          break;
-        }
-        place -= 1;
-      }
+      const index = Math.floor(this.#dependencies.random.fraction() * cache.size);
+      cache.delete([...cache.keys()][index]!);
     }
     cache.set(subscriptionId, compiled, { size: bytes });
   }
 
   async #compile(subscriptionId: number, filter: Schemata): Promise<void> {
+    const { logger, yielder } = this.#dependencies;
     let validator: Validator | undefined;
     try {
-      validator = await this.#yielder.run(compileSchemaSteps(filter));
+      validator = await yielder.run(compileSchemaSteps(filter));
     } catch (error) {
-      const reason = messageOf(error);
-      this.#logger.error(
-        { subscription: subscriptionId, error: reason },
+      logger.error(
+        { subscription: subscriptionId, error: messageOf(error) },
         "A subscription's filter cannot be used, and all of its events are sent; give it another one.",
       );
     }
     this.#cache(subscriptionId, { filter, validator }, validator?.bytes ?? UNUSABLE_BYTES);
+  }
+
+  #checkLarge(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<void> {
+    const check: LargeCheck = { filter, pending: undefined, conforms: undefined };
+    this.#largeChecks.set(claim.deliveryId, check);
+    return (check.pending = this.#decideLarge(claim, payload, check));
+  }
+
+  async #decideLarge(
+    { deliveryId, subscription }: Claim,
+    { buffer, byteOffset, byteLength }: Uint8Array,
+    check: LargeCheck,
+  ): Promise<void> {
+    const { longChecks, logger } = this.#dependencies;
+    const payload = new Uint8Array(buffer, byteOffset, byteLength);
+    try {
+      const { failure, isDecided } = await longChecks.check(
+        { schemata: check.filter, payload, maxSteps: FILTER_STEPS },
+        // What waits here are claims, of which the engine holds only so many and so many bytes.
+        { caller: this, boundsItself: true },
+      );
+      check.conforms = isDecided ? failure === undefined : undefined;
+    } catch (error) {
+      check.conforms = true;
+      logger.error(
+        { delivery: deliveryId, subscription: subscription.subscriptionId, error: messageOf(error) },
+        "A large payload could not be checked against the subscription's filter; it is sent.",
+      );
+    }
+    check.pending = undefined;
   }
 
   #payloadOf(event: ClaimedEvent, { buffer, byteOffset, byteLength }: Uint8Array): unknown {
@@ -141,77 +172,5 @@ export class Filters {
       this.#last = { event, value: JSON.parse(text) as unknown };
     }
     return this.#last.value;
-  }
-}
-
-function isLarge(payload: Uint8Array): boolean {
-  return payload.byteLength > SHORT_CHECK_BYTES;
-}
-
-/** Verdicts that were not taken yet; each is, unless its delivery is released. */
-const MAX_VERDICTS = 1_000;
-
-/** Whether a payload conforms to a filter; `undefined` where that takes too long to find out. */
-type Verdict = boolean | undefined;
-
-interface LargeCheck {
-  readonly filter: Schemata;
-  /** Until there is a verdict. */
-  pending: Promise<void> | undefined;
-  conforms: Verdict;
-}
-
-/** Verdicts on payloads that would take this thread long to read: another one does. */
-class LargePayloadFilter {
-  readonly #longChecks: OffThreadValidator;
-  readonly #logger: Logger;
-  /** By delivery. */
-  readonly #checks = new LRUCache<number, LargeCheck>({ max: MAX_VERDICTS });
-
-  constructor(longChecks: OffThreadValidator, logger: Logger) {
-    this.#longChecks = longChecks;
-    this.#logger = logger;
-  }
-
-  /** @returns `undefined` once there is a verdict; else it resolves when there may be one */
-  prepare(claim: Claim, payload: Uint8Array, filter: Schemata): Promise<void> | undefined {
-    const known = this.#checks.get(claim.deliveryId);
-    if (known !== undefined && isDeepStrictEqual(known.filter, filter)) return known.pending;
-    const check: LargeCheck = { filter, pending: undefined, conforms: undefined };
-    // The one evicted was released, and is checked anew when it comes again.
-    this.#checks.set(claim.deliveryId, check);
-    return (check.pending = this.#check(claim, payload, check));
-  }
-
-  /** The verdict, which is not cached any longer. */
-  take({ deliveryId }: Claim): Verdict {
-    const check = this.#checks.get(deliveryId);
-    this.#checks.delete(deliveryId);
-    return check?.conforms;
-  }
-
-  async #check(
-    { deliveryId, subscription }: Claim,
-    { buffer, byteOffset, byteLength }: Uint8Array,
-    large: LargeCheck,
-  ): Promise<void> {
-    const payload = new Uint8Array(buffer, byteOffset, byteLength);
-    const check = { schemata: large.filter, payload, maxSteps: FILTER_STEPS };
-    try {
-      // What waits here are claims, of which the engine holds only so many and so many bytes.
-      const { failure, isDecided } = await this.#longChecks.check(check, {
-        caller: this,
-        boundsItself: true,
-      });
-      large.conforms = isDecided ? failure === undefined : undefined;
-    } catch (error) {
-      large.conforms = true;
-      const reason = messageOf(error);
-      this.#logger.error(
-        { delivery: deliveryId, subscription: subscription.subscriptionId, error: reason },
-        "A large payload could not be held to the subscription's filter; it is sent.",
-      );
-    }
-    large.pending = undefined;
   }
 }

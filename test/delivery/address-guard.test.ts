@@ -2,7 +2,7 @@ import type { LookupAddress } from "node:dns";
 import { networkInterfaces } from "node:os";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard, isOwnListener } from "../../src/delivery/address-guard.ts";
-import { createHostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
+import { HostNames, type Resolve } from "../../src/delivery/dns/resolver.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { systemClock } from "../../src/runtime/clock.ts";
@@ -22,7 +22,7 @@ afterAll(async () => {
   await canary.close();
 });
 
-const system = createHostNames({ clock: systemClock, withinMs: 5_000 });
+const system = new HostNames({ clock: systemClock, withinMs: 5_000 });
 
 interface Setup {
   readonly allowNetworks?: readonly string[];

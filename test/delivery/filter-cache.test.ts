@@ -175,7 +175,7 @@ test("a large payload that takes too long to check, or cannot be checked, is sen
   expect(await excludes(filters, claim(2, UNUSABLE, { items }))).toBe(false);
   expect(warnings).toEqual([
     "The payload takes too long to check against the subscription's filter; it is sent.",
-    "A large payload could not be held to the subscription's filter; it is sent.",
+    "A large payload could not be checked against the subscription's filter; it is sent.",
   ]);
 });
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import { createHostNames } from "../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
 import { checkHandlerUrl } from "../../src/domain/handler-url.ts";
@@ -18,7 +18,7 @@ writeFileSync(
   join(folder, "hosts"),
   "127.0.0.1 intranet db.internal\n::1 intranet6\n10.0.0.1 two\n8.8.8.8 two\nfe80::1%lo scoped\n0.0.0.0 nowhere\n",
 );
-const names = createHostNames({
+const names = new HostNames({
   clock: systemClock,
   withinMs: 2_000,
   servers: ["127.0.0.1:9"],

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createAddressGuard } from "../../src/delivery/address-guard.ts";
-import { createHostNames } from "../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../src/delivery/dns/resolver.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { Sender } from "../../src/delivery/sender.ts";
 import { createAddressRules } from "../../src/domain/addresses.ts";
@@ -91,7 +91,7 @@ const SCENARIOS: Readonly<Record<string, (pick: (type: "A" | "AAAA") => string) 
 };
 
 function newSender(): { readonly sender: Sender; readonly close: () => Promise<void> } {
-  const names = createHostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
+  const names = new HostNames({ clock: systemClock, withinMs: 5_000, servers: [dns.address] });
   const guard = createAddressGuard({
     rules: createAddressRules(OPENED),
     ownAddresses: () => [],

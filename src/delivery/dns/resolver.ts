@@ -18,43 +18,97 @@ export type Resolve = (
   callback: (error: Error | null, addresses: readonly LookupAddress[]) => void,
 ) => void;
 
-export interface HostNames {
-  readonly resolve: Resolve;
-  /** Gives up all look-ups. */
-  close(): void;
-}
-
-interface HostNamesOptions extends DnsOptions {
+interface HostNamesOptions {
+  readonly clock: Clock;
   /** How long one look-up may take, completions of the name included. */
   readonly withinMs: number;
+  /** DNS servers to use instead of the system's, as `address:port`. */
+  readonly servers?: readonly string[] | undefined;
+  /** How many names may be looked up at once. */
+  readonly maxNames?: number;
   readonly hostsFile?: string;
   readonly resolverFile?: string;
 }
 
 /** Answers after which the next completion of a name is tried. */
 const TRY_NEXT: ReadonlySet<unknown> = new Set(["ENOTFOUND", "ENODATA", "ESERVFAIL", "EBADNAME"]);
+/** The servers' addresses are read from the system when a resolver is made, and they change: networks, VPNs. */
+const RESOLVER_LIFE_MS = 60_000;
+/** With one server that does not answer, a query is given up after 7.5 s, before an attempt usually is. */
+const QUERY_OPTIONS = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
+/**
+ * How long addresses of one family wait for those of the other. Some name servers never answer one of the two queries, and a
+ * handler behind them would be out of reach.
+ */
+const OTHER_FAMILY_MS = 1_000;
+/**
+ * As many names as there can be attempts. c-ares goes on for a while after an attempt has given up, and it must not come
+ * near the 65,536 numbers that distinguish queries.
+ */
+const MAX_NAMES = 10_000;
+
+interface Answer {
+  readonly family: 4 | 6;
+  readonly addresses: readonly string[];
+  readonly error?: unknown;
+}
 
 /**
- * Looks names up as the system does — its hosts file, its search list, its DNS servers — but not by its own means:
- * `dns.lookup` waits on a thread, two of which are all a process has for it, so that two handlers whose name servers
- * are dead would hold up every other handler's look-ups.
+ * Looks names up as the system does, by its hosts file, its search list and its DNS servers, but without `dns.lookup`: that
+ * waits on a thread, and a process has two for it, so two handlers with dead name servers would hold up all look-ups.
  */
-export function createHostNames(options: HostNamesOptions): HostNames {
-  const { clock, withinMs, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
-  const hosts = new CachedFile(clock, hostsFile, parseHosts);
-  const searchList = new CachedFile(clock, resolverFile, parseSearchList);
-  const dns = new Dns(options);
+export class HostNames {
+  readonly #options: HostNamesOptions;
+  readonly #hosts: CachedFile<ReturnType<typeof parseHosts>>;
+  readonly #searchList: CachedFile<ReturnType<typeof parseSearchList>>;
+  #current: Resolver | undefined;
+  #previous: Resolver | undefined;
+  #madeAtMs = 0;
+  #pending = 0;
 
-  async function find(hostname: string, isOver: () => boolean): Promise<readonly string[]> {
+  constructor(options: HostNamesOptions) {
+    const { clock, hostsFile = HOSTS_FILE, resolverFile = RESOLVER_FILE } = options;
+    this.#options = options;
+    this.#hosts = new CachedFile(clock, hostsFile, parseHosts);
+    this.#searchList = new CachedFile(clock, resolverFile, parseSearchList);
+  }
+
+  readonly resolve: Resolve = (hostname, callback) => {
+    const { clock, withinMs } = this.#options;
+    const over = new AbortController();
+    const settle = (error: Error | null, addresses: readonly string[]): void => {
+      if (over.signal.aborted) return;
+      over.abort();
+      cancel();
+      callback(
+        error,
+        addresses.map((address) => ({ address, family: isIP(address) })),
+      );
+    };
+    const fail = (code: string): void => settle(lookupError(hostname, code), []);
+    const cancel = clock.setTimer(() => fail("ETIMEOUT"), withinMs);
+    this.#find(hostname, over.signal).then(
+      (addresses) => settle(null, addresses),
+      (error) => fail(codeOf(error)),
+    );
+  };
+
+  /** Gives up all look-ups. */
+  close(): void {
+    this.#current?.cancel();
+    this.#previous?.cancel();
+  }
+
+  async #find(hostname: string, over: AbortSignal): Promise<readonly string[]> {
     const plain = hostname.toLowerCase().replace(/\.$/, "");
-    const listed = (await hosts.read()).get(plain);
+    const listed = (await this.#hosts.read()).get(plain);
     if (listed !== undefined) return listed;
     if (isLocalhost(plain)) return ["127.0.0.1", "::1"];
     let failure: unknown;
-    for (const name of candidateNames(hostname, await searchList.read())) {
-      if (isOver()) break;
+    for (const name of candidateNames(hostname, await this.#searchList.read())) {
+      if (over.aborted) break;
       try {
-        return await dns.addresses(name);
+        return await this.#query(name);
       } catch (error) {
         failure = error;
         if (!TRY_NEXT.has(codeOf(error))) break;
@@ -63,24 +117,56 @@ export function createHostNames(options: HostNamesOptions): HostNames {
     throw failure;
   }
 
-  return {
-    resolve(hostname, callback) {
-      let isOver = false;
-      const settle = (error: Error | null, addresses: readonly string[]): void => {
-        if (isOver) return;
-        isOver = true;
-        cancel();
-        callback(
-          error,
-          addresses.map((address) => ({ address, family: isIP(address) })),
-        );
-      };
-      const fail = (error: unknown): void => settle(lookupError(hostname, codeOf(error)), []);
-      const cancel = clock.setTimer(() => settle(lookupError(hostname, "ETIMEOUT"), []), withinMs);
-      find(hostname, () => isOver).then((addresses) => settle(null, addresses), fail);
-    },
-    close: () => dns.close(),
-  };
+  /** All addresses that DNS has for a name, the IPv4 ones first; rejects with the error of the server or of the way to it. */
+  async #query(name: string): Promise<readonly string[]> {
+    const { maxNames = MAX_NAMES } = this.#options;
+    if (this.#pending >= maxNames) throw lookupError(name, "EAGAIN");
+    const resolver = this.#resolver();
+    const v4 = answerOf(4, resolver.resolve4(name));
+    const v6 = answerOf(6, resolver.resolve6(name));
+    this.#pending += 1;
+    void Promise.all([v4, v6]).then(() => (this.#pending -= 1));
+    const first = await Promise.race([v4, v6]);
+    const other = first.family === 4 ? v6 : v4;
+    const second = first.addresses.length > 0 ? await this.#withinMoment(other) : await other;
+    const answers = first.family === 4 ? [first, second] : [second, first];
+    const found = answers.flatMap((answer) => answer?.addresses ?? []);
+    if (found.length > 0) return found;
+    const errors = [first, second].map((answer) => answer?.error).filter((error) => error !== undefined);
+    throw errors.find((error) => codeOf(error) !== "ENODATA") ?? errors[0] ?? lookupError(name, "ENOTFOUND");
+  }
+
+  #resolver(): Resolver {
+    const { clock, servers } = this.#options;
+    const nowMs = clock.now();
+    // The clock may have been set back meanwhile.
+    if (this.#current === undefined || Math.abs(nowMs - this.#madeAtMs) >= RESOLVER_LIFE_MS) {
+      // Its queries are answered or given up long before it is dropped.
+      this.#previous = this.#current;
+      this.#current = new Resolver(QUERY_OPTIONS);
+      if (servers !== undefined) this.#current.setServers(servers);
+      this.#madeAtMs = nowMs;
+    }
+    return this.#current;
+  }
+
+  async #withinMoment(answer: Promise<Answer>): Promise<Answer | undefined> {
+    const over = Promise.withResolvers<undefined>();
+    const cancel = this.#options.clock.setTimer(() => over.resolve(undefined), OTHER_FAMILY_MS);
+    try {
+      return await Promise.race([answer, over.promise]);
+    } finally {
+      cancel();
+    }
+  }
+}
+
+async function answerOf(family: 4 | 6, addresses: Promise<string[]>): Promise<Answer> {
+  try {
+    return { family, addresses: await addresses };
+  } catch (error) {
+    return { family, addresses: [], error };
+  }
 }
 
 function codeOf(error: unknown): string {
@@ -90,113 +176,4 @@ function codeOf(error: unknown): string {
 
 export function lookupError(hostname: string, code: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`getaddrinfo ${code} ${hostname}`), { code, syscall: "getaddrinfo" });
-}
-
-/** The servers' addresses are read from the system when a resolver is made, and they change: networks, VPNs. */
-const RESOLVER_LIFE_MS = 60_000;
-/** With one server that does not answer, a query is given up after 7.5 s, before an attempt usually is. */
-const QUERY_OPTIONS = { timeout: 1_500, maxTimeout: 3_000, tries: 3 } as const;
-/**
- * How long addresses of one family wait for those of the other. There are name servers that never answer one of the two
- * queries, and so long a handler behind them would be out of reach.
- */
-const OTHER_FAMILY_MS = 1_000;
-
-/**
- * As many names as there can be attempts. c-ares goes on for a while after an attempt has given up, and it must not come
- * near the 65,536 numbers that distinguish queries.
- */
-const MAX_NAMES = 10_000;
-
-interface DnsOptions {
-  readonly clock: Clock;
-  /** DNS servers to use instead of the system's, as `address:port`. */
-  readonly servers?: readonly string[] | undefined;
-  /** How many names may be looked up at once. */
-  readonly maxNames?: number;
-}
-
-interface Answer {
-  readonly family: 4 | 6;
-  readonly addresses: readonly string[];
-  readonly error?: NodeJS.ErrnoException;
-}
-
-/**
- * Queries DNS servers for addresses without the threads that `dns.lookup` needs: a query that is not answered costs a little
- * memory and nobody else's time, however many there are.
- */
-class Dns {
-  readonly #clock: Clock;
-  readonly #servers: readonly string[] | undefined;
-  readonly #maxNames: number;
-  #current: Resolver | undefined;
-  #previous: Resolver | undefined;
-  #madeAtMs = 0;
-  #pending = 0;
-
-  constructor({ clock, servers, maxNames = MAX_NAMES }: DnsOptions) {
-    this.#clock = clock;
-    this.#servers = servers;
-    this.#maxNames = maxNames;
-  }
-
-  /** All addresses of a name, the IPv4 ones first; rejects with the error of the server or of the way to it. */
-  async addresses(name: string): Promise<readonly string[]> {
-    if (this.#pending >= this.#maxNames) {
-      throw Object.assign(new Error("Too many names are being looked up."), { code: "EAGAIN" });
-    }
-    const resolver = this.#resolver();
-    const v4 = settled(4, resolver.resolve4(name));
-    const v6 = settled(6, resolver.resolve6(name));
-    this.#pending += 1;
-    void Promise.all([v4, v6]).then(() => (this.#pending -= 1));
-    const first = await Promise.race([v4, v6]);
-    const other = first.family === 4 ? v6 : v4;
-    const second = first.addresses.length > 0 ? await this.#within(OTHER_FAMILY_MS, other) : await other;
-    const answers = [first, ...(second === undefined ? [] : [second])];
-    const found = answers
-      .toSorted((one, two) => one.family - two.family)
-      .flatMap(({ addresses }) => addresses);
-    if (found.length > 0) return found;
-    const errors = answers.map(({ error }) => error).filter((error) => error !== undefined);
-    throw errors.find(({ code }) => code !== "ENODATA") ?? errors[0] ?? new Error(`${name} has no address`);
-  }
-
-  /** Gives up all queries. */
-  close(): void {
-    this.#current?.cancel();
-    this.#previous?.cancel();
-  }
-
-  #resolver(): Resolver {
-    const nowMs = this.#clock.now();
-    // The clock may have been set back meanwhile.
-    if (this.#current === undefined || Math.abs(nowMs - this.#madeAtMs) >= RESOLVER_LIFE_MS) {
-      // Its queries are answered or given up long before it is dropped.
-      this.#previous = this.#current;
-      this.#current = new Resolver(QUERY_OPTIONS);
-      if (this.#servers !== undefined) this.#current.setServers(this.#servers);
-      this.#madeAtMs = nowMs;
-    }
-    return this.#current;
-  }
-
-  async #within<T>(limitMs: number, promise: Promise<T>): Promise<T | undefined> {
-    const { promise: over, resolve } = Promise.withResolvers<undefined>();
-    const cancel = this.#clock.setTimer(() => resolve(undefined), limitMs);
-    try {
-      return await Promise.race([promise, over]);
-    } finally {
-      cancel();
-    }
-  }
-}
-
-async function settled(family: 4 | 6, answer: Promise<string[]>): Promise<Answer> {
-  try {
-    return { family, addresses: await answer };
-  } catch (error) {
-    return { family, addresses: [], error: error as NodeJS.ErrnoException };
-  }
 }

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createHostNames, type HostNames } from "../../../src/delivery/dns/resolver.ts";
+import { HostNames } from "../../../src/delivery/dns/resolver.ts";
 import { type DnsServer, startDnsServer } from "../../support/dns-server.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { until } from "../../support/until.ts";
@@ -16,7 +16,7 @@ beforeEach(async () => {
   server = await startDnsServer();
   clock = new ManualClock();
   folder = await mkdtemp(join(tmpdir(), "evreg-names-"));
-  names = createHostNames({
+  names = new HostNames({
     clock,
     withinMs: 10_000,
     servers: [server.address],
@@ -211,7 +211,7 @@ describe("a name server that never answers", () => {
 
   it("has a limited number of names waiting for it", async () => {
     server.answer = () => "silent";
-    names = createHostNames({ clock, withinMs: 10_000, servers: [server.address], maxNames: 50 });
+    names = new HostNames({ clock, withinMs: 10_000, servers: [server.address], maxNames: 50 });
     const dead = Array.from({ length: 50 }, (_, index) => lookUp(`h${index}.dead.test`));
     await until("the questions to come", () => server.questions.length === 100);
     expect(await lookUp("one.more.test")).toBe("EAGAIN");
