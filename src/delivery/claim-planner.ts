@@ -1,27 +1,22 @@
-import type { ClaimAnswer, ClaimRequest, ClaimQuota } from "../store/queue.ts";
-import { FAST, FIRST_LIMIT, SLOW, tierLimits, type Tier, UNKNOWN } from "./limits.ts";
-import {
-  type Available,
-  FAST_MS,
-  type SubscriptionState,
-  type SubscriptionTable,
-} from "./subscription-state.ts";
+import type { ClaimAnswer, ClaimQuota, ClaimRequest } from "../store/queue.ts";
+import { FAST, FIRST_LIMIT, SLOW, tierLimits, UNKNOWN } from "./limits.ts";
+import { FAST_MS, type SubscriptionState, type SubscriptionTable } from "./subscription-state.ts";
 
 /** How many deliveries one claim may bring: so many take the store's thread 2 ms or so, in which it does nothing else. */
 const MAX_CLAIMED = 256;
 /** How many claims may be buffered, and how many bytes of their payloads. */
 const MAX_BUFFERED = 1_024;
 const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
-/** Below this many the buffer is filled up again, so that a claim is a large one and comes before it is empty. */
+/** Below this many the buffer is filled up again, so that claims are large and come before it is empty. */
 const LOW_WATERMARK = MAX_BUFFERED / 4;
 /** How many bytes of payload one claim may bring. */
 export const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
-/** While unknown subscriptions are omitted for want of capacity, a claim is tried this often. */
+/** While there is no capacity for unknown subscriptions, a claim is tried this often. */
 const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
-/** For subscriptions with a rate limit claims are no closer together, as one claim leases for longer than that. */
+/** Claims for subscriptions with a rate limit are no closer together, as one claim leases for longer. */
 const RATE_INTERVAL_MS = 20;
 
-/** What the engine has of claims. */
+/** What the scheduler uses of its capacity. */
 export interface Usage {
   readonly maxInFlight: number;
   readonly inFlight: number;
@@ -35,8 +30,8 @@ export interface Usage {
 type Plan = Pick<ClaimRequest, "tiers" | "quotas" | "defaultQuota">;
 
 /**
- * When to claim, and how much. A claim is wanted when something may be due that was not, and when there is capacity again
- * for what the last claim did not take; it never polls. Pure.
+ * When to claim, and how much. A claim is wanted when something may have become due, and when there is capacity again for
+ * what the last claim did not take; it never polls. Pure.
  */
 export class ClaimPlanner {
   readonly #table: SubscriptionTable;
@@ -53,11 +48,11 @@ export class ClaimPlanner {
   #limitedTiers: readonly number[] = [];
   /** There was no capacity for anything. */
   #wasFull = false;
-  /** There would have been, but for results that were not stored. */
+  /** There was capacity, but too many results were not stored. */
   #waitsForStore = false;
   /** Subscriptions whose capacity has grown since that was checked last. */
   readonly #freed: SubscriptionState[] = [];
-  /** One of them while a claim was in progress that is not known to be fast. */
+  /** Among those freed while a claim was in progress is one that is not known to be fast. */
   #hasFreedUnproven = false;
 
   constructor(table: SubscriptionTable, usage: Usage) {
@@ -81,7 +76,7 @@ export class ClaimPlanner {
     this.#waitsForStore = false;
   }
 
-  /** When a claim may be wanted that is not wanted yet. */
+  /** When a claim may be wanted next. */
   get nextAtMs(): number {
     return this.#atMs;
   }
@@ -102,7 +97,7 @@ export class ClaimPlanner {
     return this.#isWanted;
   }
 
-  /** The claim that is wanted; `undefined` without capacity: then one is wanted when some comes back. */
+  /** The claim that is wanted; `undefined` without capacity, until there is some again. */
   request(nowMs: number): Plan | undefined {
     const { maxInFlight, inFlight, bufferedBytes, isBehind } = this.#usage;
     this.#isWanted = false;
@@ -135,7 +130,7 @@ export class ClaimPlanner {
     }
     const ofTier = tiers.map(() => 0);
     for (const [{ requested }, count] of claimed) ofTier[requested.tier]! += count;
-    // Others filled the claim before it was the turn of these, which have capacity of their own.
+    // Others filled the claim first, and these have capacity of their own.
     this.#isWanted ||=
       claims.length > 0 &&
       limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.maxClaims);
@@ -154,27 +149,19 @@ export class ClaimPlanner {
   #planned(nowMs: number): Plan {
     const { maxInFlight, inFlight, buffered } = this.#usage;
     const leased = { [FAST]: 0, [UNKNOWN]: 0, [SLOW]: 0 };
-    const tiers: [SubscriptionState, Tier][] = [];
     for (const sub of this.#table) {
       // This claim brings it as it is.
       if (sub.isBlockedBy("stale")) sub.unblock("stale");
-      const tier = sub.tier(nowMs);
-      tiers.push([sub, tier]);
-      leased[tier] += sub.leased;
+      leased[sub.tier(nowMs)] += sub.leased;
     }
     const limits = tierLimits({ maxInFlight, inFlight, unknown: leased[UNKNOWN], slow: leased[SLOW] });
-    const available: Available = { attempts: limits[FAST], payloadBytes: 0, slowLeases: limits[SLOW] };
     const quotas = new Map<number, ClaimQuota>();
-    for (const [sub, tier] of tiers) {
-      sub.requested = { tier, maxLeased: sub.maxLeased(available, nowMs) };
-      const capacity = sub.allowance("claim", available, nowMs);
-      quotas.set(sub.subscriptionId, { leased: sub.leased, capacity, tier });
-    }
+    for (const sub of this.#table) quotas.set(sub.subscriptionId, sub.requestQuota(limits[SLOW], nowMs));
     const maxClaims = Math.max(0, Math.min(MAX_CLAIMED, limits[FAST] + MAX_BUFFERED - buffered));
     return {
       tiers: [
         { maxClaims, isNewestFirst: false },
-        // What came last goes to a handler that was well a moment ago, rather than to one with a backlog.
+        // The last delivery is more likely for a handler that was well a moment ago than for one with a backlog.
         { maxClaims: limits[UNKNOWN], isNewestFirst: true },
         { maxClaims: limits[SLOW], isNewestFirst: false },
       ],

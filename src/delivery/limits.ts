@@ -4,22 +4,22 @@ import type { DeliveryConfig } from "../config/schema.ts";
 
 /**
  * How the last attempts of a subscription went: its handler answers soon, nothing is known yet, or it is slow, hangs or
- * cannot be reached. Fast ones may use all the capacity there is, and always have some.
+ * cannot be reached. Fast ones may use all capacity, and always have some.
  */
 export const FAST = 0;
 export const UNKNOWN = 1;
 export const SLOW = 2;
 export type Tier = typeof FAST | typeof UNKNOWN | typeof SLOW;
 
-/** The part of all attempts that subscriptions not known to be fast may have together, and the part that slow ones may. */
+/** The part of all attempts that unknown and slow subscriptions may have together, and the part that slow ones may. */
 const UNPROVEN_PART = 3 / 4;
 const SLOW_PART = 1 / 2;
 /**
- * How much of what slow ones leave of that the unknown ones may have together. They are known after a second, one way or
- * the other, so however many of them hang, there is soon some capacity for the next.
+ * The part of the rest that unknown ones may have together. They are known after a second, one way or the other, so however
+ * many of them hang, there is soon some capacity for the next.
  */
 const UNKNOWN_SHARE = 1 / 2;
-/** How much of the capacity for slow ones a single one may have. */
+/** The part of the capacity for slow ones that a single one may have. */
 const SLOW_SHARE = 1 / 8;
 
 /** What all subscriptions together use. */
@@ -31,7 +31,7 @@ export interface Load {
   readonly slow: number;
 }
 
-/** How many more deliveries the unknown and the slow subscriptions may lease; under `FAST`: all together. */
+/** How many more deliveries the unknown, the slow, and (as `FAST`) all subscriptions together may lease. */
 export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Readonly<Record<Tier, number>> {
   const free = Math.max(0, maxInFlight - inFlight);
   const unproven = Math.ceil(maxInFlight * UNPROVEN_PART) - slow;
@@ -45,63 +45,58 @@ export function tierLimits({ maxInFlight, inFlight, unknown, slow }: Load): Read
 }
 
 /**
- * How many attempts one fast subscription may have in flight: never more than are still free, so that however many are
- * busy, all have about the same and some remain for the next (the dynamic thresholds of shared-memory switches).
+ * How many attempts one fast subscription may have in flight: never more than are free, so that all busy ones have about the
+ * same and some remain for the next (the dynamic thresholds of shared-memory switches).
  */
 export function dynamicThreshold(limit: number, free: number): number {
   return Math.max(1, Math.min(limit, free));
 }
 
 /**
- * How many deliveries one slow subscription may lease. Each so takes a smaller part than the one before, until they have
- * one each.
+ * How many deliveries one slow subscription may lease: each less than the one before, but one at least.
  * @param free of all that are slow
  */
 export function slowThreshold(limit: number, free: number): number {
   return Math.max(1, Math.min(limit, Math.floor(free * SLOW_SHARE)));
 }
 
-/**
- * How many attempts a subscription may have in flight of which nothing is known. One shows as much as many, and when many
- * handlers hang at a start, each takes the capacity of one attempt.
- */
+/** The limit of an unknown subscription. One attempt shows as much as many, and many handlers may hang at a start. */
 export const FIRST_LIMIT = 1;
-/** Up to here the limit grows with each answer, whatever it is and however long it takes: the handler is there. */
+/** Up to here the limit grows with each answer, whatever it is: the handler is there. */
 const UNCONDITIONAL = 32;
 /**
- * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may be this
- * process's own, where it has too little of a processor: more at a time then only cost more, by a fifth of the rate.
+ * Where answers take less, `UNCONDITIONAL` at a time are more than a thousand a second already. Such times may come from
+ * this process's own lack of CPU, and more at a time would lower the rate by a fifth.
  */
 const MIN_MS = 25;
-/** How much longer than usual answers may take before that counts as too much for the handler. */
+/** Answers that take longer than the usual time by this factor mean that there are too many at once. */
 const TOLERANCE = 1.5;
-/** How much of the limit must be in use for it to grow: what is not used shows nothing. */
+/** The part of the limit that must be in use for it to grow. */
 const USED_PART = 3 / 4;
-/** Beyond `UNCONDITIONAL`, how much it grows with an answer: by half in the time of one answer. */
+/** Its growth with each answer beyond `UNCONDITIONAL`: by half in the time of one answer. */
 const INCREASE = 1 / 2;
-/** How much less than usual answers must take for the usual time to follow them, and how fast it does. */
+/** Answers faster than the usual time by this factor lower it, and this is the weight of each sample. */
 const LESS = 4 / 5;
 const FOLLOW = 1 / 8;
-/** The median of so many answers is what they take now; of fewer where fewer are in flight. */
+/** The number of answers in a sample; fewer where fewer are in flight. */
 const SAMPLE = 64;
 
 /**
  * How many attempts a subscription may have in flight: a limit that adapts to what its handler can take.
  *
- * It grows while answers take as long as ever, and comes down where they take longer the more of them there are (a
- * gradient limiter). What they usually take is learnt with few in flight, so a handler that is slow, and steadily so, is
- * not taken for one that is overloaded. One that has become slower is learnt anew, as the limit comes down to few by that.
- * Attempts without an answer, and answers that mean "too much", halve it.
+ * It grows while answers take the usual time, and falls when they take longer (a gradient limiter). The usual time is
+ * learnt with few in flight, so a handler that is steadily slow does not count as overloaded, and one that has become slower
+ * is learnt anew once the limit is low. Attempts without an answer, and answers that mean "too much", halve it.
  */
 export class AdaptiveLimit {
   #max: number;
   /** With a fraction. */
   #size = FIRST_LIMIT;
-  /** What answers took with few in flight, or less since; unknown before the first sample. */
+  /** The time of answers with few in flight, or a lower one since; unknown before the first sample. */
   #usualMs: number | undefined;
   #sample: number[] = [];
   #isSteady = true;
-  /** Answers to come of attempts that started before it was lowered last. */
+  /** How many attempts may still be answered that started before the last reduction. */
   #outdated = 0;
 
   constructor(max: number) {
@@ -159,12 +154,12 @@ function median(numbers: readonly number[]): number {
   return numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)]!;
 }
 
-/** A late timer may catch up on this much; it is all the burst there is. */
+/** A late timer may catch up on this much, and there is no other burst. */
 const BURST_MS = 50;
 
 /**
- * Keeps attempts to so many a second (the generic cell rate algorithm): each has its slot, and none starts earlier than
- * a little before it. So no second sees more than the rate, a twentieth of it, and one.
+ * Limits attempts to so many a second (the generic cell rate algorithm): each has its slot, and starts at most a little
+ * before it. So no second has more than the rate, a twentieth of it, and one.
  */
 export class RateLimiter {
   readonly perSecond: number;
@@ -206,25 +201,25 @@ export class RateLimiter {
     return this.#slotMs <= nowMs;
   }
 
-  /** Never further off than it can be by itself: a clock that was set back makes nobody wait. */
+  /** At most one gap and burst away: a clock that was set back makes nobody wait. */
   #nextSlotMs(nowMs: number): number {
     return Math.max(nowMs, Math.min(this.#slotMs, nowMs + BURST_MS + this.#gapMs));
   }
 }
 
-/** What an attempt in flight takes over TLS, mostly for its connection; without TLS it is a tenth. */
+/** Memory of an attempt in flight over TLS, mostly for its connection; without TLS it is a tenth. */
 const ATTEMPT_BYTES = 128 * 1_024;
-/** Of the memory and the descriptors there are, as much may be for attempts. */
+/** The parts of the memory and of the descriptors that attempts may use. */
 const MEMORY_PART = 1 / 4;
 const DESCRIPTOR_PART = 1 / 2;
-/** Files, the threads' own, and what else is open at all times. */
+/** Descriptors of files and threads. */
 const OTHER_DESCRIPTORS = 64;
 
 /** What this process may use. */
 interface ProcessLimits {
   readonly memoryBytes: number;
-  /** `undefined` where the system does not report it. */
-  readonly descriptors: number | undefined;
+  /** `Infinity` where the system does not report it. */
+  readonly descriptors: number;
 }
 
 /** How many attempts may be in flight. */
@@ -237,17 +232,12 @@ interface Capacity {
 
 /** As configured, or what memory and file descriptors allow: with too many, attempts would fail for want of a socket. */
 export function capacityOf(
-  {
-    maxInFlight,
-    maxInFlightPerSubscription,
-  }: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
+  config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
   { memoryBytes, descriptors }: ProcessLimits,
 ): Capacity {
+  const { maxInFlight, maxInFlightPerSubscription } = config;
   const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
-  const byDescriptors =
-    descriptors === undefined
-      ? Infinity
-      : Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
+  const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
   const allowed = Math.min(byMemory, byDescriptors);
   if (maxInFlight <= allowed) {
     return { inFlight: maxInFlight, perSubscription: maxInFlightPerSubscription, boundBy: undefined };
@@ -269,11 +259,11 @@ export function processLimits(): ProcessLimits {
   };
 }
 
-function openFilesLimit(): number | undefined {
+function openFilesLimit(): number {
   try {
-    const limit = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
-    return limit === undefined ? undefined : Number(limit);
+    const limits = readFileSync("/proc/self/limits", "latin1");
+    return Number(/^Max open files\s+(\d+)/m.exec(limits)?.[1] ?? Infinity);
   } catch {
-    return undefined;
+    return Infinity;
   }
 }

@@ -14,7 +14,7 @@ import {
 const MAX_EXCLUDED_IN_TURN = 64;
 /** Bytes of payload in flight. As with attempts, a subscription may have as many as are still free. */
 const MAX_IN_FLIGHT_BYTES = 64 * 1_024 * 1_024;
-/** With so many results for each possible attempt, or in all, that are not stored, nothing is claimed. */
+/** Nothing is claimed while so many results for each possible attempt, or in all, are not stored. */
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
 
@@ -34,8 +34,7 @@ export interface NextClaim {
 }
 
 /**
- * Decides which claim is started next, and when and what to claim. Pure: what has happened and the time go in, and what is
- * to be done comes out; it has no timer, promise or callback.
+ * Decides which claim is started next, and when and what to claim. Pure: it has no timer, promise or callback.
  *
  * It buffers claims, so that there is always a next one while the store is read for more. Subscriptions that are ready
  * take turns. A claim that was not started within a second is released: its handler has become slow.
@@ -45,7 +44,7 @@ export class Scheduler implements Usage {
   readonly #maxUnstored: number;
   readonly #table: SubscriptionTable;
   readonly #planner: ClaimPlanner;
-  /** Those that have some buffered and were ready when that was checked last. */
+  /** Subscriptions with buffered claims that were ready when that was checked last. */
   readonly #ring = new Fifo<SubscriptionState>();
   /** How many the filter of the first in the ring has excluded in its turn. */
   #excludedInTurn = 0;
@@ -115,7 +114,7 @@ export class Scheduler implements Usage {
     return this.#planner.isWanted(nowMs);
   }
 
-  /** What to claim; `undefined` where there is no capacity for anything. To be followed by `leased` or `claimFailed`. */
+  /** What to claim; `undefined` without capacity. To be followed by `leased` or `claimFailed`. */
   claimRequest(nowMs: number, leaseMs: number): ClaimRequest | undefined {
     const plan = this.#planner.request(nowMs);
     return plan && { ...plan, nowMs, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
@@ -147,6 +146,7 @@ export class Scheduler implements Usage {
   next(nowMs: number): NextClaim | undefined {
     this.#checkTimes(nowMs);
     if (this.#isSettled || this.#inFlight >= this.maxInFlight) return undefined;
+    const freeBytes = MAX_IN_FLIGHT_BYTES - this.#inFlightBytes;
     for (let passed = 0; passed < this.#ring.size;) {
       const sub = this.#ring.head!;
       const { head } = sub;
@@ -154,9 +154,10 @@ export class Scheduler implements Usage {
       if (readiness === "limited") this.#slotAtMs = Math.min(this.#slotAtMs, sub.nextSlotMs(nowMs));
       if (head === undefined || readiness !== "ready") this.#endTurn(false);
       else if (nowMs - head.leasedAtMs > FAST_MS) this.#release(sub);
-      else if (sub.allowance("start", this.#available, nowMs) > 0) return { claim: head.claim, sub };
-      else {
-        // It leaves attempts or memory to others, and is checked again with the next one that ends.
+      else if (sub.canStart(this.maxInFlight - this.#inFlight, freeBytes, nowMs)) {
+        return { claim: head.claim, sub };
+      } else {
+        // It leaves attempts or memory to others, and is checked again when the next attempt ends.
         this.#endTurn(true);
         passed += 1;
       }
@@ -165,14 +166,14 @@ export class Scheduler implements Usage {
     return undefined;
   }
 
-  /** The next claim is being started. Answers the bytes of its payload, for `ended`. */
+  /** The next claim is being started. Returns the bytes of its payload, for `ended`. */
   start({ claim, sub }: NextClaim, nowMs: number): number {
     const bytes = bytesOf(claim);
     this.#take(sub);
     sub.started(nowMs, bytes);
     this.#inFlight += 1;
     this.#inFlightBytes += bytes;
-    // What was leased for the filter would wait for an answer of which nothing is known.
+    // What was leased for the filter would wait for an answer that may take long.
     if (sub.filterStalled(nowMs)) this.#release(sub);
     this.#endTurn(true);
     return bytes;
@@ -225,7 +226,7 @@ export class Scheduler implements Usage {
     } else if (statusCode !== undefined) sub.answered(nowMs, durationMs, statusCode >= 500, bytes);
     else if (errorCode === "interrupted") sub.aborted(bytes);
     else sub.unanswered(nowMs, startedAtMs, bytes);
-    // By what it is now, whatever it was when that started: the next one goes by it.
+    // By its present settings, as the next attempt follows them.
     if (sub.isOrdered) by.push("order");
     for (const blocker of by) this.#block(sub, blocker, next.kind === "delivered");
     if (by.length > 0) this.#blocking.set(stored, { sub, by });
@@ -273,11 +274,11 @@ export class Scheduler implements Usage {
 
   /** Claims that go back to the store as if they had never been leased. Each has a result without an attempt. */
   takeReleased(): readonly Claim[] {
-    // Nearly always, and it is called for each attempt.
+    // Nearly always empty, and called for each attempt.
     return this.#released.length === 0 ? NONE : this.#released.splice(0);
   }
 
-  /** When there may be something to do though nothing happens; `Infinity` for never. */
+  /** When there may be something to do even if nothing happens; `Infinity` for never. */
   nextChangeAtMs(nowMs: number): number {
     if (this.#isClosed) return Infinity;
     if (this.#buffered === 0) this.#expiryAtMs = Infinity;
@@ -289,14 +290,6 @@ export class Scheduler implements Usage {
   close(): void {
     this.#isClosed = true;
     for (const sub of this.#table) this.#release(sub);
-  }
-
-  get #available(): { attempts: number; payloadBytes: number; slowLeases: number } {
-    return {
-      attempts: this.maxInFlight - this.#inFlight,
-      payloadBytes: MAX_IN_FLIGHT_BYTES - this.#inFlightBytes,
-      slowLeases: 0,
-    };
   }
 
   #checkTimes(nowMs: number): void {

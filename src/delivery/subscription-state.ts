@@ -1,6 +1,6 @@
 import { throttleBackoffMs } from "../domain/retry.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { Claim } from "../store/queue.ts";
+import type { Claim, ClaimQuota } from "../store/queue.ts";
 import {
   AdaptiveLimit,
   dynamicThreshold,
@@ -12,25 +12,25 @@ import {
   UNKNOWN,
 } from "./limits.ts";
 
-/** An answer within this is a fast one; and so long no claim waits to be started. */
+/** An answer within this is a fast one; a claim that waits longer to be started is released. */
 export const FAST_MS = 1_000;
-/** A fast subscription prefetches what it gets through in about this time. */
+/** A fast subscription prefetches what its handler takes in about this time. */
 const PREFETCH_MS = 100;
 const MAX_PREFETCH = 512;
 /** How many claims may wait for a filter: as many as one request brings. */
 const MAX_FOR_FILTER = 256;
-/** How much the last answer counts in the time that answers take. */
+/** The weight of the last answer in the usual time of answers. */
 const LAST_SHARE = 1 / 8;
-/** How many taken places a `Fifo` collects before it cuts them off. */
+/** How many empty items a `Fifo` collects before it cuts them off. */
 const CUT_AT = 256;
 
 /**
  * Whether a subscription can start an attempt: it has nothing buffered, a blocker holds, it has as many in flight as its
- * limit allows, its rate allows none yet, or it can. It follows from what is known and is never stored.
+ * limit allows, its rate allows none yet, or it can. It is derived, never stored.
  */
 export type Readiness = "idle" | "blocked" | "full" | "limited" | "ready";
 
-/** How it changes, and by what. CONTRIBUTING.md draws it, and a test holds the scheduler to it. */
+/** How readiness changes, and by what. CONTRIBUTING.md draws it, and a test holds the scheduler to it. */
 export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readiness, string>>>> = {
   idle: { ready: "claimed", full: "claimed", limited: "claimed", blocked: "claimed" },
   ready: {
@@ -46,14 +46,13 @@ export const READINESS_CHANGES: Readonly<Record<Readiness, Partial<Record<Readin
 
 /**
  * What prevents a subscription from starting an attempt until something has happened. Several may hold at a time.
- *
- * `releases`: the claims that are buffered when it is set go back to the store. `rejectsClaims`: so do those that come
+ * `releases` says which claims, buffered when it begins, go back to the store; `rejectsClaims`, whether those do that come
  * while it lasts.
  */
 export const BLOCKERS = {
   /** The filter of the next claim is being compiled, or judges its payload on another thread. */
   filter: { releases: "none", rejectsClaims: false },
-  /** An attempt in order has ended, and its result is not stored: after a crash the next one would come before it. */
+  /** An attempt in order has ended, and its result is not stored: after a crash it would be sent after the next one. */
   order: { releases: "unless delivered", rejectsClaims: false },
   /** The handler wants a pause, and that is not stored: once it is, the store omits the subscription from claims. */
   throttle: { releases: "all", rejectsClaims: true },
@@ -66,16 +65,6 @@ export type Blocker = keyof typeof BLOCKERS;
 export interface BufferedClaim {
   readonly claim: Claim;
   readonly leasedAtMs: number;
-}
-
-/** What all subscriptions together leave to the next one. */
-export interface Available {
-  /** Attempts that may be started. */
-  readonly attempts: number;
-  /** Bytes of payload that may be in flight beside those that are. */
-  readonly payloadBytes: number;
-  /** How many more deliveries slow subscriptions may lease; only for claims. */
-  readonly slowLeases: number;
 }
 
 /** What the engine knows of one subscription. Pure: it has no clock and does nothing by itself. */
@@ -100,7 +89,7 @@ export class SubscriptionState {
   /** How long answers take, lately. */
   #answerMs: number | undefined;
   #answeredAtMs = -Infinity;
-  /** Since when at least one attempt has been in flight all the time. */
+  /** Since when at least one attempt has always been in flight. */
   #busySinceMs = 0;
   /** Throttling answers one after the other while it had one attempt at a time. */
   #throttles = 0;
@@ -178,11 +167,6 @@ export class SubscriptionState {
     return this.#blockers[blocker] > 0;
   }
 
-  get isBlocked(): boolean {
-    const { filter, order, throttle, stale } = this.#blockers;
-    return filter + order + throttle + stale > 0;
-  }
-
   /** Whether what a claim brings now must go back to the store. */
   get rejectsClaims(): boolean {
     return this.#blockers.throttle + this.#blockers.stale > 0;
@@ -190,7 +174,8 @@ export class SubscriptionState {
 
   readiness(nowMs: number): Readiness {
     if (this.buffered === 0) return "idle";
-    if (this.isBlocked) return "blocked";
+    const { filter, order, throttle, stale } = this.#blockers;
+    if (filter + order + throttle + stale > 0) return "blocked";
     if (this.#inFlight >= this.limit) return "full";
     return this.#rateLimiter?.allows(nowMs) === false ? "limited" : "ready";
   }
@@ -201,32 +186,33 @@ export class SubscriptionState {
   }
 
   /**
-   * How many more attempts it may start now, or how many more deliveries it may lease: as its own limit, its rate and what
-   * the others leave allow. A claim goes beyond what can be started, by what the handler gets through in a moment, and by
-   * what the filter is going to exclude, which takes no capacity.
+   * Whether the others leave it enough to start the attempt that it is ready for.
+   * @param attempts that may be started
+   * @param payloadBytes that may be in flight beside those that are
    */
-  allowance(stage: "start" | "claim", available: Available, nowMs: number): number {
-    if (stage === "start") {
-      if (this.readiness(nowMs) !== "ready") return 0;
-      const { attempts, payloadBytes } = available;
-      // One attempt is allowed whatever its size.
-      if (this.#inFlight > 0 && this.#inFlightBytes >= payloadBytes) return 0;
-      const limit = this.tier(nowMs) === FAST ? dynamicThreshold(this.limit, attempts) : this.limit;
-      const byRate = this.#rateLimiter?.allowance(nowMs, nowMs) ?? Infinity;
-      return Math.max(0, Math.min(attempts, limit - this.#inFlight, byRate));
-    }
-    // The store has nothing for an ordered one before all that it has leased is done.
-    if (this.isBlockedBy("throttle") || (this.isOrdered && this.leased > 0)) return 0;
-    const toStart = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
-    const unleased = this.maxLeased(available, nowMs) - this.leased;
-    return Math.max(0, Math.min(unleased, toStart + this.filterAllowance));
+  canStart(attempts: number, payloadBytes: number, nowMs: number): boolean {
+    // One attempt is allowed whatever its size.
+    if (this.#inFlight > 0 && this.#inFlightBytes >= payloadBytes) return false;
+    const limit = this.tier(nowMs) === FAST ? dynamicThreshold(this.limit, attempts) : this.limit;
+    return this.#inFlight < limit;
   }
 
-  /** How many deliveries it may have leased, if its rate allows that. */
-  maxLeased({ slowLeases }: Available, nowMs: number): number {
-    const toSend =
-      this.tier(nowMs) === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
-    return toSend + this.filterAllowance;
+  /**
+   * What the next claim may lease for it, which is noted. It is more than can be started, by what the handler gets through
+   * in a moment, and by what the filter is going to exclude, which takes no capacity.
+   * @param slowLeases how many more deliveries slow subscriptions may lease
+   */
+  requestQuota(slowLeases: number, nowMs: number): ClaimQuota {
+    const { leased, filterAllowance } = this;
+    const tier = this.tier(nowMs);
+    const toSend = tier === SLOW ? slowThreshold(this.limit, slowLeases) : this.limit + this.prefetch(nowMs);
+    const maxLeased = toSend + filterAllowance;
+    this.requested = { tier, maxLeased };
+    // The store has nothing for an ordered one before all that it has leased is done.
+    if (this.isBlockedBy("throttle") || (this.isOrdered && leased > 0)) return { leased, capacity: 0, tier };
+    const startable = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
+    const capacity = Math.max(0, Math.min(maxLeased - leased, startable + filterAllowance));
+    return { leased, capacity, tier };
   }
 
   /** How many its rate lets it start soon. */
@@ -240,7 +226,7 @@ export class SubscriptionState {
     return Math.min(MAX_PREFETCH, Math.floor((this.limit * PREFETCH_MS) / Math.max(1, this.#answerMs ?? 0)));
   }
 
-  /** How many more may be leased because the filter is going to exclude them. */
+  /** How many may be leased beyond that because the filter is going to exclude them. */
   get filterAllowance(): number {
     return this.#isAtLimit ? 0 : Math.min(MAX_FOR_FILTER, this.#excluded);
   }
@@ -254,7 +240,7 @@ export class SubscriptionState {
     return this.#inFlight + this.#blockers.order >= this.limit;
   }
 
-  /** Whether it was not allowed all that may be due, and is by now, and not only one or two more. */
+  /** Whether it may lease more of its backlog by now, and not only one or two deliveries. */
   wantsClaim(nowMs: number): boolean {
     if (!this.hasBacklog || this.isBlockedBy("throttle")) return false;
     const startable = this.#startableSoon(nowMs);
@@ -276,7 +262,7 @@ export class SubscriptionState {
     return isStalled ? SLOW : this.#lastTier;
   }
 
-  /** Whether nothing would be lost with it but what is known of its handler. */
+  /** Whether forgetting it would lose only what is known of its handler. */
   isIdle(nowMs: number): boolean {
     return this.leased === 0 && !this.isBlockedBy("throttle") && this.#rateLimiter?.isIdle(nowMs) !== false;
   }
@@ -304,8 +290,7 @@ export class SubscriptionState {
   }
 
   /**
-   * The answer means "too much" or "not now": fewer at once from now on and, where there is one at a
-   * time already, growing gaps between them.
+   * The answer means "too much" or "not now": fewer at once from now on or, with one at a time, growing gaps.
    * @returns how long no attempt may start
    */
   throttled(nowMs: number, durationMs: number, startedAtMs: number, bytes = 0): number {
@@ -324,7 +309,7 @@ export class SubscriptionState {
   /** An attempt got no answer. */
   unanswered(nowMs: number, startedAtMs: number, bytes = 0): void {
     this.aborted(bytes);
-    // Of attempts that started before it and are answered nevertheless, another failure shows nothing new.
+    // Another failure of attempts that started before it, while others are answered, shows nothing new.
     if (startedAtMs >= this.#unansweredAtMs || this.#answeredAtMs < this.#unansweredAtMs) {
       this.#adaptiveLimit.halve();
       this.#unansweredAtMs = nowMs;
@@ -351,7 +336,7 @@ export class SubscriptionState {
 /** How many subscriptions without work stay known. */
 const MAX_IDLE = 1_000;
 
-/** The subscriptions that the engine works for. */
+/** The subscriptions that the engine knows. */
 export class SubscriptionTable implements Iterable<SubscriptionState> {
   readonly #maxInFlight: number;
   readonly #states = new Map<number, SubscriptionState>();
@@ -385,13 +370,11 @@ export class SubscriptionTable implements Iterable<SubscriptionState> {
 }
 
 /**
- * First in, first out. A list, and not a Set: each table that a Set empties leads to the next one, so once V8 has taken a
- * table for long-lived, it keeps all that came after. Taken places are cut off by the hundred, as cutting off one by one
- * would move the whole list each time.
+ * First in, first out. Not a Set: each table that a Set empties refers to the next one, so once V8 has taken one for
+ * long-lived, it retains all that follow. Empty items are cut off by the hundred, as each cut moves the whole list.
  */
 export class Fifo<T> {
   readonly #items: (T | undefined)[] = [];
-  /** Before it there is nothing. */
   #first = 0;
 
   get size(): number {

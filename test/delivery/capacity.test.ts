@@ -7,7 +7,7 @@ const GIB = 1_024 ** 3;
 it.each([
   // Memory in GiB, descriptors, and what that allows.
   [16, 1_048_576, 4_096, 512, undefined],
-  [16, undefined, 4_096, 512, undefined],
+  [16, Infinity, 4_096, 512, undefined],
   [16, 1_024, 480, 240, "descriptors"],
   [16, 256, 96, 48, "descriptors"],
   [16, 10, 1, 1, "descriptors"],
