@@ -8,7 +8,7 @@ import type { Evreg } from "../evreg.ts";
 import type { Listeners } from "../http/server.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
-import { folderWarning, tryWriteOwner, readOwner } from "../runtime/owner-file.ts";
+import { folderWarning, writeOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose } from "./compose.ts";
@@ -106,7 +106,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const http = await openListeners({ app, host, port, tls, logger, clock });
     listeners = http;
     undo.push(() => http.close(0));
-    tryWriteOwner(config.data, { ...owner, url: http.localUrl }, logger);
+    writeOwner(config.data, { ...owner, url: http.localUrl }, logger);
 
     const engine = new Engine({
       store: store.queue,

@@ -6,6 +6,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -14,8 +15,8 @@ import { isOurs, othersMayWrite, readOwned, replaceFile } from "./files.ts";
 import type { Logger } from "./logger.ts";
 
 /**
- * Who holds the data folder. Only a hint for people and for commands that look for a running server: the store's lock,
- * which the system frees at a crash, decides; a file left by a killed process is harmless.
+ * Who holds the data folder: a hint for people and for commands that look for a running server. The store's lock decides,
+ * which the system frees at a crash, so a file left by a killed process is harmless.
  */
 export interface Owner {
   readonly pid: number;
@@ -63,34 +64,36 @@ export function ownerFileOf(folder: string): string {
   return join(folder, OWNER_FILE);
 }
 
+/** Also where the system limits what one user may store. */
+const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
+
 /**
- * Replaces the file in one step, readable by its owner only.
- * @throws EvregError `unavailable` when the folder does not take it
+ * Replaces the file in one step, readable by its owner only. A full disk is only logged, as reading needs no space.
+ * @throws EvregError `unavailable` when the folder cannot be written to
  */
-export function writeOwner(folder: string, owner: Owner): void {
+export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
   try {
     replaceFile(ownerFileOf(folder), `${JSON.stringify(owner)}\n`, { durable: false });
   } catch (error) {
-    throw unwritable(folder, error);
-  }
-}
-
-/** The same where the file can be missing: a full disk is only logged, as reading needs no space. */
-export function tryWriteOwner(folder: string, owner: Owner, logger: Logger): void {
-  try {
-    writeOwner(folder, owner);
-  } catch (error) {
-    if (!isDiskFull(error)) throw error;
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!DISK_FULL_CODES.has(code ?? "")) {
+      throw new EvregError(
+        "unavailable",
+        `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: the system says: ${message}; make it writable, or give another folder with --data.`,
+        { folder },
+        { cause: error },
+      );
+    }
     logger.warn(
       { folder },
-      "The disk of the data folder is full, so others cannot be told who has the folder.",
+      "The disk of the data folder is full, so other commands cannot see which process has the folder.",
     );
   }
 }
 
 /** Removes the file if it is still this instance's. */
 export function removeOwner(folder: string, instance: string): void {
-  if (readOwner(folder)?.instance === instance) rmSync(join(folder, OWNER_FILE), { force: true });
+  if (readOwner(folder)?.instance === instance) rmSync(ownerFileOf(folder), { force: true });
 }
 
 /** For a message: `evreg serve (process 4711, http://127.0.0.1:7480, since …)`. */
@@ -101,35 +104,10 @@ export function describeOwner(owner: Owner): string {
 
 function isOwner(value: unknown): value is Owner {
   if (typeof value !== "object" || value === null) return false;
-  const owner = value as Record<string, unknown>;
+  const { pid, command, instance, started_at, url = "" } = value as Record<string, unknown>;
   return (
-    typeof owner["pid"] === "number" &&
-    typeof owner["command"] === "string" &&
-    typeof owner["instance"] === "string" &&
-    typeof owner["started_at"] === "string" &&
-    (owner["url"] === undefined || typeof owner["url"] === "string")
+    typeof pid === "number" && [command, instance, started_at, url].every((text) => typeof text === "string")
   );
-}
-
-function unwritable(folder: string, error: unknown): EvregError {
-  const { code, message } = error as NodeJS.ErrnoException;
-  const cause = DISK_FULL_CODES.has(code ?? "")
-    ? "the disk is full; make room"
-    : `the system says: ${message}; make it writable`;
-  return new EvregError(
-    "unavailable",
-    `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: ${cause}, or give another folder with --data.`,
-    { folder },
-    { cause: error },
-  );
-}
-
-/** Also where the system limits what one user may store. */
-const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
-
-function isDiskFull(error: unknown): boolean {
-  const { cause } = error as EvregError;
-  return DISK_FULL_CODES.has((cause as NodeJS.ErrnoException | undefined)?.code ?? "");
 }
 
 /** Why the files of a folder cannot be trusted, and what to do about it; both as parts of a sentence. */
@@ -139,30 +117,26 @@ interface TrustProblem {
 }
 
 /**
- * The owner file decides where tokens go, so it is only trusted when nobody but this user and root can have written it:
- * neither file nor folder belongs to another user or may be written by one.
- *
- * Root acts on other users' folders as well (`sudo`). The folder's own user is then trusted, but gets no
- * secret of anybody else: see the result.
+ * The owner file decides where tokens go, so it is only trusted when nobody but this user and root can have written it.
+ * Root (`sudo`) also trusts the folder's own user, who gets no secret of anybody else: see the result.
  *
  * @returns the user who wrote it, where that is neither this one nor root
  * @throws EvregError `usage` when it cannot be trusted
  */
-export function trustOwner(folder: string, { uid, mode }: WrittenOwner): number | undefined {
-  const path = ownerFileOf(folder);
-  const problem = folderTrustProblem(folder) ?? fileTrustProblem(path, { uid, mode }, folder);
-  if (problem === undefined) return isOurs({ uid }) ? undefined : uid;
+export function trustOwner(folder: string, file: WrittenOwner): number | undefined {
+  const problem = folderTrustProblem(folder) ?? fileTrustProblem(folder, file);
+  if (problem === undefined) return isOurs(file) ? undefined : file.uid;
   throw new EvregError(
     "usage",
-    `${path} says where the server on this data folder is, but it cannot be trusted: ${problem.why}. ${problem.remedy}; or name the server with --url, and its token with --token-file.`,
+    `${ownerFileOf(folder)} says where the server on this data folder is, but it cannot be trusted: ${problem.why}. ${problem.remedy}; or name the server with --url, and its token with --token-file.`,
     { folder },
   );
 }
 
 /**
- * Refuses the owner file of a folder that came from elsewhere, as with a cloned repository: its files belong to this user
- * then, and name any process and address that their author liked. But no file can make a process of this user have the
- * folder's data file open. Where the system does not show what a process has open, the file is trusted.
+ * Refuses the owner file of a folder that came from elsewhere, as with a cloned repository. Its files belong to this user and
+ * name any process and address, but that process does not have the folder's data file open. Where the system does not show
+ * what a process has open, the file is trusted.
  * @throws EvregError `usage`
  */
 export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
@@ -174,7 +148,7 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
   );
 }
 
-/** By the names that the system shows, which are real paths: a link in the folder to what some process has open does not count. */
+/** By the real paths that the system shows, so a link in the folder to a file that some process has open does not count. */
 function hasDataOpen(folder: string, pid: number): boolean {
   const process = `/proc/${pid}`;
   const data = join(realpathSync(folder), "evreg.db");
@@ -182,14 +156,14 @@ function hasDataOpen(folder: string, pid: number): boolean {
     const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
     const isKnown = isOurs({ uid: Number(uid) }) || Number(uid) === statSync(folder).uid;
     const names = readdirSync(`${process}/fd`).map((fd) => linkTarget(`${process}/fd/${fd}`));
-    // A file that was taken away while a server has it is still the one that it serves.
+    // A server still serves a file that was removed.
     return isKnown && names.some((name) => name === data || name === `${data} (deleted)`);
   } catch {
     return false;
   }
 }
 
-/** What was closed meanwhile leads nowhere. */
+/** `undefined` for a descriptor that was closed meanwhile. */
 function linkTarget(path: string): string | undefined {
   try {
     return readlinkSync(path);
@@ -219,8 +193,7 @@ export function folderTrustProblem(folder: string): TrustProblem | undefined {
 }
 
 /**
- * Refuses a link that leads root into another user's folder: whoever made it, or has taken its place since, could make root
- * write there.
+ * Refuses a link that leads root into another user's folder: whoever made it could make root write there.
  * @throws EvregError `usage`
  */
 export function assertNotForeignLink(folder: string): void {
@@ -235,14 +208,10 @@ export function assertNotForeignLink(folder: string): void {
   );
 }
 
-function fileTrustProblem(
-  path: string,
-  file: { uid: number; mode: number },
-  folder: string,
-): TrustProblem | undefined {
-  const remedy = `Remove ${path} and start the server again`;
-  const known = isOurs(file) || (isRoot() && file.uid === statSync(folder).uid);
-  if (!known) return { why: `it belongs to another user (${file.uid})`, remedy };
+function fileTrustProblem(folder: string, file: Pick<Stats, "uid" | "mode">): TrustProblem | undefined {
+  const remedy = `Remove ${ownerFileOf(folder)} and start the server again`;
+  const isTrustedUser = isOurs(file) || (isRoot() && file.uid === statSync(folder).uid);
+  if (!isTrustedUser) return { why: `it belongs to another user (${file.uid})`, remedy };
   return othersMayWrite(file) ? { why: "other users may write to it", remedy } : undefined;
 }
 

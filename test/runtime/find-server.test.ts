@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { findServer, readTokenFile, tokenFileOf, writeTokenFile } from "../../src/runtime/find-server.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { writeOwner } from "../../src/runtime/owner-file.ts";
 
 let folder: string;
@@ -28,7 +29,7 @@ async function answering(listener: RequestListener): Promise<string> {
 
 function owned(url: string | undefined, pid = process.pid): void {
   const owner = { pid, command: "serve", instance: "abc", started_at: "2026-01-01T00:00:00.000Z" };
-  writeOwner(folder, url === undefined ? owner : { ...owner, url });
+  writeOwner(folder, url === undefined ? owner : { ...owner, url }, silentLogger);
 }
 
 const healthy = (instance: string): RequestListener => {

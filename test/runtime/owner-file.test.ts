@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Owner, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 
 const owner: Owner = { pid: 4711, command: "serve", instance: "abc", started_at: "2026-01-01T00:00:00.000Z" };
@@ -24,8 +25,8 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe("writeOwner", () => {
   test("leaves one file that only its owner can read, and replaces an older one", () => {
-    writeOwner(folder, { ...owner, instance: "older" });
-    writeOwner(folder, owner);
+    writeOwner(folder, { ...owner, instance: "older" }, silentLogger);
+    writeOwner(folder, owner, silentLogger);
     expect(readdirSync(folder)).toEqual(["owner.json"]);
     expect(statSync(join(folder, "owner.json")).mode & 0o777).toBe(0o600);
     expect(readOwner(folder)).toEqual(owner);
@@ -36,7 +37,7 @@ describe("writeOwner", () => {
     writeFileSync(victim, "precious");
     symlinkSync(victim, join(folder, "owner.json"));
     symlinkSync(victim, join(folder, `owner.json.${owner.pid}`));
-    writeOwner(folder, owner);
+    writeOwner(folder, owner, silentLogger);
     expect(readFileSync(victim, "utf8")).toBe("precious");
     expect(lstatSync(join(folder, "owner.json")).isSymbolicLink()).toBe(false);
     expect(readOwner(folder)).toEqual(owner);
@@ -44,7 +45,7 @@ describe("writeOwner", () => {
 
   test("that fails reports where and what to do, and leaves nothing behind", () => {
     mkdirSync(join(folder, "owner.json", "inside"), { recursive: true });
-    expect(() => writeOwner(folder, owner)).toThrow(
+    expect(() => writeOwner(folder, owner, silentLogger)).toThrow(
       expect.objectContaining({
         name: "EvregError",
         code: "unavailable",

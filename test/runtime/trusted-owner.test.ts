@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { findServer, readTokenFile } from "../../src/runtime/find-server.ts";
 import { isLocalUrl } from "../../src/runtime/local-addresses.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
 import { folderWarning, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 
 const STRANGER = 65_534;
@@ -35,7 +36,11 @@ afterEach(() => {
 
 function owned(at: string): void {
   const started_at = "2026-01-01T00:00:00.000Z";
-  writeOwner(folder, { pid: process.pid, command: "serve", instance: "abc", started_at, url: at });
+  writeOwner(
+    folder,
+    { pid: process.pid, command: "serve", instance: "abc", started_at, url: at },
+    silentLogger,
+  );
 }
 
 /** This process as a user who is neither root nor the one who made the files of this test. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { writeOwner } from "../../src/runtime/owner-file.ts";
 import { Retention } from "../../src/service/retention.ts";
 import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -117,9 +116,6 @@ describe.skipIf(small === undefined)(
       expect(warnings).toEqual([expect.stringContaining("disk of the data folder is full")]);
       expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
       await full.close();
-      expect(() => writeOwner(folder, testOwner())).toThrow(
-        expect.objectContaining({ code: "unavailable", message: expect.stringContaining(folder) }),
-      );
       rmSync(filler);
     });
   },

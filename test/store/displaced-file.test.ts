@@ -277,7 +277,7 @@ describe("a server whose data file was taken away", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     try {
-      writeOwner(scratch.path, { ...owner, url });
+      writeOwner(scratch.path, { ...owner, url }, silentLogger);
       await expect(open()).rejects.toMatchObject({
         code: "conflict",
         message: expect.stringContaining(url),

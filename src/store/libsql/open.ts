@@ -5,7 +5,7 @@ import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { restoreLeftovers } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { tryWriteOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
+import { writeOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
@@ -83,7 +83,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       releaseFolder();
     };
     try {
-      tryWriteOwner(folder, owner, logger);
+      writeOwner(folder, owner, logger);
     } catch (error) {
       await close();
       throw error;
