@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
 
-/** Where time comes from. Tests use one that they advance themselves. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
@@ -8,7 +7,7 @@ export interface Clock {
   setTimer(callback: () => void, delayMs: number): () => void;
 }
 
-/** `setTimeout` fires at once for longer delays, so a longer wait is cut short, and the caller checks the time again. */
+/** `setTimeout` fires at once for longer delays. A longer wait is cut short, and the caller checks the time again. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
@@ -115,7 +114,7 @@ export class Alarm {
     }, delayMs);
   }
 
-  /** Whether it should have rung already: a clock that was set forward makes its timer late. */
+  /** Whether it should have rung: a clock that was set forward makes its timer late. */
   get isLate(): boolean {
     return this.#atMs <= this.#clock.now();
   }
@@ -126,7 +125,6 @@ export class Alarm {
   }
 }
 
-/** Where chance comes from. Tests use a seeded one. */
 export interface Random {
   /** Cryptographically strong bytes. */
   bytes(count: number): Uint8Array;

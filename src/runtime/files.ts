@@ -36,7 +36,7 @@ export function withFile<T>(path: string, flags: string, work: (descriptor: numb
  * @throws what the system says
  */
 export function replaceFile(path: string, text: string, options: { durable: boolean }): void {
-  // Where others may write too, a name they could guess might be a link of theirs by now.
+  // Where others may write too, a name that they can guess may be a link of theirs.
   const temporary = `${path}.${randomUUID()}`;
   try {
     const file = openSync(temporary, "wx", 0o600);
@@ -68,8 +68,7 @@ export function syncFile(descriptor: number, path: string): void {
 const CANNOT_SYNC = new Set(["EACCES", "EPERM", "EINVAL", "ENOTSUP", "EOPNOTSUPP"]);
 
 /**
- * Makes the name of a file survive a power cut: that it was created, renamed or removed. An fsync of the file alone
- * stores its content, and its name only by luck.
+ * Makes the creation, renaming or removal of a file survive a power cut. An fsync of the file stores only its content.
  * @throws what the system says
  */
 export function syncFolderOf(path: string): void {
@@ -83,10 +82,10 @@ export function syncFolderOf(path: string): void {
 }
 
 /**
- * Makes a folder that only this user can enter, with those above it, so that they survive a power cut. What exists already,
- * of whatever kind, stays as it is. Not by Node's `recursive`, which never ends where an existing folder cannot have
- * children, as in `/proc`.
- * @param mode other permissions, less those that the process gives nobody
+ * Makes a folder that only this user can enter, with those above it, so that they survive a power cut. What exists, of
+ * whatever kind, stays as it is. Not by Node's `recursive`, which never ends under a folder that cannot have children, as in
+ * `/proc`.
+ * @param mode other permissions, less those of the process's umask
  * @returns the folders it made, the innermost first
  * @throws what the system says
  */
@@ -115,7 +114,7 @@ export function removeCreated(folders: readonly string[]): void {
   try {
     for (const folder of folders) rmdirSync(folder);
   } catch {
-    // Somebody else has put something there, which stays.
+    // Something else was put there, which stays.
   }
 }
 
@@ -127,12 +126,12 @@ export function isOurs({ uid }: Pick<Stats, "uid">): boolean {
   return user === undefined || uid === user || uid === 0;
 }
 
-/** Whether its group or everybody may write to it; an access list that lets anybody else do so counts as its group. */
+/** Whether its group, or anybody by an access list, may write to it. */
 export function othersMayWrite({ mode }: Pick<Stats, "mode">): boolean {
   return process.platform !== "win32" && (mode & 0o022) !== 0;
 }
 
-/** A file's content with whom it belonged to at that moment. */
+/** A file's content, with its owner at that moment. */
 interface OwnedText {
   readonly text: string;
   readonly uid: number;
@@ -140,11 +139,11 @@ interface OwnedText {
 }
 
 /**
- * Reads a small regular file. Links are not followed, and a pipe does not keep anybody waiting.
+ * Reads a small regular file. Follows no link, and never waits for a pipe.
  * @throws what the system says, or an `Error` when it is no such file
  */
 export function readOwned(path: string, maxBytes: number): OwnedText {
-  // Windows lacks the last two, and has neither links nor pipes that would need them here.
+  // Windows lacks the last two, and needs neither.
   const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const stats = fstatSync(file);
@@ -160,15 +159,15 @@ const DATA_FILE = "evreg.db";
 /** Files of a restore that was cut off, or is under way, beside the data file: names in the folder. */
 export interface RestoreLeftovers {
   /**
-   * Further names of the data file itself, each meant for the data that was to be replaced. They look like copies from
-   * before; whoever opened one would have the file without its log.
+   * Further names of the data file itself, each meant for the data that was to be replaced. They look like older copies;
+   * whoever opened one would have the file without its log.
    */
   readonly secondNames: readonly string[];
-  /** Copies of backups that did not get their place. */
+  /** Copies of backups that never became the data file. */
   readonly unfinished: readonly string[];
 }
 
-/** By looking only: opening the data file, by whatever name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
+/** Opens nothing: opening the data file, by any name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
 export function restoreLeftovers(folder: string): RestoreLeftovers {
   const names = readdirSync(folder);
   const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
@@ -178,7 +177,7 @@ export function restoreLeftovers(folder: string): RestoreLeftovers {
   };
 }
 
-/** Of names in a folder, those of data that a restore replaced, without their logs. */
+/** The names, in a folder, of data that a restore replaced, without their logs. */
 export function replacedDataNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
 }

@@ -2,14 +2,7 @@ import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
 import { readOwned, replaceFile, syncFolderOf } from "./files.ts";
-import {
-  describeOwner,
-  assertDataOpen,
-  type Owner,
-  ownerFileOf,
-  readWrittenOwner,
-  trustOwner,
-} from "./owner-file.ts";
+import { describeOwner, assertDataOpen, ownerFileOf, readWrittenOwner, trustOwner } from "./owner-file.ts";
 
 /** A server found on a data folder. */
 interface FoundServer {
@@ -22,21 +15,17 @@ interface FoundServer {
 
 interface FindOptions {
   readonly answerWithinMs?: number;
-  /**
-   * Whether the user named the folder. One that was merely found may have come with a cloned repository, and is believed
-   * only when the process that it names has its data file open.
-   */
+  /** Whether the user named the folder. For one that was only found, see `assertDataOpen`. */
   readonly isNamed?: boolean;
 }
 
-/** Its process is alive. On a busy machine it may be late, and is the right one all the same. */
+/** Its process is alive, and may be late on a busy machine. */
 const ANSWER_WITHIN_MS = 5_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /**
- * The server that runs on this data folder, or `undefined`. Its owner file has the address, if it can be trusted. Its
- * `/health` must answer with the same instance, so that a token never goes to whoever took over its port. It runs on this
- * machine, so a file that came with a copied or cloned folder and names another machine is ignored.
+ * The server that runs on this data folder, or `undefined`. A trusted owner file has its address, on this machine. Its
+ * `/health` must answer with the same instance, so that a token never goes to whoever took over its port.
  * @throws EvregError `usage` when the file names a server, but cannot be trusted; `unreachable` when the server
  * does not answer in time
  */
@@ -52,21 +41,17 @@ export async function findServer(
   if (!isLocalUrl(owner.url)) return undefined;
   const signal = AbortSignal.timeout(answerWithinMs);
   const instance = await instanceAt(owner.url, signal).catch(() => {
-    if (signal.aborted) throw notAnswering(folder, owner, answerWithinMs);
-    return undefined;
+    if (!signal.aborted) return undefined;
+    // That process holds the folder, so without it a command would only find the folder in use.
+    throw new EvregError(
+      "unreachable",
+      `The server on the data folder ${folder} did not answer within ${answerWithinMs / 1_000} s: ${describeOwner(owner)}. Nothing was done. Try again; if it hangs, stop that process. If that is no evreg, remove ${ownerFileOf(folder)}.`,
+      { url: owner.url ?? null, pid: owner.pid },
+    );
   });
   if (instance !== owner.instance) return undefined;
   if (!isNamed) assertDataOpen(folder, owner);
   return { url: owner.url, tokenFile: tokenFileOf(folder), otherUser };
-}
-
-/** That process holds the folder, so without it a command would only find the folder in use. */
-function notAnswering(folder: string, owner: Owner, waitedMs: number): EvregError {
-  return new EvregError(
-    "unreachable",
-    `The server on the data folder ${folder} did not answer within ${waitedMs / 1_000} s: ${describeOwner(owner)}. Nothing was done. Try again; if it hangs, stop that process. If that is no evreg, remove ${ownerFileOf(folder)}.`,
-    { url: owner.url ?? null, pid: owner.pid },
-  );
 }
 
 /** Another user's process cannot be signalled, yet is there. */
@@ -79,16 +64,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** An unavailable server answers 503 with the same facts; it is found all the same. */
+/** An unavailable server answers 503 with the same members; it is found all the same. */
 async function instanceAt(url: string, signal: AbortSignal): Promise<unknown> {
-  const text = await fetchText(`${url}/health`, signal);
-  const body = JSON.parse(text) as { data?: { instance?: unknown } };
+  const body = JSON.parse(await fetchText(`${url}/health`, signal)) as { data?: { instance?: unknown } };
   return body.data?.instance;
 }
 
 /**
- * `node:http` without an agent: no proxy is used. Loaded here, as most folders have no server, and not imported:
- * for an import Node makes all its names, and loads its own undici for three of them, 45 ms of a command's 370.
+ * `node:http` without an agent: no proxy is used. Not imported: for an import Node makes all its names, and loads its own
+ * undici for three of them, 45 ms of a command's 370. Most folders have no server.
  */
 function fetchText(url: string, signal: AbortSignal): Promise<string> {
   const { get } = process.getBuiltinModule("node:http");
@@ -118,10 +102,7 @@ export function tokenFileOf(folder: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/**
- * Renames the file, if there is one: its token does not belong to this data any more.
- * @param ending of its new name
- */
+/** Renames the file, if there is one: its token does not belong to this data any more. */
 export function setTokenFileAside(folder: string, ending: string): string | null {
   const path = tokenFileOf(folder);
   if (path === undefined) return null;
@@ -131,7 +112,7 @@ export function setTokenFileAside(folder: string, ending: string): string | null
   return aside;
 }
 
-/** Writes the token in one step, readable by its owner only; it survives a power cut once this is done. */
+/** Writes the token, readable by its owner only; it survives a power cut once this is done. */
 export function writeTokenFile(folder: string, token: string): string {
   const path = join(folder, TOKEN_FILE);
   replaceFile(path, `${token}\n`, { durable: true });
@@ -139,8 +120,8 @@ export function writeTokenFile(folder: string, token: string): string {
 }
 
 /**
- * The token of this data folder, or `undefined` when there is none that may be read. A link is none: it could lead to
- * another secret of this user.
+ * The token of this data folder, or `undefined` when there is none that may be read. A link is not followed, as it could lead
+ * to another secret of this user.
  * @param user whose it must be; anybody's when not given
  */
 export function readTokenFile(folder: string, user?: number): string | undefined {

@@ -3,16 +3,16 @@ import { runInNewContext } from "node:vm";
 import type { Clock } from "./clock.ts";
 
 /**
- * V8's own options for a server: its heap grows by half of what is in use before it is collected, with what lies outside
- * it, such as request bodies, counted in; and free memory can be given back when nothing is done. With them a server that
- * takes batches holds 240 to 300 MB at most, and 330 without.
+ * V8's options for a server: its heap, and what lies outside it such as request bodies, grows by half of what is in use
+ * before it is collected; and free memory can be given back. With them a server that takes batches holds 240 to 300 MB at
+ * most, and 330 without.
  */
 const SERVER_OPTIONS = [
   "--heap-growing-percent=50",
   "--external-memory-accounted-in-global-limit",
   "--expose-gc",
 ];
-/** By then a server has started. Earlier, V8 would refuse code that was compiled under other options, and start slower. */
+/** By then a server has started. Earlier, V8 would refuse cached code that was compiled under other options. */
 const STARTED_MS = 3_000;
 
 /** Bounds the memory of this process as a server's, once it has started. */
@@ -29,18 +29,15 @@ interface IdleOptions {
 }
 
 const CHECK_EVERY_MS = 5_000;
-/** Below this share of the CPU nothing is done but timers and a few requests a second. */
+/** Below this share of the CPU there are only timers and a few requests a second. */
 const IDLE_SHARE = 0.02;
-/**
- * Light work makes so little garbage that V8 leaves it for an hour: some 200 bytes for each delivery, which come to
- * 100 MB. With more work V8 collects by itself.
- */
+/** V8 leaves the little garbage of light work for an hour, which comes to 100 MB. With more work it collects by itself. */
 const LONGEST_MS = 5 * 60_000;
 const LIGHT_SHARE = 0.5;
 
 /**
- * Calls `compact` when a thread that has worked becomes idle, by the CPU time that it used: what is kept only to work
- * fast, such as free heap, can then be given back. Light work that never ends is interrupted for it from time to time.
+ * Calls `compact` when a thread that has worked becomes idle, by its CPU time: free heap can then be given back. Light work
+ * that never ends is interrupted for it from time to time.
  * @returns ends it
  */
 export function onIdle({ clock, cpuMs, compact }: IdleOptions): () => void {
@@ -73,10 +70,7 @@ export function threadCpuMs(): number {
   return (user + system) / 1_000;
 }
 
-/**
- * Gives the heap's free pages back to the system. Stops the thread for some 50 ms, so only for an idle one; does nothing
- * before `boundServerHeap` has set its options.
- */
+/** Gives the heap's free pages back to the system, after `boundServerHeap`. Stops the thread for 50 ms, so only for an idle one. */
 export function compactHeap(): void {
   // A thread from before V8 was given the option has no such function; a new context has.
   const collect = globalThis.gc ?? (runInNewContext("globalThis.gc") as typeof globalThis.gc);

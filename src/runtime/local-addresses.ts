@@ -36,7 +36,7 @@ export function localAddresses({ address: bound, port }: AddressInfo): string[] 
   return [bound, ...answering.map(({ address }) => address)].map((address) => authority(address, port));
 }
 
-/** The URL a command on this machine uses. It holds an address: a name could lead elsewhere tomorrow. */
+/** The URL that a command on this machine uses, by address, as a name could lead elsewhere tomorrow. */
 export function urlOf({ address, port }: AddressInfo, scheme: "http" | "https" = "http"): string {
   const any = address === ANY_IPV4 || address === ANY_IPV6;
   return `${scheme}://${authority(any ? "127.0.0.1" : address, port)}`;

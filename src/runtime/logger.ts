@@ -1,9 +1,8 @@
 import { writeSync } from "node:fs";
 import type { DestinationStream, LoggerOptions, pino as Pino } from "pino";
 
-/** The log as the rest of the product sees it. */
 export interface Logger {
-  /** Whether `debug` writes anything: what happens thousands of times a second need not put its line together for nothing. */
+  /** Whether `debug` writes anything; without, frequent events need not compose a line. */
   readonly isDebugEnabled: boolean;
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -43,26 +42,23 @@ export interface FlushableLogger extends Logger {
   setLevel(level: LogOptions["level"]): void;
 }
 
-/** Past this many waiting bytes new lines are dropped: a reader of the log that has stopped must not fill the memory. */
+/** Beyond this many buffered bytes new lines are dropped: a log reader that has stopped must not fill the memory. */
 const MAX_BUFFERED_BYTES = 8 * 1024 * 1024;
 const STDERR = 2;
 
-/** Names whose values never belong in a log, wherever a part should log them by mistake. */
+/** Members whose values are never logged, not even by mistake. */
 const SECRET_NAMES = ["authorization", "token", "bearer_token", "secret", "password", "cookie"];
 
 /**
- * pino behind the product's `Logger`. Lines go to stderr: on a terminal for people and at once, elsewhere as JSON,
- * written from a buffer so that a slow reader does not hold up requests; the buffer is written out when the process ends.
+ * A `Logger` by pino, to stderr: on a terminal for people and at once, elsewhere as JSON from a buffer, so that a slow reader
+ * does not hold up requests. The buffer is written out when the process ends.
  */
 export async function createLogger(options: LogOptions, target?: LogTarget): Promise<FlushableLogger> {
   const { default: pino } = await import("pino");
-  const terminal = target ?? process.stderr;
-  const forPeople = options.format === "pretty" || (options.format === "auto" && terminal.isTTY === true);
-  const { stream, flush } = forPeople
-    ? { stream: await prettyStream(target), flush: () => {} }
-    : target === undefined
-      ? bufferedStderr(pino)
-      : { stream: target, flush: () => {} };
+  const { isTTY } = target ?? process.stderr;
+  const isForPeople = options.format === "pretty" || (options.format === "auto" && isTTY === true);
+  const direct = isForPeople ? await prettyStream(target) : target;
+  const { stream, flush } = direct === undefined ? bufferedStderr(pino) : { stream: direct, flush: () => {} };
   const logger = pino(pinoOptions(options, pino), stream);
   return {
     get isDebugEnabled() {
@@ -100,7 +96,7 @@ function pinoOptions(
 
 function bufferedStderr({ destination }: typeof Pino): { stream: DestinationStream; flush: () => void } {
   const stream = destination({ dest: STDERR, sync: false, maxLength: MAX_BUFFERED_BYTES });
-  // The reader of the log went away: no reason to stop serving.
+  // The reader of the log went away, which is no reason to stop serving.
   stream.on("error", () => {});
   const flush = (): void => {
     try {
@@ -125,10 +121,7 @@ async function prettyStream(target: LogTarget | undefined): Promise<DestinationS
   return { write: (line) => write(format(escapeControls(line))) };
 }
 
-/**
- * What others named must not steer the terminal: control characters, which JSON has as `\u001b` and the like, become
- * that text. Line breaks and tabs stay.
- */
+/** Names that others chose must not control the terminal: control characters become text like `\u001b`. Line breaks and tabs stay. */
 function escapeControls(line: string): string {
   return line
     .replace(/\\(?:u(00[01][0-9a-f])|[bfr]|.)/gi, (escape, code?: string) =>

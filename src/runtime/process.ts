@@ -2,16 +2,12 @@ import { getCompileCacheDir } from "node:module";
 import { getAsset, isSea } from "node:sea";
 import { Worker } from "node:worker_threads";
 
-/** The part of `process` that is needed here. */
 export interface SignalSource {
   on(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
   off(signal: StopSignal, listener: (signal: StopSignal) => void): unknown;
 }
 
-/**
- * For a server at a terminal, SIGHUP is one: the terminal was closed, and without a handler the process would end at once.
- * For any other server it means to reload the configuration.
- */
+/** SIGHUP stops a server at a terminal, which was closed. Any other server reloads its configuration by it. */
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 /** 128 + the signal's number, as shells count. */
@@ -32,9 +28,8 @@ export interface StopSignals {
 }
 
 /**
- * Listens for signals to stop. The first one resolves `first`, for a stop in order; a second one ends the process
- * at once, which loses nothing that was answered.
- * @param endNow ends the process with an exit code, `process.exit` or a test's
+ * Listens for signals to stop. The first one resolves `first`, for an orderly stop; a second one ends the process at once,
+ * which loses nothing that was acknowledged.
  */
 export function listenForStop(
   endNow: (exitCode: number) => void,
@@ -75,16 +70,18 @@ export type ThreadScript = keyof typeof THREADS;
  * @param task what it finds as `workerData`
  */
 export function startThread(name: string, script: ThreadScript, task?: unknown): Worker {
+  const compileCache = getCompileCacheDir();
   const text = isSea() ? getAsset(`${script}.cjs`, "utf8") : undefined;
   return new Worker(text ?? scriptUrl(script), {
     name,
     eval: text !== undefined,
     workerData: task,
-    // The host's flags (a test runner's loader, an inspector) are nothing to this thread.
+    // Not the host's flags, such as a test runner's loader or an inspector.
     execArgv: [],
-    // Left alone, the heap for short-lived objects grows to 128 MiB a thread under load, and to no gain.
+    // By default, the heap for short-lived objects grows to 128 MiB a thread under load, without any gain.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
-    env: compileCacheEnv(),
+    // From source, a thread starts in half the time with the cache of compiled code.
+    env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: compileCache },
   });
 }
 
@@ -94,12 +91,6 @@ function scriptUrl(script: ThreadScript): URL {
   return isSource
     ? new URL(THREADS[script], new URL("../", import.meta.url))
     : new URL(`${script}.js`, import.meta.url);
-}
-
-/** Nothing of the host's environment, but its cache of compiled code: from source a thread starts in half the time with it. */
-function compileCacheEnv(): Record<string, string> {
-  const folder = getCompileCacheDir();
-  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
 }
 
 /** The words that start this program: the single executable, or Node with the installed entry. */

@@ -1,4 +1,4 @@
-/** Work made of small steps: each `next()` does one, and others may run between two of them. */
+/** Work in small steps: each `next()` does one, and other work may run between two of them. */
 export type Steps<T> = Generator<void, T, void>;
 
 /** Does all of it at once. */
@@ -11,12 +11,6 @@ export function runSync<T>(steps: Steps<T>): T {
 
 const SLICE_MS = 4;
 
-export interface YielderOptions {
-  readonly nowMs: () => number;
-  /** Calls back in the next turn of the event loop, after what else was waiting. */
-  readonly nextTurn: (callback: () => void) => void;
-}
-
 /**
  * Lets other work run during long loops of small steps. All loops share one time slice in each turn of the event loop:
  * with one slice each, eight batches that come together would keep everybody else waiting for eight slices.
@@ -24,18 +18,21 @@ export interface YielderOptions {
  * A loop checks before each step, the first one too: `if (eventLoop.shouldYield()) await eventLoop.yield();`
  */
 export class Yielder {
-  readonly #options: YielderOptions;
+  readonly #nowMs: () => number;
+  readonly #nextTurn: (callback: () => void) => void;
   readonly #waiting: (() => void)[] = [];
   /** When the slice of this turn began; `undefined` before its first step. */
   #startedMs: number | undefined;
 
-  constructor(options: YielderOptions) {
-    this.#options = options;
+  /** @param nextTurn calls back in the next turn of the event loop, after what else was waiting */
+  constructor(nowMs: () => number, nextTurn: (callback: () => void) => void) {
+    this.#nowMs = nowMs;
+    this.#nextTurn = nextTurn;
   }
 
   /** Whether the slice of this turn is used up. */
   shouldYield(): boolean {
-    if (this.#startedMs !== undefined) return this.#options.nowMs() - this.#startedMs >= SLICE_MS;
+    if (this.#startedMs !== undefined) return this.#nowMs() - this.#startedMs >= SLICE_MS;
     this.#startSlice();
     return false;
   }
@@ -62,8 +59,8 @@ export class Yielder {
   }
 
   #startSlice(): void {
-    this.#startedMs = this.#options.nowMs();
-    this.#options.nextTurn(() => {
+    this.#startedMs = this.#nowMs();
+    this.#nextTurn(() => {
       this.#startedMs = undefined;
       const next = this.#waiting.shift();
       if (next === undefined) return;
@@ -73,5 +70,5 @@ export class Yielder {
   }
 }
 
-/** The one of this thread: every long loop on it shares this. */
-export const eventLoop = new Yielder({ nowMs: () => performance.now(), nextTurn: setImmediate });
+/** All long loops of this thread share this one. */
+export const eventLoop = new Yielder(() => performance.now(), setImmediate);

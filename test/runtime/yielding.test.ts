@@ -15,12 +15,12 @@ beforeEach(() => {
   nowMs = 0;
   turn = 0;
   steps = [];
-  yielder = new Yielder({
-    nowMs: () => nowMs,
-    nextTurn: (callback) => {
+  yielder = new Yielder(
+    () => nowMs,
+    (callback) => {
       setImmediate(callback);
     },
-  });
+  );
 });
 
 /** Makes steps of a millisecond each, as a batch does. */

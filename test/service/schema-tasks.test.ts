@@ -147,7 +147,7 @@ test("the running task of a caller who leaves ends before its next step", async 
       yield;
     }
   }
-  const paced = new SchemaTasks(new Yielder({ nowMs: () => 0, nextTurn: setImmediate }));
+  const paced = new SchemaTasks(new Yielder(() => 0, setImmediate));
   await expect(paced.runnerFor("change", somebody, gone.signal).run(long())).rejects.toBe(gone.signal.reason);
   expect(steps).toBe(5);
   expect(await paced.runnerFor("change", somebody).run(task("after"))).toBe("after");
