@@ -10,7 +10,7 @@ const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
 /** Below this many the buffer is filled up again, so that claims are large and come before it is empty. */
 const LOW_WATERMARK = MAX_BUFFERED / 4;
 /** How many bytes of payload one claim may bring. */
-export const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
+const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
 /** While there is no capacity for unknown subscriptions, a claim is tried this often. */
 const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
 /** Claims for subscriptions with a rate limit are no closer together, as one claim leases for longer. */
@@ -97,8 +97,8 @@ export class ClaimPlanner {
     return this.#isWanted;
   }
 
-  /** The claim that is wanted; `undefined` without capacity, until there is some again. */
-  request(nowMs: number): Plan | undefined {
+  /** The claim that is wanted; `undefined` without capacity. To be followed by `answered` or `failed`. */
+  request(nowMs: number, leaseMs: number): ClaimRequest | undefined {
     const { maxInFlight, inFlight, bufferedBytes, isBehind } = this.#usage;
     this.#isWanted = false;
     this.#hasFreedUnproven = false;
@@ -109,7 +109,7 @@ export class ClaimPlanner {
     if (!hasCapacity || isBehind) return undefined;
     this.#plan = plan;
     this.#requestedAtMs = nowMs;
-    return plan;
+    return { ...plan, nowMs, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
   }
 
   /** Notes what the claim brought: of each subscription, whether it was allowed all that may be due. */

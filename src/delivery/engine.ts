@@ -179,7 +179,7 @@ class EngineRun {
 
   wake(changed?: Subscription): void {
     if (changed !== undefined) this.#scheduler.changed(changed);
-    this.#scheduler.dueAt();
+    this.#scheduler.claims.dueAt();
     this.#advance();
   }
 
@@ -187,7 +187,7 @@ class EngineRun {
   async once(): Promise<void> {
     const { store, clock } = this.#dependencies;
     await store.releaseExpired(clock.now());
-    const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
+    const request = this.#scheduler.claims.request(clock.now(), this.#leaseMs);
     if (request === undefined) return;
     this.#scheduler.leased(await store.claim(request), clock.now());
     this.#advance();
@@ -251,7 +251,7 @@ class EngineRun {
     for (const claim of this.#scheduler.takeReleased()) {
       void this.#complete(withoutAttempt(claim, "unsent", nowMs));
     }
-    const wantsClaim = this.#scheduler.wantsClaim(nowMs);
+    const wantsClaim = this.#scheduler.claims.isWanted(nowMs);
     if (wantsClaim && this.#isRunning) this.#claiming ??= this.#claim();
     const nextChangeAtMs = this.#scheduler.nextChangeAtMs(nowMs);
     this.#isAdvancing = false;
@@ -348,13 +348,13 @@ class EngineRun {
   /** Claims while something may be due and there is capacity. */
   async #claim(): Promise<void> {
     const { clock } = this.#dependencies;
-    while (this.#isRunning && this.#scheduler.wantsClaim(clock.now())) {
+    while (this.#isRunning && this.#scheduler.claims.isWanted(clock.now())) {
       // Whatever makes something due at this moment is in it.
       await Promise.resolve();
-      const request = this.#scheduler.claimRequest(clock.now(), this.#leaseMs);
+      const request = this.#scheduler.claims.request(clock.now(), this.#leaseMs);
       if (request === undefined) continue;
       const answer = await this.#calls.claim(request);
-      if (answer === undefined) this.#scheduler.claimFailed();
+      if (answer === undefined) this.#scheduler.claims.failed();
       else this.#scheduler.leased(answer, clock.now());
       this.#advance();
     }

@@ -1,6 +1,6 @@
 import type { Subscription } from "../domain/subscription.ts";
-import type { AttemptResult, Claim, ClaimAnswer, ClaimRequest, FinishOutcome } from "../store/queue.ts";
-import { ClaimPlanner, MAX_CLAIM_BYTES, type Usage } from "./claim-planner.ts";
+import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome } from "../store/queue.ts";
+import { ClaimPlanner, type Usage } from "./claim-planner.ts";
 import {
   BLOCKERS,
   type Blocker,
@@ -41,9 +41,9 @@ export interface NextClaim {
  */
 export class Scheduler implements Usage {
   readonly maxInFlight: number;
+  readonly claims: ClaimPlanner;
   readonly #maxUnstored: number;
   readonly #table: SubscriptionTable;
-  readonly #planner: ClaimPlanner;
   /** Subscriptions with buffered claims that were ready when that was checked last. */
   readonly #ring = new Fifo<SubscriptionState>();
   /** How many the filter of the first in the ring has excluded in its turn. */
@@ -72,7 +72,7 @@ export class Scheduler implements Usage {
     this.maxInFlight = maxInFlight;
     this.#maxUnstored = Math.min(MAX_UNSTORED, maxInFlight * UNSTORED_PER_ATTEMPT);
     this.#table = new SubscriptionTable(maxPerSubscription);
-    this.#planner = new ClaimPlanner(this.#table, this);
+    this.claims = new ClaimPlanner(this.#table, this);
   }
 
   get inFlight(): number {
@@ -97,11 +97,6 @@ export class Scheduler implements Usage {
     return this.#unstored >= this.#maxUnstored;
   }
 
-  /** Something may be due now, or at that time. */
-  dueAt(atMs?: number): void {
-    this.#planner.dueAt(atMs);
-  }
-
   /** A subscription was changed: no attempt starts any more by what it was. */
   changed(subscription: Subscription): void {
     const sub = this.#table.of(subscription.rowid);
@@ -109,23 +104,8 @@ export class Scheduler implements Usage {
     if (!sub.isBlockedBy("stale")) this.#block(sub, "stale");
   }
 
-  /** Whether a claim is wanted, and none is in progress. */
-  wantsClaim(nowMs: number): boolean {
-    return this.#planner.isWanted(nowMs);
-  }
-
-  /** What to claim; `undefined` without capacity. To be followed by `leased` or `claimFailed`. */
-  claimRequest(nowMs: number, leaseMs: number): ClaimRequest | undefined {
-    const plan = this.#planner.request(nowMs);
-    return plan && { ...plan, nowMs, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
-  }
-
-  claimFailed(): void {
-    this.#planner.failed();
-  }
-
   leased(answer: ClaimAnswer, nowMs: number): void {
-    this.#planner.answered(answer);
+    this.claims.answered(answer);
     for (const claim of answer.claims) {
       const { subscriptionId, settings } = claim.subscription;
       const sub = this.#table.of(subscriptionId);
@@ -184,7 +164,7 @@ export class Scheduler implements Usage {
     this.#take(sub);
     sub.excluded();
     this.#unstored += 1;
-    this.#planner.freed(sub);
+    this.claims.freed(sub);
     this.#excludedInTurn += 1;
     if (this.#excludedInTurn >= MAX_EXCLUDED_IN_TURN) this.#endTurn(true);
   }
@@ -261,15 +241,15 @@ export class Scheduler implements Usage {
         // Its delivery is leased anew, and comes before the others.
         if (outcome?.kind === "fenced") this.#release(sub);
         // It may be tried again, if it blocks its subscription by now.
-        if (next.kind === "failed") this.dueAt();
+        if (next.kind === "failed") this.claims.dueAt();
       }
       this.#freed(sub);
     }
-    if (slow !== undefined) this.dueAt(slow.untilMs);
-    if (next.kind === "retry") this.dueAt(next.atMs);
+    if (slow !== undefined) this.claims.dueAt(slow.untilMs);
+    if (next.kind === "retry") this.claims.dueAt(next.atMs);
     // One whose handler is gone is due at once where the subscription has another handler by now.
-    else if (next.kind === "unsent" || next.kind === "gone") this.dueAt();
-    this.#planner.stored();
+    else if (next.kind === "unsent" || next.kind === "gone") this.claims.dueAt();
+    this.claims.stored();
   }
 
   /** Claims that go back to the store as if they had never been leased. Each has a result without an attempt. */
@@ -283,7 +263,7 @@ export class Scheduler implements Usage {
     if (this.#isClosed) return Infinity;
     if (this.#buffered === 0) this.#expiryAtMs = Infinity;
     else if (this.#expiryAtMs === Infinity) this.#expiryAtMs = nowMs + FAST_MS;
-    return Math.min(this.#expiryAtMs, this.#slotAtMs, this.#planner.nextAtMs);
+    return Math.min(this.#expiryAtMs, this.#slotAtMs, this.claims.nextAtMs);
   }
 
   /** Releases everything, also what is still to come. */
@@ -320,7 +300,7 @@ export class Scheduler implements Usage {
   #freed(sub: SubscriptionState): void {
     this.#offer(sub);
     this.#isSettled = false;
-    this.#planner.freed(sub);
+    this.claims.freed(sub);
   }
 
   /** The first in the ring goes to the end of it, or leaves it until something changes. */

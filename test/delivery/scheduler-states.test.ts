@@ -43,8 +43,8 @@ class Model {
   readonly actions = {
     request: () => {
       if (this.#isClaiming) return;
-      this.#scheduler.wantsClaim(this.#nowMs);
-      this.#isClaiming = this.#scheduler.claimRequest(this.#nowMs, 60_000) !== undefined;
+      this.#scheduler.claims.isWanted(this.#nowMs);
+      this.#isClaiming = this.#scheduler.claims.request(this.#nowMs, 60_000) !== undefined;
     },
     claimed: (which: number, count: number) => {
       if (!this.#isClaiming) return;

@@ -49,7 +49,7 @@ class Bench {
 
   /** Leases deliveries, and starts what may be started. */
   lease(...leased: readonly Claim[]): void {
-    this.scheduler.claimRequest(this.nowMs, 60_000);
+    this.scheduler.claims.request(this.nowMs, 60_000);
     this.scheduler.leased({ claims: leased, nextDueAtMs: undefined, limitedTiers: [] }, this.nowMs);
     this.advance();
   }
@@ -70,7 +70,7 @@ class Bench {
       const atMs = this.scheduler.nextChangeAtMs(this.nowMs);
       if (atMs > untilMs) break;
       this.nowMs = Math.max(this.nowMs, atMs);
-      this.scheduler.wantsClaim(this.nowMs);
+      this.scheduler.claims.isWanted(this.nowMs);
       this.advance();
     }
     this.nowMs = untilMs;
@@ -174,7 +174,7 @@ describe("prefetched deliveries", () => {
 
   it("stay queued while other work runs", () => {
     bench.makeFast(1);
-    bench.scheduler.claimRequest(bench.nowMs, 60_000);
+    bench.scheduler.claims.request(bench.nowMs, 60_000);
     bench.scheduler.leased({ claims: claims(1, 6), nextDueAtMs: undefined, limitedTiers: [] }, bench.nowMs);
     bench.advance(2);
     expect(bench.order).toHaveLength(2);
