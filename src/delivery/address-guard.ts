@@ -5,25 +5,24 @@ import { EvregError } from "../domain/error.ts";
 import { isLocalAddress } from "../runtime/local-addresses.ts";
 import { lookupError, type Resolve } from "./dns/resolver.ts";
 
-/** Each address answered is checked, which takes a few microseconds of the thread that does all the rest. */
+/** Each address is checked, which takes the main thread a few microseconds. */
 const MAX_ADDRESSES = 256;
-/** A name with hundreds of addresses must not have this service knock at hundreds of doors. */
+/** One attempt must not connect to hundreds of addresses of a name. */
 const MAX_TRIED_OF_FAMILY = 4;
 
 export interface AddressGuard {
   /** An `EvregError` when the address may not be connected to. */
   check(address: string, port: number): EvregError | undefined;
   /**
-   * For `net.connect` to a port: answers only addresses that were checked, and none when one of them is refused. A name
-   * that has a public and a private address is a trap or a mistake, and one that works on some attempts and not on
-   * others would be found out by nobody.
+   * For `net.connect` to a port: returns only checked addresses, and none when one of them is refused. A name with a public
+   * and a private address is a trap or a mistake, and nobody would notice one that fails only sometimes.
    */
   lookupFor(port: number): LookupFunction;
 }
 
 export function createAddressGuard(parts: {
   rules: AddressRules;
-  /** What this service listens on, see `isOwnListener`; read at each check, as it is not known before the start. */
+  /** What this service listens on, see `isOwnListener`; read at each check. */
   ownAddresses: () => readonly string[];
   resolve: Resolve;
 }): AddressGuard {
@@ -41,7 +40,17 @@ export function createAddressGuard(parts: {
     );
   }
 
-  function firstRefused(addresses: readonly LookupAddress[], port: number): EvregError | undefined {
+  function checkAll(
+    hostname: string,
+    addresses: readonly LookupAddress[],
+    port: number,
+  ): EvregError | undefined {
+    if (addresses.length > MAX_ADDRESSES) {
+      return new EvregError(
+        "forbidden",
+        `Deliveries to ${hostname} are not allowed: it has more than ${MAX_ADDRESSES} addresses.`,
+      );
+    }
     for (const { address } of addresses) {
       const refused = check(address, port);
       if (refused !== undefined) return refused;
@@ -54,7 +63,7 @@ export function createAddressGuard(parts: {
     lookupFor: (port) => (hostname, options, callback) => {
       resolve(hostname, (error, addresses) => {
         if (error !== null) return callback(error, "", 0);
-        const refused = addresses.length > MAX_ADDRESSES ? tooMany(hostname) : firstRefused(addresses, port);
+        const refused = checkAll(hostname, addresses, port);
         if (refused !== undefined) return callback(refused, "", 0);
         const tried = [4, 6].flatMap((family) =>
           addresses.filter((each) => each.family === family).slice(0, MAX_TRIED_OF_FAMILY),
@@ -68,26 +77,13 @@ export function createAddressGuard(parts: {
   };
 }
 
-function tooMany(hostname: string): EvregError {
-  return new EvregError(
-    "forbidden",
-    `Deliveries to ${hostname} are not allowed: it has more than ${MAX_ADDRESSES} addresses.`,
-  );
-}
-
-/**
- * Callers that need the same name at the same time share one look-up: a handler whose name server is slow then has one
- * pending, however many attempts wait for it.
- */
+/** Attempts that need the same name at the same time share one look-up, as a name server may be slow. */
 function shared(resolve: Resolve): Resolve {
   const waiting = new Map<string, Parameters<Resolve>[1][]>();
   return (hostname, callback) => {
-    const others = waiting.get(hostname);
-    if (others !== undefined) {
-      others.push(callback);
-      return;
-    }
-    const callbacks = [callback];
+    const callbacks = waiting.get(hostname) ?? [];
+    callbacks.push(callback);
+    if (callbacks.length > 1) return;
     waiting.set(hostname, callbacks);
     resolve(hostname, (error, addresses) => {
       waiting.delete(hostname);
@@ -104,7 +100,7 @@ function shared(resolve: Resolve): Resolve {
  *   stands for every address of this machine
  */
 export function isOwnListener(address: string, port: number, listeners: readonly string[]): boolean {
-  // First the port, as that is cheap and nearly always another.
+  // First the port, as that is cheap and nearly always different.
   const hosts = listeners.filter((listener) => portOf(listener) === port).map(hostOf);
   return (
     hosts.length > 0 && reachedAddresses(address).some((target) => hosts.some((own) => isAt(own, target)))
@@ -113,7 +109,7 @@ export function isOwnListener(address: string, port: number, listeners: readonly
 
 function isAt(own: string | undefined, target: string): boolean {
   if (own === undefined) return false;
-  // A dual-stack or second listener is close enough to the one named: all of loopback counts as one place.
+  // All of loopback counts as one address, for dual-stack and second listeners.
   if (own === target || (isLoopback(own) && isLoopback(target))) return true;
   return isWildcard(own) && (isLoopback(target) || isLocalAddress(target));
 }

@@ -4,22 +4,19 @@ import { CENSOR } from "../runtime/logger.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 
 /**
- * The stored start of a handler's answer as text: at most 1,024 bytes of UTF-8, what is not UTF-8 and NUL replaced by
- * U+FFFD (stores cut text at a NUL). `undefined` for no bytes. Nothing else is cleaned: whoever shows it to a terminal
- * must mind control characters.
+ * The beginning of a handler's answer as it is stored: at most 1,024 bytes of UTF-8. What is not UTF-8, and NUL (where stores
+ * cut text), becomes U+FFFD. Control characters stay. `undefined` for no bytes.
  *
- * @param bytes the beginning of the answer
- * @param cut whether more followed, so that a character may be cut through at the end
+ * @param cut whether more followed, so that a character may be incomplete at the end
  */
 export function responseText(bytes: Uint8Array, cut: boolean): string | undefined {
   if (bytes.byteLength === 0) return undefined;
-  // In stream mode the decoder keeps an unfinished last character to itself instead of replacing it.
+  // In stream mode the decoder omits an incomplete last character instead of replacing it.
   const decoded = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: cut });
-  // Each replacement takes three bytes, so the text can be longer than what it was made from.
+  // Each replacement takes three bytes, so the text can be longer than the bytes.
   return cutToLimit(decoded.replaceAll("\0", "\uFFFD"));
 }
 
-/** As much of a text from its start as is stored of an answer. */
 function cutToLimit(text: string): string {
   if (Buffer.byteLength(text) <= DELIVERY_LIMITS.responseBytes) return text;
   const buffer = new Uint8Array(DELIVERY_LIMITS.responseBytes);
@@ -27,17 +24,17 @@ function cutToLimit(text: string): string {
   return Buffer.from(buffer.buffer, 0, written).toString("utf8");
 }
 
-/** Shorter values can be guessed, and are in every text; of one that is cut through, so much may be shown. */
+/** Shorter values can be guessed, and are in every text; so much may be shown of a value that the end cuts off. */
 const MIN_LENGTH = 4;
-/** So much of a secret's beginning is a secret wherever it stands. */
+/** This much of a secret's beginning is redacted anywhere. */
 const MIN_PREFIX = 12;
-/** Of the values of own headers, which many may read anyway, those stay that may be words of any text. */
+/** Shorter values of own headers may be words of any text, and stay. */
 const MIN_OWN_LENGTH = 8;
 /** Escaped text is escaped again where it is put into other text. */
 const MAX_ESCAPINGS = 3;
 const STANDARD_PREFIX = "whsec_";
 const MAX_SPELLINGS = 10_000;
-/** How JSON, URLs and HTML write a character of ASCII that they do not write as it is. */
+/** The escapes of ASCII characters in JSON, URLs and HTML. */
 const ESCAPE =
   /%([0-7][\da-f])|\\u00([0-7][\da-f])|\\x([0-7][\da-f])|\\(["'/\\])|&#0{0,6}(\d{2,3});|&#x0{0,6}([0-7][\da-f]);|&(amp|lt|gt|quot|apos);/gi;
 const ESCAPE_SIGN = /[%\\&]/;
@@ -47,22 +44,21 @@ const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">",
 
 const spellings = new LRUCache<string, readonly string[]>({ max: MAX_SPELLINGS });
 
-/** What a subscription's requests carry that others must not know. */
+/** The secrets in a subscription's requests. */
 export interface Secrets {
-  /** The beginning of one is looked for as well. */
+  /** Also searched by their beginnings. */
   readonly keys: readonly string[];
-  /** Operators' own values, which are looked for as whole words: they may be part of others. */
+  /** Operators' own values, searched as whole words: they may be part of others. */
   readonly own: readonly string[];
 }
 
 /**
- * The text of an attempt as it may be stored and shown: without what its request's headers carried that others must not
- * know. A handler may answer with the very headers it was sent, and an attempt is shown to whoever may read. All text of
- * attempts passes here, and nowhere else.
+ * The text of an attempt without the secrets of its request: a handler may answer with the very headers it was sent. All text
+ * of attempts passes here.
  *
- * Found are the values whatever their case, escaped as JSON, URLs and HTML do it, and in base64 and hex. Of one that the
- * limit of what is stored cuts through, the beginning goes as well. It takes one pass of the text for each spelling that has
- * a chance, whatever text and values are, as this runs where everything else waits.
+ * Values are found in any case, escaped as in JSON, URLs and HTML, and in base64 and hex, also where the limit of what is
+ * stored cuts them off. As this blocks the main thread, it takes one pass of the text for each possible spelling, whatever
+ * text and values are.
  */
 export function redact(text: string, { keys, own }: Secrets): string {
   const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
@@ -70,7 +66,7 @@ export function redact(text: string, { keys, own }: Secrets): string {
   let searched: Searched = { text: lower(text), places: undefined };
   const spans = findAll(searched, wanted, isCut);
   for (let depth = 0; depth < MAX_ESCAPINGS && ESCAPE_SIGN.test(searched.text); depth += 1) {
-    // Of an escape that is cut through nobody knows what it means.
+    // An escape that is cut off has no meaning.
     const whole = isCut ? searched.text.replace(CUT_ESCAPE, "") : searched.text;
     const read = unescaped(whole, searched.places);
     if (read.text === searched.text) break;
@@ -87,7 +83,6 @@ export function redact(text: string, { keys, own }: Secrets): string {
   return cutToLimit(redacted + text.slice(at));
 }
 
-/** What its requests carry that others must not know: also the secret before, and what operators made up themselves. */
 export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscription): Secrets {
   const keys = [secret, previous?.secret, bearer];
   return {
@@ -98,7 +93,7 @@ export function secretsOf({ secret, previous, bearer, settings }: ClaimedSubscri
 
 type Span = readonly [start: number, end: number];
 
-/** A text in lower case, and where each of its characters was; `undefined` where nothing has moved. */
+/** A text in lower case, and the original index of each of its characters; `undefined` where nothing has moved. */
 interface Searched {
   readonly text: string;
   readonly places: readonly number[] | undefined;
@@ -124,7 +119,7 @@ function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: b
   return spans;
 }
 
-/** As Knuth, Morris and Pratt search: no character of the text is looked at again after a part of the spelling was found. */
+/** Searches as Knuth, Morris and Pratt do: no character of the text is read twice. */
 function find(text: string, { spelling, isWord }: Wanted, isCut: boolean): Span[] {
   const fallbacks = fallbacksOf(spelling);
   const least = isWord ? spelling.length : Math.min(spelling.length, MIN_PREFIX);
@@ -150,7 +145,7 @@ function find(text: string, { spelling, isWord }: Wanted, isCut: boolean): Span[
   return spans;
 }
 
-/** For each beginning of it, how much of its end is a shorter beginning. */
+/** For each prefix of the spelling, the length of its longest suffix that is a shorter prefix. */
 function fallbacksOf(spelling: string): Uint16Array {
   const fallbacks = new Uint16Array(spelling.length);
   let length = 0;
@@ -195,7 +190,7 @@ function meant([, percent, unicode, hex, itself, decimal, hexEntity, named]: Reg
   return String.fromCharCode(Number.parseInt((percent ?? unicode ?? hex ?? hexEntity)!, 16));
 }
 
-/** Only of ASCII: of other letters some have more than one in lower case, and places would move. */
+/** Only ASCII: some other letters have a longer lower case, which would move indexes. */
 function lower(text: string): string {
   return text.replaceAll(/[A-Z]+/g, (capitals) => capitals.toLowerCase());
 }
@@ -210,7 +205,7 @@ function spellingsOf(value: string): readonly string[] {
     value,
     ...bare,
     value.replaceAll(" ", "+"),
-    // One that looks escaped itself is read as what it looks like.
+    // A value that looks escaped is unescaped in the text.
     unescaped(value).text,
     bytes.toString("hex"),
     ...inBase64,
@@ -224,7 +219,7 @@ function spellingsOf(value: string): readonly string[] {
   return made;
 }
 
-/** What base64 makes of bytes that stand in others, so many of which (modulo three) come before. */
+/** The part of a base64 text that depends only on these bytes, after so many others (modulo three). */
 function base64Inside(bytes: Uint8Array, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes])
     .toString("base64")

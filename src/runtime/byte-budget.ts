@@ -10,27 +10,23 @@ export interface BudgetLimits {
   readonly tokenBytes: number;
   /** Callers that wait for bytes; more are refused at once. */
   readonly maxWaiting: number;
-  /** Those of one token, or of one address without. */
+  /** Those with one token, or of one address without a token. */
   readonly tokenWaiting: number;
-  /**
-   * Further bytes that only small claims get, in shares like those above. So a small claim gets bytes whatever large
-   * ones hold for long: its caller moves it at the lowest rate within moments, or is evicted.
-   */
+  /** Further bytes that only small claims get, with limits in proportion, whatever large ones hold for long. */
   readonly small?: { readonly claimBytes: number; readonly maxBytes: number };
 }
 
-/** Who claims bytes. */
 export interface Caller {
   /** `undefined` for one on this machine, behind which a proxy may stand for everybody. */
   readonly address: string | undefined;
-  /** Anything that is the same for each request with one token; `undefined` without one, where the address stands for it. */
+  /** The same value for each request with one token; `undefined` without one, when the address replaces it. */
   readonly token: unknown;
 }
 
 export interface ByteClaim {
   readonly bytes: number;
   readonly caller: Caller;
-  /** Ends what the bytes are for, which were just released: its caller is too slow while others wait. */
+  /** Called when the bytes were released because the caller is too slow while others wait. */
   readonly evict: () => void;
 }
 
@@ -39,7 +35,7 @@ interface Waiting {
   readonly grant: (reservation: Reservation) => void;
 }
 
-/** What one address, one token, or all have reserved. */
+/** Of one address, of one token, or of all. */
 interface Account {
   readonly maxBytes: number;
   reservedBytes: number;
@@ -57,7 +53,6 @@ export class Reservation {
   readonly claim: ByteClaim;
   readonly #clock: Clock;
   readonly #onRelease: (reservation: Reservation) => void;
-  /** When its caller will have been too slow. */
   #dueMs = Infinity;
   #isReleased = false;
 
@@ -67,6 +62,7 @@ export class Reservation {
     this.#onRelease = onRelease;
   }
 
+  /** From then on its caller is too slow. */
   get dueMs(): number {
     return this.#dueMs;
   }
@@ -95,8 +91,8 @@ export class Reservation {
 }
 
 /**
- * A number of bytes that callers share, with a limit for each address and each token. A claim larger than a limit takes
- * all of it. For whoever waits, callers are evicted that hold bytes and do not move them.
+ * Bytes that callers share, with a limit for each address and each token. A claim larger than a limit takes all of it. While
+ * callers wait, those are evicted that hold bytes and do not move them.
  */
 export class ByteBudget {
   readonly #clock: Clock;
@@ -124,15 +120,15 @@ export class ByteBudget {
     this.#small = new ByteBudget(clock, { ...limits, ...shares, maxBytes: small.maxBytes }, refusal);
   }
 
-  /** Reserves them if they are free, also before those who wait: a small claim need not wait behind a large one. */
+  /** Reserves bytes if they are free, also before those who wait: a small claim need not wait behind a large one. */
   tryReserve(claim: ByteClaim): Reservation | undefined {
     return this.#tryReserve(claim) ?? this.#smallFor(claim)?.tryReserve(claim);
   }
 
   /**
-   * Reserves them once they are free. Those who came first go first, except where only their own limit stops them.
-   * `unavailable` when they do not come free in time, or too many wait already.
+   * Reserves bytes once they are free. Those who came first go first, unless only their own limit stops them.
    * @param gone aborted when nobody wants them any more; its reason is thrown then
+   * @throws EvregError `unavailable` when they are not free in time, or too many wait
    */
   reserve(claim: ByteClaim, waitMs: number, gone?: AbortSignal): Promise<Reservation> {
     const reservation = this.tryReserve(claim);
@@ -176,7 +172,9 @@ export class ByteBudget {
         gone?.removeEventListener("abort", refuse);
         this.#waiting.delete(waiting);
         for (const account of accounts) account.waiting -= 1;
-        if (this.#waiting.size === 0) this.#endChecks();
+        if (this.#waiting.size > 0) return;
+        this.#cancelCheck?.();
+        this.#cancelCheck = undefined;
       };
       const waiting: Waiting = {
         claim,
@@ -219,12 +217,7 @@ export class ByteBudget {
     }, CHECK_EVERY_MS);
   }
 
-  #endChecks(): void {
-    this.#cancelCheck?.();
-    this.#cancelCheck = undefined;
-  }
-
-  /** Evicts slow callers that hold what this one waits for, until it has its bytes: a release grants them. */
+  /** Evicts slow callers that hold what this one waits for, until it has its bytes, which a release grants. */
   #evictFor(waiting: Waiting): void {
     const { bytes, caller } = waiting.claim;
     const accounts = this.#accountsOf(caller);
@@ -240,8 +233,8 @@ export class ByteBudget {
   }
 
   /**
-   * Of all, of the token if there is one, and of the address if it counts. Those on this machine without a token have one
-   * account together: they may be everybody behind a proxy, who cannot be told apart.
+   * The account of all, that of the token, and that of the address. Callers on this machine without a token share one: they
+   * may be everybody behind a proxy.
    */
   #accountsOf({ address, token }: Caller): [Account, Account, ...Account[]] {
     const ofToken = (): Account => accountOf(this.#tokens, token, this.#limits.tokenBytes);
