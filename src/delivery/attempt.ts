@@ -96,7 +96,6 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
   return response === undefined ? sent : { ...sent, response: redact(response, secretsOf(subscription)) };
 }
 
-/** The result of an attempt, as it is stored. */
 function attemptResult(
   { deliveryId, claimId, failures, subscription, startedAtMs }: StartedAttempt,
   sent: SendResult,
@@ -194,7 +193,6 @@ export interface SignedDelivery {
   readonly bearer?: string | null | undefined;
   /** The subscription's own headers; reserved names are omitted. */
   readonly extra?: Readonly<Record<string, string>> | null;
-  /** When this attempt is sent. */
   readonly nowMs: number;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;

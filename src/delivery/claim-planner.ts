@@ -9,7 +9,6 @@ const MAX_BUFFERED = 1_024;
 const MAX_BUFFERED_BYTES = 32 * 1_024 * 1_024;
 /** Below this many the buffer is filled up again, so that claims are large and come before it is empty. */
 const LOW_WATERMARK = MAX_BUFFERED / 4;
-/** How many bytes of payload one claim may bring. */
 const MAX_CLAIM_BYTES = 8 * 1_024 * 1_024;
 /** While there is no capacity for unknown subscriptions, a claim is tried this often. */
 const UNKNOWN_INTERVAL_MS = FAST_MS / 4;
@@ -37,7 +36,6 @@ export class ClaimPlanner {
   readonly #table: SubscriptionTable;
   readonly #usage: Usage;
   #isWanted = false;
-  /** When a claim is wanted next. */
   #atMs = Infinity;
   /** The claim in progress. */
   #plan: Plan | undefined;
@@ -70,13 +68,11 @@ export class ClaimPlanner {
     if (this.#freed.at(-1) !== sub) this.#freed.push(sub);
   }
 
-  /** Results were stored. */
   stored(): void {
     this.#isWanted ||= this.#waitsForStore;
     this.#waitsForStore = false;
   }
 
-  /** When a claim may be wanted next. */
   get nextAtMs(): number {
     return this.#atMs;
   }
@@ -139,7 +135,6 @@ export class ClaimPlanner {
     if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#requestedAtMs + UNKNOWN_INTERVAL_MS);
   }
 
-  /** The claim failed. It is wanted again. */
   failed(): void {
     this.#plan = undefined;
     this.#isWanted = true;

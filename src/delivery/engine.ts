@@ -133,7 +133,7 @@ class EngineRun {
   #claiming: Promise<void> | undefined;
   /** Resolves when nothing is in flight and all results are stored. */
   #idle: PromiseWithResolvers<void> | undefined;
-  /** Resolves when starting goes on, which leaves the thread to others now. */
+  /** Resolves when attempts are started again, after other work on this thread. */
   #yielding: Promise<void> | undefined;
   /** Resolve when a filter is ready. */
   readonly #preparing = new Set<Promise<void>>();
@@ -218,10 +218,7 @@ class EngineRun {
     await this.#whenIdle();
   }
 
-  /**
-   * A claim may still bring deliveries, these have results, and results have to be stored: hence in this order. With an
-   * ordered subscription that lets the next one start.
-   */
+  /** A claim may bring deliveries, which have results, which must be stored. In an ordered subscription the next one then starts. */
   async #settled(): Promise<void> {
     await this.#claiming;
     do {
@@ -263,10 +260,7 @@ class EngineRun {
     if (this.#yielding === undefined && nextChangeAtMs !== Infinity) this.#alarm.at(nextChangeAtMs);
   }
 
-  /**
-   * Makes deliveries due again whose lease has expired. It is the one thing that the engine asks for at a steady pace, as
-   * nothing announces it.
-   */
+  /** Makes deliveries due again whose lease has expired. Nothing signals that, so it is the only thing done at intervals. */
   async #rescueLeases(): Promise<void> {
     const released = await this.#calls.releaseExpired();
     // A clock that was set forward makes deliveries due before their timer ends.
@@ -328,7 +322,7 @@ class EngineRun {
     try {
       this.#attempts.start(claim, (result, throttle) => this.#ended(sub, bytes, result, throttle));
     } catch (error) {
-      // Nothing in an attempt throws. If it does all the same, the lease ends and the delivery is tried again.
+      // Nothing in an attempt should throw. If it does, the lease ends and the delivery is tried again.
       const { logger } = this.#dependencies;
       logger.error({ delivery: claim.deliveryId, error: messageOf(error) }, "An attempt broke off.");
       this.#scheduler.broken(sub, bytes);
@@ -349,7 +343,7 @@ class EngineRun {
   async #claim(): Promise<void> {
     const { clock } = this.#dependencies;
     while (this.#isRunning && this.#scheduler.claims.isWanted(clock.now())) {
-      // Whatever makes something due at this moment is in it.
+      // So that the claim includes everything that becomes due in this turn.
       await Promise.resolve();
       const request = this.#scheduler.claims.request(clock.now(), this.#leaseMs);
       if (request === undefined) continue;

@@ -6,7 +6,6 @@ import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/queue.ts";
 import { responseText } from "./response-text.ts";
 
-/** How one request ended. */
 export type SendResult =
   | {
       readonly kind: "answered";
@@ -147,7 +146,6 @@ export class Exchange implements Dispatcher.DispatchHandler {
 /** What it took to make a connection. */
 type ConnectionTiming = Omit<ConnectionTimes, "firstByteMs">;
 
-/** Makes a connection, and reports how long that took. */
 export type Connect = (
   target: buildConnector.Options,
   callback: (error: Error | null, socket: Socket | null, timing: ConnectionTiming | undefined) => void,
@@ -160,7 +158,6 @@ export type Connect = (
  */
 const MAX_EXCHANGE_BYTES = 64 * 1_024;
 
-/** One connection, for one request after the other. */
 export class Connection {
   readonly #client: Client;
   #socket: Socket | undefined;
@@ -191,7 +188,6 @@ export class Connection {
     return performance.now() - this.#madeAtMs >= lifeMs;
   }
 
-  /** As far as is known by now. */
   get isOpen(): boolean {
     return this.#socket !== undefined && !this.#socket.destroyed && !this.#socket.readableEnded;
   }
@@ -208,7 +204,6 @@ export class Connection {
     return this.#timing;
   }
 
-  /** Its request has ended. */
   release(): void {
     this.#exchange = undefined;
   }

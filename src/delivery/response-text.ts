@@ -62,7 +62,10 @@ export interface Secrets {
  */
 export function redact(text: string, { keys, own }: Secrets): string {
   const isCut = Buffer.byteLength(text) > DELIVERY_LIMITS.responseBytes - MIN_LENGTH;
-  const wanted = [...wantedOf(keys, false), ...wantedOf(own, true)];
+  const wanted: Wanted[] = [
+    ...keys.flatMap(spellingsOf).map((spelling) => [spelling, false] as const),
+    ...own.flatMap(spellingsOf).map((spelling) => [spelling, true] as const),
+  ];
   let searched: Searched = { text: lower(text), places: undefined };
   const spans = findAll(searched, wanted, isCut);
   for (let depth = 0; depth < MAX_ESCAPINGS && ESCAPE_SIGN.test(searched.text); depth += 1) {
@@ -99,19 +102,12 @@ interface Searched {
   readonly places: readonly number[] | undefined;
 }
 
-interface Wanted {
-  readonly spelling: string;
-  readonly isWord: boolean;
-}
-
-function wantedOf(values: readonly string[], isWord: boolean): Wanted[] {
-  return values.flatMap((value) => spellingsOf(value).map((spelling) => ({ spelling, isWord })));
-}
+type Wanted = readonly [spelling: string, isWord: boolean];
 
 function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: boolean): Span[] {
   const spans: Span[] = [];
   for (const one of wanted) {
-    if (!text.includes(one.spelling.slice(0, MIN_LENGTH))) continue;
+    if (!text.includes(one[0].slice(0, MIN_LENGTH))) continue;
     for (const [start, end] of find(text, one, isCut)) {
       spans.push(places === undefined ? [start, end] : [places[start]!, places[end]!]);
     }
@@ -120,7 +116,7 @@ function findAll({ text, places }: Searched, wanted: readonly Wanted[], isCut: b
 }
 
 /** Searches as Knuth, Morris and Pratt do: no character of the text is read twice. */
-function find(text: string, { spelling, isWord }: Wanted, isCut: boolean): Span[] {
+function find(text: string, [spelling, isWord]: Wanted, isCut: boolean): Span[] {
   const fallbacks = fallbacksOf(spelling);
   const least = isWord ? spelling.length : Math.min(spelling.length, MIN_PREFIX);
   const spans: [start: number, end: number][] = [];

@@ -23,11 +23,9 @@ const NONE: readonly Claim[] = [];
 /** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
   readonly handler: string;
-  /** How long it wants evreg to wait. */
   readonly retryAfterMs: number;
 }
 
-/** The next claim to start, and its subscription. */
 export interface NextClaim {
   readonly claim: Claim;
   readonly sub: SubscriptionState;
@@ -88,7 +86,6 @@ export class Scheduler implements Usage {
     return this.#bufferedBytes;
   }
 
-  /** Whether nothing is in flight, and all results are stored. */
   get isIdle(): boolean {
     return this.#inFlight + this.#unstored === 0;
   }
@@ -287,7 +284,6 @@ export class Scheduler implements Usage {
     }
   }
 
-  /** It may be able to start one. */
   #offer(sub: SubscriptionState): void {
     if (sub.buffered === 0) return;
     this.#isSettled = false;

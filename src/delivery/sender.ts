@@ -25,7 +25,6 @@ export interface SenderOptions {
   readonly timeoutMs: number;
   /** How many connections to one origin there may be. With fewer than attempts, handlers that hang could take them all. */
   readonly maxPerOrigin: number;
-  /** How long an unused connection may stay open. */
   readonly keepAliveMs?: number;
   /** How long a connection may be reused, however busy it is. */
   readonly lifeMs?: number;
@@ -74,7 +73,6 @@ export class Sender {
     };
   }
 
-  /** Origins to which there are connections. */
   origins(): number {
     return this.#pools.size;
   }
@@ -218,7 +216,6 @@ class OriginPool {
     this.#dispatchNext();
   }
 
-  /** One that is free or may be made. */
   #take(): Connection | undefined {
     return this.#takeIdle() ?? (this.#all.size < this.#options.maxConnections ? this.#open() : undefined);
   }
@@ -292,7 +289,6 @@ function notEncrypted(origin: string): EvregError {
   );
 }
 
-/** Where a handler is, taken apart. */
 interface Destination {
   readonly origin: string;
   /** With the query. */

@@ -42,7 +42,6 @@ export class StoreRetry {
     this.#recovered = recovered;
   }
 
-  /** For how long calls have failed. */
   get failingMs(): number {
     return this.#failingSinceMs === undefined ? 0 : this.#clock.now() - this.#failingSinceMs;
   }
@@ -88,7 +87,6 @@ interface StoreCallsDependencies {
   readonly counts: DeliveryCounts;
 }
 
-/** A result that is not stored yet. */
 interface Unstored {
   readonly sinceMs: number;
   isDone: boolean;

@@ -74,7 +74,6 @@ export class SubscriptionState {
   requested: { readonly tier: Tier; readonly maxLeased: number } = { tier: UNKNOWN, maxLeased: 0 };
   /** More may be due than it was allowed to lease. */
   hasBacklog = false;
-  /** It is in the scheduler's ring. */
   isInRing = false;
   readonly #adaptiveLimit: AdaptiveLimit;
   /** The service's limit for each subscription; its own is among its settings. */
@@ -123,7 +122,6 @@ export class SubscriptionState {
     return this.#settings.ordered;
   }
 
-  /** How many attempts it may have in flight. */
   get limit(): number {
     return this.isOrdered ? 1 : this.#adaptiveLimit.size;
   }
@@ -132,7 +130,6 @@ export class SubscriptionState {
     return this.#inFlight;
   }
 
-  /** Leased and not started. */
   get buffered(): number {
     return this.#buffer.size;
   }
@@ -150,7 +147,6 @@ export class SubscriptionState {
     this.#buffer.push(claim);
   }
 
-  /** Takes the claim that has waited longest. */
   shift(): BufferedClaim | undefined {
     return this.#buffer.shift();
   }
@@ -180,7 +176,6 @@ export class SubscriptionState {
     return this.#rateLimiter?.allows(nowMs) === false ? "limited" : "ready";
   }
 
-  /** When the rate allows the next attempt. */
   nextSlotMs(nowMs: number): number {
     return this.#rateLimiter?.allowedAtMs(0, nowMs) ?? nowMs;
   }
@@ -267,7 +262,6 @@ export class SubscriptionState {
     return this.leased === 0 && !this.isBlockedBy("throttle") && this.#rateLimiter?.isIdle(nowMs) !== false;
   }
 
-  /** Its filter has excluded one. */
   excluded(): void {
     this.#excluded = Math.min(2 * MAX_FOR_FILTER, this.#excluded + 1);
   }
@@ -306,7 +300,6 @@ export class SubscriptionState {
     return throttleBackoffMs(this.#throttles);
   }
 
-  /** An attempt got no answer. */
   unanswered(nowMs: number, startedAtMs: number, bytes = 0): void {
     this.aborted(bytes);
     // Another failure of attempts that started before it, while others are answered, shows nothing new.
@@ -333,10 +326,8 @@ export class SubscriptionState {
   }
 }
 
-/** How many subscriptions without work stay known. */
 const MAX_IDLE = 1_000;
 
-/** The subscriptions that the engine knows. */
 export class SubscriptionTable implements Iterable<SubscriptionState> {
   readonly #maxInFlight: number;
   readonly #states = new Map<number, SubscriptionState>();

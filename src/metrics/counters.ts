@@ -54,7 +54,6 @@ export class PublishCounts {
   /** Answered with an earlier event; nothing stored. */
   replayedSingle = 0;
   replayedBatch = 0;
-  /** Deliveries stored with events. */
   queuedDeliveries = 0;
   /** Made due by replays. */
   replayedDeliveries = 0;

@@ -77,12 +77,10 @@ export class Reservation {
     this.#dueMs = Math.min(this.#dueMs + bytes / MIN_BYTES_PER_MS, this.#clock.now() + ALLOWANCE_MS);
   }
 
-  /** Its caller has nothing to move. */
   endTransfer(): void {
     this.#dueMs = Infinity;
   }
 
-  /** Safe to call twice. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
@@ -243,7 +241,6 @@ export class ByteBudget {
     return token === undefined ? [this.#all, ofAddress] : [this.#all, ofToken(), ofAddress];
   }
 
-  /** Removes the accounts of a caller that have nothing in them. */
   #dropAccounts({ address, token }: Caller): void {
     dropEmpty(this.#tokens, token);
     if (address !== undefined) dropEmpty(this.#addresses, address);
