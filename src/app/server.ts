@@ -136,7 +136,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     loop.start(clock.now());
     retention?.start();
     replays.start();
-    const endIdleChecks = onIdle({ clock, cpuMs: threadCpuMs, compact: compactHeap });
+    const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
     const stop = async (): Promise<void> => {
       endIdleChecks();

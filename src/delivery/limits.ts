@@ -222,32 +222,19 @@ interface ProcessLimits {
   readonly descriptors: number;
 }
 
-/** How many attempts may be in flight. */
-interface Capacity {
-  readonly inFlight: number;
-  readonly perSubscription: number;
-  /** Why it is below what is configured. */
-  readonly boundBy: "memory" | "descriptors" | undefined;
-}
-
 /** As configured, or what memory and file descriptors allow: with too many, attempts would fail for want of a socket. */
 export function capacityOf(
   config: Pick<DeliveryConfig, "maxInFlight" | "maxInFlightPerSubscription">,
   { memoryBytes, descriptors }: ProcessLimits,
-): Capacity {
+) {
   const { maxInFlight, maxInFlightPerSubscription } = config;
   const byMemory = Math.max(1, Math.floor((memoryBytes * MEMORY_PART) / ATTEMPT_BYTES));
   const byDescriptors = Math.max(1, Math.floor((descriptors - OTHER_DESCRIPTORS) * DESCRIPTOR_PART));
-  const allowed = Math.min(byMemory, byDescriptors);
-  if (maxInFlight <= allowed) {
-    return { inFlight: maxInFlight, perSubscription: maxInFlightPerSubscription, boundBy: undefined };
-  }
-  return {
-    inFlight: allowed,
-    // As without a setting: none can take all.
-    perSubscription: Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(allowed / 2))),
-    boundBy: byMemory <= byDescriptors ? "memory" : "descriptors",
-  };
+  const inFlight = Math.min(maxInFlight, byMemory, byDescriptors);
+  if (inFlight === maxInFlight) return { inFlight, perSubscription: maxInFlightPerSubscription };
+  // As without a setting: none can take all.
+  const perSubscription = Math.min(maxInFlightPerSubscription, Math.max(1, Math.floor(inFlight / 2)));
+  return { inFlight, perSubscription, boundBy: byMemory <= byDescriptors ? "memory" : "descriptors" };
 }
 
 /** Of a container, where its limits are below the machine's. Node has raised the number of descriptors as far as it may. */

@@ -20,14 +20,6 @@ export function boundServerHeap(): void {
   setTimeout(() => SERVER_OPTIONS.forEach(setFlagsFromString), STARTED_MS).unref();
 }
 
-interface IdleOptions {
-  readonly clock: Pick<Clock, "setTimer">;
-  /** CPU time used so far, in milliseconds. */
-  readonly cpuMs: () => number;
-  /** Called when the thread becomes idle, and every `LONGEST_MS` of light work. */
-  readonly compact: () => void;
-}
-
 const CHECK_EVERY_MS = 5_000;
 /** Below this share of the CPU there are only timers and a few requests a second. */
 const IDLE_SHARE = 0.02;
@@ -38,9 +30,10 @@ const LIGHT_SHARE = 0.5;
 /**
  * Calls `compact` when a thread that has worked becomes idle, by its CPU time: free heap can then be given back. Light work
  * that never ends is interrupted for it from time to time.
+ * @param cpuMs CPU time used so far, in milliseconds
  * @returns ends it
  */
-export function onIdle({ clock, cpuMs, compact }: IdleOptions): () => void {
+export function onIdle(clock: Pick<Clock, "setTimer">, cpuMs: () => number, compact: () => void): () => void {
   let usedMs = cpuMs();
   let sinceMs = 0;
   // A start is work as well.

@@ -7,15 +7,15 @@ test("compacts once after work, and not during it", async () => {
   const clock = new ManualClock();
   let cpuMs = 400;
   let compacted = 0;
-  const stop = onIdle({
+  const stop = onIdle(
     clock,
-    cpuMs: () => cpuMs,
-    compact: () => {
+    () => cpuMs,
+    () => {
       compacted += 1;
-      // Compacting is work for the processor, but calls for no other.
+      // Compacting uses the CPU, but is no reason to compact again.
       cpuMs += 300;
     },
-  });
+  );
   const seconds = async (count: number, msPerSecond: number): Promise<void> => {
     for (let second = 0; second < count; second += 1) {
       cpuMs += msPerSecond;

@@ -68,7 +68,7 @@ function start(setup: WorkerSetup): void {
     connection.read.run("PRAGMA shrink_memory");
     compactHeap();
   };
-  onIdle({ clock: systemClock, cpuMs: threadCpuMs, compact });
+  onIdle(systemClock, threadCpuMs, compact);
 }
 
 function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
