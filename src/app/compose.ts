@@ -1,17 +1,14 @@
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
-import type { Engine } from "../delivery/engine.ts";
-import type { ReplayRunner } from "../delivery/replay-runner.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import type { Subscription } from "../domain/subscription.ts";
 import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
-import type { DeliverySignals } from "../service/context.ts";
+import type { Background } from "../service/context.ts";
 import type { CommitReport } from "../store/health.ts";
 import type { StoreChange } from "../store/store.ts";
 import { folderFindings, programFinding } from "./doctor-findings.ts";
@@ -34,24 +31,6 @@ interface ComposeOptions extends AppOptions {
   readonly findings?: () => readonly Finding[];
 }
 
-/** Passes the service's signals on to the engine and the replays that a server has started; to nobody before. */
-class AppSignals implements DeliverySignals {
-  engine: Engine | undefined;
-  replays: ReplayRunner | undefined;
-
-  deliveriesDue(): void {
-    this.engine?.wake();
-  }
-
-  subscriptionChanged(subscription: Subscription): void {
-    this.engine?.wake(subscription);
-  }
-
-  replaysChanged(): void {
-    this.replays?.wake();
-  }
-}
-
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
   const { config, version, logger, clock = systemClock, random = systemRandom } = options;
@@ -62,7 +41,7 @@ export async function compose(options: ComposeOptions) {
     started_at: toIso(clock.now()),
   };
   const { onFatal } = options;
-  const signals = new AppSignals();
+  const background: Background = {};
   const published = new PublishCounts();
   const delivered = new DeliveryCounts();
   const commits = new CommitCounts();
@@ -79,7 +58,7 @@ export async function compose(options: ComposeOptions) {
       delivered.finished.failed += failed;
       if (serviceEvents === undefined) return;
       published.countServiceEvents(serviceEvents);
-      signals.deliveriesDue();
+      background.engine?.wake();
     },
     keepsForm: !serves,
     needsData: options.needsData ?? false,
@@ -94,7 +73,7 @@ export async function compose(options: ComposeOptions) {
   ]);
   const offThread = new ValidationThread(clock);
   const loop = new EventLoopMonitor();
-  const engineState = (): Health["engine"] => signals.engine?.state() ?? "stopped";
+  const engineState = (): Health["engine"] => background.engine?.state() ?? "stopped";
   const service = createService({
     store,
     clock,
@@ -103,8 +82,7 @@ export async function compose(options: ComposeOptions) {
     version,
     instance: owner.instance,
     config: { limits: config.limits, delivery: config.delivery },
-    signals,
-    engineState,
+    background,
     offThread,
     counts: published,
     metrics: metricsOf({ published, delivered, commits, store, engineState, loop, clock, version }),
@@ -121,7 +99,7 @@ export async function compose(options: ComposeOptions) {
       isOpen: config.auth.mode === "off",
     },
   });
-  return { owner, store, service, signals, published, delivered, loop, offThread, clock, random };
+  return { owner, store, service, background, published, delivered, loop, offThread, clock, random };
 }
 
 /** What makes text of them is loaded at the first request: not every server is scraped, and hardly a command needs it. */

@@ -83,7 +83,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
-    const { service, store, signals, owner, published, delivered, loop, offThread, clock, random } =
+    const { service, store, background, owner, published, delivered, loop, offThread, clock, random } =
       await compose({ ...options, config, command: "serve", onFatal, findings });
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
@@ -125,10 +125,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       logger,
       wake(queued) {
         published.replayedDeliveries += queued;
-        signals.deliveriesDue();
+        background.engine?.wake();
       },
     });
-    Object.assign(signals, { engine, replays });
+    background.engine = engine;
+    background.replays = replays;
     const keepMs = config.retention.events;
     const retention =
       keepMs === undefined ? undefined : new Retention({ events: store.events, clock, logger, keepMs });

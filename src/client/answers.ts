@@ -1,9 +1,17 @@
 import type { Deprecation } from "../domain/action.ts";
 import type { Event } from "../domain/event.ts";
-import { bytesOf, isNamed, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
+import {
+  bytesOf,
+  holdsText,
+  isNamed,
+  type JsonNode,
+  memberOf,
+  nameOf,
+  textOf,
+  valueOf,
+} from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
-import { holdsText } from "../json/tokens.ts";
 import { type Channel, foreignAnswer, type Received } from "./channel.ts";
 
 /** More than any envelope or record has. */

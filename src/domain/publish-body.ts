@@ -1,8 +1,16 @@
 import { JsonError, LineCount } from "../json/json-error.ts";
-import { bytesOf, framesObject, isNamed, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
+import {
+  bytesOf,
+  framesObject,
+  holdsText,
+  isNamed,
+  type JsonNode,
+  memberOf,
+  nameOf,
+  valueOf,
+} from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
-import { holdsText } from "../json/tokens.ts";
 import type { Steps } from "../runtime/yielding.ts";
 import { asEvregError, EvregError, invalidField, tooLarge } from "./error.ts";
 import { EVENT_LIMITS, type NewEvent } from "./event.ts";

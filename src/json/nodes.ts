@@ -1,5 +1,4 @@
-import { KeyStack, keyText } from "./duplicate-keys.ts";
-import { decoded, holdsText, type JsonKind } from "./tokens.ts";
+export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null";
 
 /** A range of bytes: `start` is the first, `end` the one after the last. */
 export interface JsonSpan {
@@ -17,6 +16,29 @@ export interface JsonNode extends JsonSpan {
   readonly count: number;
   /** The members or items that were recorded, in order; empty below the recorded levels. */
   readonly children: readonly JsonNode[];
+}
+
+/** The text of a range of bytes. */
+export function decoded(bytes: Uint8Array, start: number, end: number): string {
+  // What comes from a socket is a Buffer already, and another view on it would cost more than short texts do.
+  if (Buffer.isBuffer(bytes)) return bytes.toString("utf8", start, end);
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
+}
+
+/**
+ * Whether a range of bytes is that text.
+ * @param text of ASCII characters only
+ */
+export function holdsText(bytes: Uint8Array, start: number, end: number, text: string): boolean {
+  if (end - start !== text.length) return false;
+  for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text.charCodeAt(at)) return false;
+  return true;
+}
+
+/** A key with its escapes resolved, from the span between its quotes. */
+export function keyText(bytes: Uint8Array, start: number, end: number): string {
+  const text = decoded(bytes, start, end);
+  return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
 }
 
 /** A member's name, escapes resolved. */
@@ -130,69 +152,6 @@ export class Recorder {
   close(depth: number, end: number): void {
     const node = this.#open[depth + 1];
     if (node !== undefined) node.end = end;
-  }
-}
-
-const INITIAL_DEPTH = 128;
-
-const OBJECT = 1;
-const ESCAPED = 2;
-
-/**
- * The objects and arrays that are open around the place a scan has come to, by depth from 1 (at 0 there is none). In
- * arrays that are used again: an object for each would be the larger part of a scan's garbage.
- */
-export class OpenContainers {
-  /** How many are open. */
-  depth = 0;
-  /** The keys of those that are objects. */
-  readonly keys = new KeyStack();
-  /** Where the keys of each begin. */
-  keyBases = new Int32Array(INITIAL_DEPTH);
-  #flags = new Uint8Array(INITIAL_DEPTH);
-
-  clear(): void {
-    this.depth = 0;
-    this.keys.clear();
-  }
-
-  /** Answers its depth. */
-  push(isObject: boolean): number {
-    const depth = this.depth + 1;
-    if (depth === this.#flags.length) this.#grow();
-    this.depth = depth;
-    this.keyBases[depth] = this.keys.top;
-    this.#flags[depth] = isObject ? OBJECT : 0;
-    return depth;
-  }
-
-  /** Closes the innermost one, its keys with it; answers the depth of the one around it. */
-  pop(): number {
-    this.keys.top = this.keyBases[this.depth]!;
-    this.depth -= 1;
-    return this.depth;
-  }
-
-  isObject(depth: number): boolean {
-    return (this.#flags[depth]! & OBJECT) !== 0;
-  }
-
-  /** Notes that a key of it holds an escape. */
-  markEscaped(depth: number): void {
-    this.#flags[depth]! |= ESCAPED;
-  }
-
-  isEscaped(depth: number): boolean {
-    return (this.#flags[depth]! & ESCAPED) !== 0;
-  }
-
-  #grow(): void {
-    const keyBases = new Int32Array(this.keyBases.length * 2);
-    keyBases.set(this.keyBases);
-    this.keyBases = keyBases;
-    const flags = new Uint8Array(this.#flags.length * 2);
-    flags.set(this.#flags);
-    this.#flags = flags;
   }
 }
 

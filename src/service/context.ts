@@ -1,4 +1,5 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
+import type { Health } from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
@@ -23,15 +24,15 @@ export interface ServiceContext {
   readonly schemaTasks: SchemaTasks;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
-  readonly signals: DeliverySignals;
+  readonly background: Background;
 }
 
-/** What the service reports to the delivery engine and to replays, where these run. */
-export interface DeliverySignals {
-  /** Something may be due now. */
-  deliveriesDue(): void;
-  /** A subscription as it is after a change: no attempt starts any more by what it was before. */
-  subscriptionChanged(subscription: Subscription): void;
-  /** A replay was started, or one may continue. */
-  replaysChanged(): void;
+/** What a server runs beside the service, and the service wakes. A command that holds the data folder runs none of it. */
+export interface Background {
+  engine?: {
+    state(): Health["engine"];
+    /** @param changed a subscription after its change: no attempt starts by its settings from before */
+    wake(changed?: Subscription): void;
+  };
+  replays?: { wake(): void };
 }

@@ -23,7 +23,7 @@ import {
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
-  { store, clock, signals, counts }: ServiceContext,
+  { store, clock, background, counts }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
   const find = (id: number): Promise<DeliveryWithAttempts | undefined> => store.queue.find(checkId(id));
@@ -51,13 +51,13 @@ export function deliveriesPort(
       const delivery = await writable(access, "delivery", id, find);
       const retried = existing(await store.queue.retry(id, clock.now()), "delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
-      signals.deliveriesDue();
+      background.engine?.wake();
       return { data: retried };
     },
     async skip(id) {
       await writable(access, "delivery", id, find);
       const skipped = existing(await store.queue.skip(id, clock.now()), "delivery", id);
-      signals.deliveriesDue();
+      background.engine?.wake();
       return { data: skipped };
     },
   };
@@ -69,7 +69,7 @@ function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
 }
 
 /** A replay belongs to the application of its subscription. */
-export function replaysPort({ store, clock, signals }: ServiceContext, access: Access): ReplaysPort {
+export function replaysPort({ store, clock, background }: ServiceContext, access: Access): ReplaysPort {
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
     const subscription = await writable(access, "subscription", id, (rowid) =>
       store.catalog.findSubscription(checkId(rowid)),
@@ -92,7 +92,7 @@ export function replaysPort({ store, clock, signals }: ServiceContext, access: A
     async start(id, input) {
       const [, planned] = await plan(id, input);
       const replay = existing(await store.replays.start(planned, clock.now()), "subscription", id);
-      signals.replaysChanged();
+      background.replays?.wake();
       return { data: replay };
     },
     async list(query = {}) {

@@ -138,7 +138,7 @@ class PublishBatch {
 
   /** Returns whether a schema had changed meanwhile. */
   #applyOutcomes(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
-    const { counts, signals } = this.#context;
+    const { counts, background } = this.#context;
     let isDue = false;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
@@ -163,7 +163,7 @@ class PublishBatch {
         this.#replayed += 1;
       }
     }
-    if (isDue) signals.deliveriesDue();
+    if (isDue) background.engine?.wake();
     if (!this.#atomic) this.#keepOpen();
     else if (!isStale) this.#open = [];
     else {

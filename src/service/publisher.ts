@@ -4,7 +4,7 @@ import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
-import type { JsonKind } from "../json/tokens.ts";
+import type { JsonKind } from "../json/nodes.ts";
 import { toIso } from "../runtime/clock.ts";
 import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
@@ -61,7 +61,7 @@ export class Publisher {
       else counts.single += 1;
       if (outcome.kind === "recorded" && outcome.deliveries > 0) {
         counts.queuedDeliveries += outcome.deliveries;
-        this.#context.signals.deliveriesDue();
+        this.#context.background.engine?.wake();
       }
       const { deprecation } = ready.action;
       return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };

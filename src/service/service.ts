@@ -12,7 +12,7 @@ import type { Store, StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import { Access, TokenCache } from "./auth.ts";
-import type { DeliverySignals, ServiceContext } from "./context.ts";
+import type { Background, ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type Environment } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
@@ -33,8 +33,7 @@ export interface ServiceOptions {
     readonly limits: LimitsConfig;
     readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   };
-  readonly signals: DeliverySignals;
-  readonly engineState: () => Health["engine"];
+  readonly background: Background;
   readonly offThread: OffThreadValidator;
   /** Added to with each event. */
   readonly counts: PublishCounts;
@@ -60,8 +59,7 @@ export interface Service {
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { store, clock, random, logger, version, instance, config, signals, engineState } = options;
-  const { counts, metrics } = options;
+  const { store, clock, random, logger, version, instance, config, background, counts, metrics } = options;
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloads = new PayloadValidator({
     clock,
@@ -86,9 +84,10 @@ export function createService(options: ServiceOptions): Service {
     schemaTasks: new SchemaTasks(eventLoop),
     tokens,
     counts,
-    signals,
+    background,
   };
-  const health = (): Health => healthOf(store.admin.health(), engineState(), { version, instance });
+  const health = (): Health =>
+    healthOf(store.admin.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
     as(principal) {
       const access = new Access(principal);

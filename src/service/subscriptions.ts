@@ -39,7 +39,7 @@ import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
 export const READ_SUBSCRIPTIONS = 25;
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaTasks, signals } = context;
+  const { store, clock, random, delivery, schemaTasks, background } = context;
   const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
 
   /**
@@ -142,8 +142,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       });
       const updated = await store.catalog.updateSubscription(id, patch, clock.now());
       const after = existing(updated, "subscription", id);
-      signals.subscriptionChanged(after);
-      if (after.active) signals.replaysChanged();
+      background.engine?.wake(after);
+      if (after.active) background.replays?.wake();
       return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
@@ -153,13 +153,13 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
       const after = existing(rotated, "subscription", id);
-      signals.subscriptionChanged(after);
+      background.engine?.wake(after);
       return { data: { ...after, secret } };
     },
     async delete(id) {
       await writable(access, "subscription", id, find);
       const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
-      signals.subscriptionChanged(deleted);
+      background.engine?.wake(deleted);
       // Only now does none come to them any more.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },

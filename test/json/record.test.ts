@@ -1,14 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  bytesOf,
-  type JsonNode,
-  memberOf,
-  nameOf,
-  OpenContainers,
-  textOf,
-  valueOf,
-} from "../../src/json/nodes.ts";
+import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../../src/json/nodes.ts";
+import { OpenContainers } from "../../src/json/open-containers.ts";
 import { Scan, scanJson } from "../../src/json/scanner.ts";
 
 const bytes = (text: string): Uint8Array => Buffer.from(text);

@@ -11,7 +11,6 @@ import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
-import type { CommitReport } from "../../src/store/health.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "./manual-clock.ts";
@@ -47,8 +46,12 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const clock = new ManualClock();
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const onCommit = (commit: CommitReport): void => commits.committed(commit);
-  const opened = await openLibsqlStore({ folder, owner, logger, onCommit });
+  const opened = await openLibsqlStore({
+    folder,
+    owner,
+    logger,
+    onCommit: (commit) => commits.committed(commit),
+  });
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {
@@ -77,12 +80,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       limits: { payloadBytes: PAYLOAD_BYTES },
       delivery: { allowHttp: false, allowNetworks: [] },
     },
-    signals: {
-      deliveriesDue: countWake,
-      subscriptionChanged: countWake,
-      replaysChanged: () => {},
-    },
-    engineState,
+    background: { engine: { state: engineState, wake: countWake } },
     offThread: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
