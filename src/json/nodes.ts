@@ -19,7 +19,7 @@ export interface JsonNode extends JsonSpan {
 }
 
 /** The text of a range of bytes. */
-export function decoded(bytes: Uint8Array, start: number, end: number): string {
+function decoded(bytes: Uint8Array, start: number, end: number): string {
   // What comes from a socket is a Buffer already, and another view on it would cost more than short texts do.
   if (Buffer.isBuffer(bytes)) return bytes.toString("utf8", start, end);
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");

@@ -11,14 +11,14 @@ import {
   patternsIn,
 } from "./keywords.ts";
 import { runSync, type Steps } from "../runtime/yielding.ts";
-import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { clearValidationCache, refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { PatternSyntaxError } from "./patterns/syntax.ts";
 import { pointerTo } from "./pointers.ts";
 import type { SchemaDocument, SchemaNode } from "./node.ts";
 import { readSchemaSteps } from "./read.ts";
 import { compileDocumentSteps } from "./validate/compile.ts";
 import { isCheckedFormat } from "./validate/formats.ts";
-import { firstEqual, firstRepeated, clearValidationCache } from "./validate/values.ts";
+import { firstEqual, firstRepeated } from "./validate/values.ts";
 
 const MAX_WARNINGS = 100;
 

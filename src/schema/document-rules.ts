@@ -1,11 +1,10 @@
 import { Ajv, type ValidateFunction } from "ajv";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { isAnnotation, isObject, type JsonObject } from "./keywords.ts";
-import { refillBudget, SCHEMA_LIMITS } from "./limits.ts";
+import { clearValidationCache, refillBudget, SCHEMA_LIMITS } from "./limits.ts";
 import { fieldName, type FieldPath, pathOf, pointerTo, valueAt } from "./pointers.ts";
 import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
-import { clearValidationCache } from "./validate/values.ts";
 
 /** The member of a request that holds the schema, and the root of places in it: `schemata.properties.x`. */
 export type SchemaMember = "schemata" | "filter";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
-import { batchReply, eventListReply, eventReply } from "../../src/http/event-json.ts";
+import { batchReply, eventListReply, eventReply } from "../../src/http/routes/events.ts";
 import { isByteStream, type Reply, sizeOf } from "../../src/http/response.ts";
 import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 

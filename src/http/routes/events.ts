@@ -1,13 +1,16 @@
 import { invalidField } from "../../domain/error.ts";
+import type { Deprecation } from "../../domain/action.ts";
 import {
   BATCH,
   BATCH_QUERY,
   type BatchResult,
+  type Event,
   EVENT_LIMITS,
   EVENT_QUERY,
   type EventQuery,
   NEW_EVENT,
   type NewEvent,
+  type PageMeta,
 } from "../../domain/event.ts";
 import {
   checkIdempotencyKey,
@@ -15,19 +18,8 @@ import {
   parsePublishBody,
   publishBodySteps,
 } from "../../domain/publish-body.ts";
-import {
-  APPLIED_HEADERS,
-  batchReply,
-  DEPRECATION_HEADERS,
-  deprecationHeaders,
-  eventListReply,
-  eventReply,
-  MINIMAL_APPLIED,
-  PREFER_HEADERS,
-  prefersMinimal,
-} from "../event-json.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
-import { type HeaderPair, type Reply } from "../response.ts";
+import { type Chunks, ChunkWriter, type HeaderPair, type Reply } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { brief } from "../../service/publish-batch.ts";
 import {
@@ -110,11 +102,42 @@ function batch(failed: boolean): JsonSchema {
   });
 }
 
+const DEPRECATION_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  Deprecation: {
+    type: "string",
+    pattern: "^@\\d+$",
+    description: "Only of a deprecated action: since when, in seconds since the epoch (RFC 9745).",
+  },
+  Link: {
+    type: "string",
+    description: 'Only of a deprecated action with a successor: that, as `rel="successor-version"`.',
+  },
+};
+
+/** For the OpenAPI document: of the request … */
+const PREFER_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  Prefer: {
+    type: "string",
+    description: "`return=minimal` leaves the events out of the answer: `data` is then empty (RFC 7240).",
+    examples: ["return=minimal"],
+  },
+};
+
+/** … and of the answer. */
+const APPLIED_HEADERS: Readonly<Record<string, JsonSchema>> = {
+  "Preference-Applied": {
+    type: "string",
+    enum: ["return=minimal"],
+    description: "Only where it was asked for.",
+  },
+};
+
 const tag = "events";
 /** What can be read at once: two milliseconds. */
 const LONG_BODY_BYTES = 64 * 1024;
 const KEY_HEADER = "idempotency-key";
 const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
+const MINIMAL_APPLIED: HeaderPair = ["preference-applied", "return=minimal"];
 const REPLAYED: readonly HeaderPair[] = [["idempotency-replayed", "true"]];
 
 export const EVENT_ROUTES: readonly Route[] = [
@@ -253,4 +276,136 @@ function withKey(input: NewEvent, header: string | undefined): NewEvent {
     throw invalidField("idempotency_key", "differs from the Idempotency-Key header", input.idempotency_key);
   }
   return { ...input, idempotency_key: key };
+}
+
+const MINIMAL = /^return\s*=\s*(minimal|"minimal")\s*(;|$)/i;
+
+/** Whether a `Prefer` header asks for a minimal answer (RFC 7240); other preferences are ignored. */
+function prefersMinimal(header: string | undefined): boolean {
+  return header !== undefined && header.split(",").some((preference) => MINIMAL.test(preference.trim()));
+}
+
+/**
+ * Above this many payload bytes an answer is put together as bytes: a string of it would be written twice over, and past
+ * 512 MiB could not exist at all. Below, a string goes out in one write with the headers.
+ */
+const STRING_MAX_BYTES = 16 * 1024;
+/** `head` and `tail` of one event, about and rather more. */
+const AROUND_BYTES = 256;
+/** For the last text of a document, taken at its longest. */
+const ROOM_BYTES = 1_024;
+
+/** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
+const WRITTEN: Record<keyof Event, true> = {
+  rowid: true,
+  action: true,
+  payload: true,
+  revision: true,
+  timestamped: true,
+};
+void WRITTEN;
+
+function head({ rowid, action }: Event): string {
+  if (action !== lastAction.name) lastAction = { name: action, json: JSON.stringify(action) };
+  return `{"rowid":${rowid},"action":${lastAction.json},"payload":`;
+}
+
+/** The events of an answer mostly have the same action. */
+let lastAction = { name: "", json: '""' };
+
+function tail(event: Event): string {
+  return `,"revision":${event.revision},"timestamped":"${event.timestamped}"}`;
+}
+
+/** `{ data: Event }`, the payload's bytes as they came. */
+export function eventReply(status: number, event: Event, headers?: readonly HeaderPair[]): Reply {
+  const body = write('{"data":', [event], "}", event.payload.bytes.length);
+  return headers === undefined ? { status, body } : { status, body, headers };
+}
+
+export function eventListReply(data: readonly Event[], meta: PageMeta): Reply {
+  return { status: 200, body: writeList(data, `],"meta":${JSON.stringify(meta)}}`) };
+}
+
+/** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
+export function batchReply({ data, errors, meta }: BatchResult, headers: readonly HeaderPair[] = []): Reply {
+  const status = meta.rejected === 0 ? 201 : meta.accepted === 0 ? 422 : 207;
+  const refusal =
+    status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
+  const rest = JSON.stringify({ errors, meta, ...refusal });
+  const body = writeList(data, `],${rest.slice(1)}`);
+  const all =
+    meta.deprecated === undefined ? headers : [...headers, ...batchDeprecationHeaders(meta.deprecated)];
+  return all.length === 0 ? { status, body } : { status, body, headers: all };
+}
+
+function noneAccepted(count: number): string {
+  return `None of the events was stored; \`errors\` says of ${count === 1 ? "one" : count} what is wrong.`;
+}
+
+/** The bytes of their payloads. */
+function payloadBytesOf(events: readonly (Event | null)[]): number {
+  let bytes = 0;
+  for (const event of events) bytes += event === null ? 0 : event.payload.bytes.length;
+  return bytes;
+}
+
+function writeList(events: readonly (Event | null)[], end: string): string | Chunks {
+  return write('{"data":[', events, end, payloadBytesOf(events));
+}
+
+function write(
+  start: string,
+  events: readonly (Event | null)[],
+  end: string,
+  payloadBytes: number,
+): string | Chunks {
+  if (payloadBytes <= STRING_MAX_BYTES) {
+    let text = start;
+    let comma = "";
+    for (const event of events) {
+      text += event === null ? `${comma}null` : comma + head(event) + event.payload.text() + tail(event);
+      comma = ",";
+    }
+    return text + end;
+  }
+  const likelyBytes = payloadBytes + events.length * AROUND_BYTES + 3 * end.length + ROOM_BYTES;
+  const writer = new ChunkWriter(likelyBytes);
+  let text = start;
+  let comma = "";
+  for (const event of events) {
+    if (event === null) text += `${comma}null`;
+    else {
+      writer.text(text + comma + head(event));
+      writer.bytes(event.payload.bytes);
+      text = tail(event);
+    }
+    comma = ",";
+  }
+  writer.text(text + end);
+  return writer.end();
+}
+
+/**
+ * The headers of RFC 9745: since when, and what to use instead, as a link relative to the address of the request.
+ * @param base from the request's folder to that of `actions/`
+ */
+function deprecationHeaders(
+  { since, successor }: Pick<Deprecation, "since" | "successor">,
+  base: "" | "../" = "",
+): readonly HeaderPair[] {
+  const seconds = Math.floor(Date.parse(since) / 1_000);
+  const header: HeaderPair = ["deprecation", `@${seconds}`];
+  if (successor === null) return [header];
+  return [header, ["link", `<${base}actions/${successor}>; rel="successor-version"`]];
+}
+
+/**
+ * Of several: since when the first of them is. Which they are, and what to use instead, is in the body.
+ */
+function batchDeprecationHeaders(deprecated: readonly Deprecation[]): readonly HeaderPair[] {
+  const [first] = deprecated.toSorted((a, b) => Date.parse(a.since) - Date.parse(b.since));
+  if (first === undefined) return [];
+  const successor = deprecated.length === 1 ? first.successor : null;
+  return deprecationHeaders({ since: first.since, successor }, "../");
 }

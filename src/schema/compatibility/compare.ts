@@ -1,9 +1,8 @@
 import { type CompatibilityMode, type SchemaBreak, type Schemata, sidesOf } from "../../domain/action.ts";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { budget, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
+import { budget, clearValidationCache, refillBudget, StepBudget, StepsExceeded } from "../limits.ts";
 import { TextWitness } from "../patterns/search.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
-import { clearValidationCache } from "../validate/values.ts";
 import { CounterexampleSearch } from "./counterexamples.ts";
 import { matches } from "./evaluate.ts";
 import type { Violation } from "./obligation.ts";

@@ -1,13 +1,13 @@
 import type { JsonObject } from "../keywords.ts";
 import { Conjunction } from "../compatibility/conjunction.ts";
 import { finiteValuesOf, typesOf } from "../compatibility/unions.ts";
-import { budget, refillBudget, StepsExceeded } from "../limits.ts";
+import { budget, clearValidationCache, refillBudget, StepsExceeded } from "../limits.ts";
 import { memoize } from "../memoize.ts";
 import type { SchemaDocument, SchemaNode } from "../node.ts";
 import { readSchema } from "../read.ts";
 import { compileDocument, type Validator } from "../validate/compile.ts";
 import type { Failure } from "../validate/errors.ts";
-import { clearValidationCache, TYPE } from "../validate/values.ts";
+import { TYPE } from "../validate/values.ts";
 import { SeededRandom } from "./pattern-text.ts";
 import { TextMaker } from "./scalars.ts";
 import { type MinDepths, ValueMaker } from "./value-maker.ts";

@@ -1,6 +1,12 @@
 import { Ajv } from "ajv";
 import { runSync, type Steps } from "../../runtime/yielding.ts";
-import { StepsExceeded, MAX_FAILURES, refillBudget, VALIDATION_STEPS } from "../limits.ts";
+import {
+  clearValidationCache,
+  StepsExceeded,
+  MAX_FAILURES,
+  refillBudget,
+  VALIDATION_STEPS,
+} from "../limits.ts";
 import { fieldName } from "../pointers.ts";
 import type { SchemaDocument } from "../node.ts";
 import { compilePatternsSteps, readSchemaSteps } from "../read.ts";
@@ -17,7 +23,6 @@ import {
 } from "./errors.ts";
 import { FORMATS } from "./formats.ts";
 import { splitSchema } from "./split-schema.ts";
-import { clearValidationCache } from "./values.ts";
 
 /** Memory of a validator, measured. */
 const OWN_BYTES = 4 * 1024;

@@ -1,4 +1,4 @@
-import { spend } from "../limits.ts";
+import { spend, validationCache } from "../limits.ts";
 
 /** The types of JSON values as bits; draft-07 distinguishes integers and fractions by value. */
 export const TYPE = {
@@ -41,19 +41,10 @@ const STEPS_PER_LISTED_NAME = 6;
 /** Longer keys are escaped once, not for every error beneath them. */
 const SHORT_KEY = 32;
 
-const memberNames = new Map<object, readonly string[]>();
-const pointerSteps = new Map<string, string>();
-const repeats = new Map<object, number>();
-const texts = new Map<object, string>();
-
-/** What the current validation knows of its payload, so that each schema need not find it again. */
-const validationCache: readonly Map<unknown, unknown>[] = [memberNames, pointerSteps, repeats, texts];
-
-/** To be called when a validation ends, so that its payload can be collected. */
-export function clearValidationCache(): void {
-  // Clearing an empty map would make a new table for it.
-  for (const map of validationCache) if (map.size > 0) map.clear();
-}
+const memberNames = validationCache<object, readonly string[]>();
+const pointerSteps = validationCache<string, string>();
+const repeats = validationCache<object, number>();
+const texts = validationCache<object, string>();
 
 /** The names of an object's own members. */
 export function namesOf(value: object): readonly string[] {
