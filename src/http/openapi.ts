@@ -25,32 +25,25 @@ import {
 import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
 
-/** Failures that a request can meet before or beside what its route does. */
 const COMMON_FAILURES = [400, 500, 503];
 const TOKEN_FAILURES = [401, 403];
 const BODY_FAILURES = [413, 415, 422];
 
 const FAILURES: Readonly<Record<number, { readonly name: string; readonly description: string }>> = {
   400: { name: "Malformed", description: "Malformed JSON, path or query." },
-  401: { name: "Unauthorized", description: "No token, or one that is not valid." },
-  403: { name: "Forbidden", description: "The token's scopes do not reach this." },
-  404: {
-    name: "NotFound",
-    description: "No such record; `details.field` is `action` where an action is missing.",
-  },
-  409: { name: "Conflict", description: "A duplicate, a breaking change, or not possible in this state." },
-  410: {
-    name: "Gone",
-    description: "The action is retired; `details.successor` is what to publish to instead.",
-  },
+  401: { name: "Unauthorized", description: "The token is missing or not valid." },
+  403: { name: "Forbidden", description: "The token's scopes do not allow this." },
+  404: { name: "NotFound", description: "No such record; `details.field` is `action` for a missing action." },
+  409: { name: "Conflict", description: "A duplicate, a breaking change, or impossible in this state." },
+  410: { name: "Gone", description: "The action is retired; publish to `details.successor` instead." },
   413: { name: "TooLarge", description: "Over a size limit: `details` is `{ limit, size }`." },
   415: { name: "UnsupportedMediaType", description: "The body is not plain JSON." },
-  422: { name: "Invalid", description: "Understood, but invalid: `details` is `{ field, message, value }`." },
-  500: { name: "Internal", description: "Failed inside evreg." },
+  422: { name: "Invalid", description: "A field is invalid: `details` is `{ field, message, value }`." },
+  500: { name: "Internal", description: "An internal failure." },
   503: {
     name: "Unavailable",
     description:
-      "The store cannot commit now, other large answers take the room of this one, or too many schemas wait to be looked at; try again after `Retry-After` seconds.",
+      "The store cannot commit, large answers use all memory reserved for them, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
   },
 };
 
@@ -59,13 +52,13 @@ const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchem
   503: { "Retry-After": { type: "integer" } },
 };
 
-const FIELD_RULES = `Five rules lie between fields, or between a field and what is stored. A request that the schemas allow is refused by nothing else:
+const FIELD_RULES = `Five rules concern several fields, or a field and stored data. A request that conforms to the schemas is refused only by these:
 
-- *time range*: \`from\` is before \`to\`, and \`expires_at\` in the future (400, in a body 422).
-- *one way to page*: \`page\` and \`after\` are not given together (400).
-- *said twice*: what is said in two places agrees (422): the idempotency key in the header and in the body, and a whole Action with the one that is stored. A key that was used before stands for the same action and payload (409).
-- *goes with*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`successor\` with \`deprecated\` or \`retired\` (422).
-- *contents*: \`schemata\` and \`filter\` are schemas of Draft 7 within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are kept, a handler is a URL that deliveries may go to, and headers of the service's own are not replaced (422). A batch of which nothing could be stored is 422 whatever the reason.`;
+- *time range*: \`from\` is before \`to\`, and \`expires_at\` is in the future (400, in a body 422).
+- *one way to page*: \`page\` and \`after\` exclude each other (400).
+- *given twice*: values given in two places are equal (422): the idempotency key in the header and in the body, and a whole Action and the stored one. A key that was used before needs the same action and payload (409).
+- *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`successor\` with \`deprecated\` or \`retired\` (422).
+- *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are reserved, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
 
 export const OPENAPI_ROUTE: Route = {
   method: "GET",
@@ -82,7 +75,7 @@ export const OPENAPI_ROUTE: Route = {
   }),
 };
 
-/** Made once: nobody who requires for it needs a token, and all answers are of the same bytes, however slowly they are read. */
+/** Made once: anybody may read it, and all answers share the same bytes, however slowly they are read. */
 function documentBytes(version: string, requires: TokenRequirement): Chunks {
   if (made?.version !== version || made.requires !== requires) {
     made = { version, requires, pieces: [Buffer.from(JSON.stringify(openApiDocument(version, requires)))] };
@@ -114,25 +107,25 @@ export function openApiDocument(version: string, requires: TokenRequirement): Re
       responses: Object.fromEntries(
         Object.entries(FAILURES).map(([status, { name }]) => [name, failureResponse(+status)]),
       ),
-      headers: { RequestId: { description: "In every answer, and in the log.", schema: { type: "string" } } },
+      headers: { RequestId: { description: "In every answer and in the log.", schema: { type: "string" } } },
       securitySchemes: {
         token: { type: "http", scheme: "bearer", bearerFormat: "evreg_…" },
         secret: {
           type: "http",
           scheme: "bearer",
           description:
-            "Of a delivery: the subscription's secret or a value of its own, unless its `bearer` is `none`.",
+            "In a delivery: the subscription's secret or a value of its own, unless its `bearer` is `none`.",
         },
       },
     },
   };
-  // Members that are `undefined` in a schema are not there at all.
+  // Removes members that are `undefined`.
   return JSON.parse(JSON.stringify(document)) as Record<string, unknown>;
 }
 
-/** What evreg sends to handlers: the events of any action, and those about itself. */
+/** What evreg sends to handlers: the events of any action, and the events about evreg itself. */
 function webhooks(): Record<string, unknown> {
-  const event = webhook("receiveEvent", "An event of the action that a subscription is for", ref("Webhook"));
+  const event = webhook("receiveEvent", "An event of the subscription's action", ref("Webhook"));
   const ofService = Object.entries(SERVICE_WEBHOOK_BODIES).map(([action, body]) => {
     const { payload } = body["properties"] as { payload: { description: string } };
     const name = action.replace(/(?:^evreg)?\.(\w)/g, (_, letter: string) => letter.toUpperCase());
@@ -158,7 +151,9 @@ function webhook(operationId: string, summary: string, schema: JsonSchema): Reco
     responses: {
       "2XX": { description: "The delivery is done." },
       410: { description: "evreg deactivates the subscription and holds its deliveries." },
-      default: { description: "evreg tries again, `Retry-After` seconds later or as the subscription says." },
+      default: {
+        description: "evreg tries again after `Retry-After` seconds, or by the subscription's schedule.",
+      },
     },
   };
   return { post };
@@ -198,7 +193,7 @@ function operation(route: Route, requires: TokenRequirement): Record<string, unk
     tags: [route.tag],
     summary: route.summary,
     ...(description === "" ? {} : { description }),
-    // An empty alternative says that this server requires for no token here.
+    // The empty alternative means that this server requires no token here.
     security: route.access === "open" ? [] : requires[route.access] ? [{ token: [] }] : [{ token: [] }, {}],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.body === undefined
@@ -283,7 +278,7 @@ export const ROUTES: readonly Route[] = [
   BACKUP_ROUTE,
 ];
 
-/** The records as they are answered, by the names that `ref` takes. Tests hold real answers to them. */
+/** By the names that `ref` takes. */
 const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...ACTION_RECORDS,
   ...EVENT_RECORDS,

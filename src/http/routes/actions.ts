@@ -21,76 +21,62 @@ import {
   SCHEMA_BODY_MAX_BYTES,
 } from "./route.ts";
 
-/** Actions as they are answered, and what checking their schemas comes to. */
+const number = { type: "integer", minimum: 1 };
+const mode = { type: "string", enum: COMPATIBILITY_MODES };
+const schemata = { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true };
+const successor = { ...field.nullableText, description: "The action to publish to instead." };
+
+/** Actions as they are answered, and the results of checking their schemas. */
 export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Action: record({
     rowid: field.rowid,
     action: field.text,
     application: field.text,
-    schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
-    revision: { type: "integer", minimum: 1, description: "Number of the schema now in force." },
-    compatibility: {
-      type: "string",
-      enum: COMPATIBILITY_MODES,
-      description: "Whom a change of the schema must not break.",
-    },
+    schemata,
+    revision: { ...number, description: "Number of the schema now in force." },
+    compatibility: { ...mode, description: "Whom a change of the schema must not break." },
     compatibility_against: {
       type: "string",
       enum: COMPATIBILITY_AGAINST,
-      description: "Whether a change is compared with the last schema or with all there were.",
+      description: "Whether a change is compared with the last schema only or with all earlier ones.",
     },
-    deprecated: { type: "boolean", description: "Publishers are told to move on." },
+    deprecated: { type: "boolean", description: "Answers to publishers say that they should move on." },
     retired: { type: "boolean", description: "Publishing is refused." },
-    successor: { type: ["string", "null"], description: "The action to publish to instead." },
+    successor,
     timestamped: field.timestamp,
   }),
   ActionRevision: record({
     action: field.text,
-    revision: { type: "integer", minimum: 1 },
-    schemata: { type: "object", description: "JSON Schema Draft 7.", additionalProperties: true },
+    revision: number,
+    schemata,
     admission: {
+      ...record({
+        compatibility: { ...mode, description: "Whom it must not break; `none` if it was forced." },
+        breaks: { ...field.count, description: "How many breaks it has with the revision before it." },
+      }),
       type: ["object", "null"],
-      description:
-        "How it came to replace the one before it; `null` for the first, and for those of older files.",
-      properties: {
-        compatibility: {
-          type: "string",
-          enum: COMPATIBILITY_MODES,
-          description: "Whom it was not to break; `none` where it was forced.",
-        },
-        breaks: {
-          type: "integer",
-          minimum: 0,
-          description: "What it breaks of the revision before it, for producers and consumers together.",
-        },
-      },
-      required: ["compatibility", "breaks"],
-      additionalProperties: false,
+      description: "How it was accepted; `null` for the first revision, and for those of older files.",
     },
     timestamped: { ...field.timestamp, description: "When it was applied." },
   }),
   SchemaBreak: record(
     {
-      revision: {
-        type: "integer",
-        minimum: 1,
-        description: "The revision it breaks with; where it stands for several, the newest of them.",
-      },
+      revision: { ...number, description: "The revision it breaks with; the newest if there are several." },
       side: { type: "string", enum: ["producer", "consumer"], description: "Who breaks." },
       pointer: {
         ...field.text,
-        description: "JSON pointer to the place: in the new schema, or in the old one for what is gone.",
+        description: "JSON pointer into the new schema, or into the old one for what was removed.",
       },
-      was: { description: "What the old schema says there; left out where it says nothing." },
-      is: { description: "What the new one says; left out where it says nothing." },
+      was: { description: "What the old schema has there; absent if it has nothing." },
+      is: { description: "What the new schema has there; absent if it has nothing." },
       message: field.text,
       remedy: { ...field.text, description: "What to do instead." },
       certainty: {
         type: "string",
         enum: ["proven", "cannot_prove"],
-        description: "`cannot_prove`: it may be harmless, but that cannot be shown.",
+        description: "`cannot_prove`: it may be harmless, but evreg cannot prove that.",
       },
-      example: { description: "A payload that shows it." },
+      example: { description: "A payload that shows the break." },
     },
     ["was", "is", "example"],
   ),
@@ -98,12 +84,12 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     compatible: { type: "boolean", description: "Whether an update in that mode would be applied." },
     breaks: { type: "array", items: ref("SchemaBreak") },
     warnings: { type: "array", items: ref("SchemaWarning") },
-    replay: { oneOf: [ref("CheckedEvents"), { type: "null" }], description: "`null` unless asked for." },
+    replay: { oneOf: [ref("CheckedEvents"), { type: "null" }], description: "`null` unless requested." },
   }),
   CheckedEvents: record({
     checked: {
       ...field.count,
-      description: "Fewer than asked for where there are no more, or where 20 seconds were over.",
+      description: "Fewer than requested if there are no more, or if 20 seconds were not enough.",
     },
     failed: field.count,
     failures: {
@@ -115,7 +101,7 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Deprecation: record({
     action: field.text,
     since: { ...field.timestamp, description: "To the second." },
-    successor: { type: ["string", "null"], description: "The action to publish to instead." },
+    successor,
   }),
   SchemaWarning: record({
     pointer: { ...field.text, description: "JSON pointer into the schema." },
@@ -126,23 +112,17 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
 export const WARNINGS: JsonSchema = record({ warnings: { type: "array", items: ref("SchemaWarning") } });
 
 export const ACTION_ROUTES: readonly Route[] = [
-  operation({
-    path: "/v1/actions",
-    operationId: "listActions",
-    summary: "All actions, by name",
+  operation("GET /v1/actions", "listActions", "List actions by name", {
     query: ACTION_QUERY,
     answer: ["The actions.", many("Action")],
     maxBytes: REGISTRY_BYTES,
     run: (evreg, { query }) => evreg.actions.list(query),
   }),
-  operation({
-    path: "/v1/actions",
-    operationId: "createAction",
-    summary: "Register an action with the schema its payloads conform to",
+  operation("POST /v1/actions", "createAction", "Register an action with the schema of its payloads", {
     description:
-      "Names that begin with `evreg.` are kept for events of the service about itself: `evreg.delivery.failed`, " +
-      "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` are there from the " +
-      "beginning, of the application `evreg`. They are read and subscribed to like any other, and cannot be created, changed or published.",
+      "Names that begin with `evreg.` are reserved for events of the service about itself: `evreg.delivery.failed`, " +
+      "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` always exist, in " +
+      "the application `evreg`. They can be read and subscribed to like any other, but not created, changed or published.",
     body: NEW_ACTION,
     status: 201,
     answer: ["The action.", one("Action", WARNINGS)],
@@ -150,25 +130,19 @@ export const ACTION_ROUTES: readonly Route[] = [
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
     run: (evreg, { body, signal }) => evreg.actions.create(body, signal),
   }),
-  operation({
-    path: "/v1/actions/:name",
-    operationId: "getAction",
-    summary: "One action",
+  operation("GET /v1/actions/:name", "getAction", "Get one action", {
     answer: ["The action.", one("Action")],
     failures: [404],
     run: (evreg, { name }) => evreg.actions.get(name),
   }),
-  operation({
-    method: "PUT",
-    path: "/v1/actions/:name",
-    operationId: "updateAction",
-    summary: "Apply a schema as the action's next revision, or change how it is kept",
+  operation("PUT /v1/actions/:name", "updateAction", "Apply a new schema, or change an action's settings", {
     description:
-      "A schema that breaks nobody whom the action's `compatibility` protects is applied; another one is 409 with a suggested " +
-      "name and `details.changes`, each with the `revision` it breaks with, `side` (`producer` or `consumer`), `pointer`, " +
-      "`was`, `is`, `message`, `remedy`, `certainty` (`proven` or `cannot_prove`) and, where one was found, `example`: a " +
-      "payload that shows it. " +
-      "`?compatibility=none` applies it all the same, this once, and needs the scope `admin`; so does a `compatibility` in the body that protects less than before. " +
+      "A schema that breaks nobody whom the action's `compatibility` protects becomes the next revision. Any other is " +
+      "refused with 409, a suggested name, and `details.changes`. Each change has the `revision` it breaks with, `side` " +
+      "(`producer` or `consumer`), `pointer`, `was`, `is`, `message`, `remedy`, `certainty` (`proven` or " +
+      "`cannot_prove`) and, if one was found, `example`: a payload that shows the break. " +
+      "`?compatibility=none` applies the schema anyway, this once, and needs the scope `admin`. So does a " +
+      "`compatibility` in the body that protects less than before. " +
       "To roll back, send the schema of an earlier revision.",
     query: ACTION_UPDATE_QUERY,
     body: ACTION_UPDATE,
@@ -177,35 +151,36 @@ export const ACTION_ROUTES: readonly Route[] = [
     maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
     run: (evreg, { name, query, body, signal }) => evreg.actions.update(name, body, query, signal),
   }),
-  operation({
-    path: "/v1/actions/:name/revisions",
-    operationId: "listActionRevisions",
-    summary: "The schemas an action has had, newest first",
-    query: REVISION_QUERY,
-    answer: ["The revisions.", many("ActionRevision")],
-    failures: [404],
-    maxBytes: REGISTRY_BYTES,
-    run: (evreg, { name, query }) => evreg.actions.revisions(name, query),
-  }),
-  operation({
-    path: "/v1/actions/:name/revisions/:id",
-    operationId: "getActionRevision",
-    summary: "One schema an action has had",
+  operation(
+    "GET /v1/actions/:name/revisions",
+    "listActionRevisions",
+    "List an action's schemas, newest first",
+    {
+      query: REVISION_QUERY,
+      answer: ["The revisions.", many("ActionRevision")],
+      failures: [404],
+      maxBytes: REGISTRY_BYTES,
+      run: (evreg, { name, query }) => evreg.actions.revisions(name, query),
+    },
+  ),
+  operation("GET /v1/actions/:name/revisions/:id", "getActionRevision", "Get one schema of an action", {
     answer: ["The revision.", one("ActionRevision")],
     failures: [404],
     run: (evreg, { id, name }) => evreg.actions.revision(name, id),
   }),
-  operation({
-    path: "/v1/actions/:name/check",
-    operationId: "checkAction",
-    summary: "Tell what applying a schema would break, and change nothing",
-    description:
-      "With `replay` the action's last events are validated against it as well; those of them that do not conform do not count for `compatible`.",
-    scope: "read",
-    body: SCHEMA_CANDIDATE,
-    answer: ["The verdict.", one("SchemaVerdict")],
-    failures: [404],
-    maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
-    run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
-  }),
+  operation(
+    "POST /v1/actions/:name/check",
+    "checkAction",
+    "Check what a schema would break; changes nothing",
+    {
+      description:
+        "With `replay`, the action's last events are validated against it as well. Those that do not conform do not affect `compatible`.",
+      scope: "read",
+      body: SCHEMA_CANDIDATE,
+      answer: ["The verdict.", one("SchemaVerdict")],
+      failures: [404],
+      maxBodyBytes: SCHEMA_BODY_MAX_BYTES,
+      run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
+    },
+  ),
 ];

@@ -1,10 +1,10 @@
 import type { Backup } from "../../domain/operations.ts";
 import type { Route } from "./route.ts";
 
-/** A caller that takes no piece for so long keeps everybody else from a backup. */
+/** A caller that takes no chunk for this long is cut off, as it prevents other backups. */
 const STALLED_MS = 60_000;
 
-/** Of SQLite files, by which the registry of media types knows them. */
+/** The registered type of SQLite files. */
 const MEDIA_TYPE = "application/vnd.sqlite3";
 
 export const BACKUP_ROUTE: Route = {
@@ -12,9 +12,9 @@ export const BACKUP_ROUTE: Route = {
   path: "/v1/backup",
   operationId: "getBackup",
   tag: "health",
-  summary: "A copy of all data",
+  summary: "Download a copy of all data",
   description:
-    "The data file as it is at one moment after the request: everything acknowledged before is in it, and publishing goes on meanwhile. Secrets in it are as they are kept, encrypted or not. The first byte comes when the copy is made, which takes seconds for each GB; the headers tell its length and digest, so that one that was cut off is noticed. One at a time; one that takes no more than 256 KiB in a minute is cut, and so is any when the server is stopped. HEAD is refused, as its headers are known only with the whole copy. `evreg restore` checks it and puts it in place.",
+    "The data file as of one moment after the request. It has everything that was acknowledged before, and publishing goes on meanwhile. Secrets in it are encrypted or not, as in the data folder. The first byte comes once the copy is made, which takes seconds for each GB. The headers have its length and digest, to detect a download that was cut off. One backup runs at a time. It is cut off if the caller takes no more than 256 KiB in a minute, or if the server stops. HEAD is refused, as its headers need the whole copy. `evreg restore` checks a backup and installs it.",
   headless: true,
   access: "token",
   scope: "admin",
@@ -35,7 +35,7 @@ export const BACKUP_ROUTE: Route = {
       request.withoutIdleTimeout(() => evreg.backup(AbortSignal.any([signal, stopping]))),
     );
     const cut = (): void => request.disconnect();
-    // A stop would wait for its caller, for whom a failure now is better than one when the time for stopping is over.
+    // A stop would wait for this caller, and cut it off in the end anyway.
     stopping.addEventListener("abort", cut);
     const release = (): void => {
       stopping.removeEventListener("abort", cut);
@@ -47,14 +47,14 @@ export const BACKUP_ROUTE: Route = {
       status: 200,
       body: { bytes: backup.bytes, chunks: thenClosed(backup, cutStalled) },
       mediaType: MEDIA_TYPE,
-      // All data leave with it.
+      // It exports all data.
       isLogged: true,
       headers: [
         ["repr-digest", `sha-256=:${digest}:`],
         ["content-disposition", 'attachment; filename="evreg-backup.db"'],
       ],
       // Also when nobody read it to its end.
-      ...(request.nodeRequest === undefined ? {} : { release }),
+      release,
     };
   },
 };
@@ -68,7 +68,7 @@ async function* thenClosed(backup: Backup, watch: () => () => void): AsyncGenera
       remaining -= piece.length;
       unwatch?.();
       unwatch = watch();
-      // A caller that has its last byte may ask for the next backup at once.
+      // A caller with its last byte may request the next backup at once.
       if (remaining === 0) closeQuietly(backup);
       yield piece;
       if (remaining === 0) return;
@@ -79,7 +79,7 @@ async function* thenClosed(backup: Backup, watch: () => () => void): AsyncGenera
   }
 }
 
-/** Where nobody waits for it; a reader of the content gets the error. */
+/** A reader of the content gets the error. */
 function closeQuietly(backup: Backup): void {
   backup.close().catch(() => undefined);
 }

@@ -1,8 +1,6 @@
 import { ATTEMPT_ERROR_CODES, DELIVERY_QUERY, DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import { field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
 
-const part: JsonSchema = { type: ["integer", "null"], minimum: 0 };
-
 const delivery = {
   rowid: field.rowid,
   event_id: field.rowid,
@@ -14,13 +12,13 @@ const delivery = {
     type: "string",
     enum: DELIVERY_STATUSES,
     description:
-      "Ends are `delivered`, `failed`, `filtered` (the subscription's filter kept it back, and nothing was sent) and `cancelled`.",
+      "Final states are `delivered`, `failed`, `filtered` (the subscription's filter excluded it, and nothing was sent) and `cancelled`.",
   },
-  attempt: { ...field.count, description: "Attempts begun so far." },
-  next_attempt_at: { ...field.nullableTimestamp, description: "`null` when nothing is planned." },
+  attempt: { ...field.count, description: "Number of attempts started so far." },
+  next_attempt_at: { ...field.nullableTimestamp, description: "`null` if no attempt is planned." },
   last_error: {
-    type: ["string", "null"],
-    description: "Of the last finished attempt, such as `HTTP 500` or `timeout`.",
+    ...field.nullableText,
+    description: "The error of the last finished attempt, such as `HTTP 500` or `timeout`.",
   },
   timestamped: field.timestamp,
   finished_at: field.nullableTimestamp,
@@ -34,30 +32,30 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
     started_at: field.timestamp,
     duration_ms: field.count,
     dns_ms: {
-      ...part,
+      ...field.nullableCount,
       description:
-        "Of the duration, for looking up the host's name; `null` where there was a connection already, or none came about, or the host is an address.",
+        "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
     },
     connect_ms: {
-      ...part,
+      ...field.nullableCount,
       description:
-        "Likewise for connecting, TLS included; `null` where there was a connection, or none came about.",
+        "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
     },
     first_byte_ms: {
-      ...part,
-      description: "Likewise from the request to the beginning of the answer, where the connection was new.",
+      ...field.nullableCount,
+      description: "Part of the duration, on a new connection: from the request to the start of the answer.",
     },
     outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
     status_code: { type: ["integer", "null"] },
     error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
     response: {
-      type: ["string", "null"],
-      description: "First 1 KiB of the answer, its request's secrets replaced.",
+      ...field.nullableText,
+      description: "First 1 KiB of the answer. The request's secrets in it are replaced.",
     },
     refusal: {
-      type: ["string", "null"],
+      ...field.nullableText,
       description:
-        "Of `address_refused`: which address was refused, and by which rule. Told to tokens that hold `admin` for all applications; others get `null`.",
+        "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
     },
   }),
   DeliveryWithAttempts: record({
@@ -71,41 +69,38 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
 };
 
 export const DELIVERY_ROUTES: readonly Route[] = [
-  operation({
-    path: "/v1/deliveries",
-    operationId: "listDeliveries",
-    summary: "Deliveries, newest first",
+  operation("GET /v1/deliveries", "listDeliveries", "List deliveries, newest first", {
     query: DELIVERY_QUERY,
     answer: ["The deliveries.", many("Delivery")],
     run: (evreg, { query }) => evreg.deliveries.list(query),
   }),
-  operation({
-    path: "/v1/deliveries/:id",
-    operationId: "getDelivery",
-    summary: "One delivery with its attempts",
+  operation("GET /v1/deliveries/:id", "getDelivery", "Get one delivery with its attempts", {
     answer: ["The delivery.", one("DeliveryWithAttempts")],
     failures: [404],
     run: (evreg, { id }) => evreg.deliveries.get(id),
   }),
-  operation({
-    method: "POST",
-    path: "/v1/deliveries/:id/retry",
-    operationId: "retryDelivery",
-    summary: "Send a delivery again now, with all its retries, also while its subscription is slowed",
-    description: "The subscription's filter decides anew, also on a delivery that it excluded.",
-    answer: ["The delivery, due now.", one("Delivery")],
-    failures: [404, 409],
-    run: (evreg, { id }) => evreg.deliveries.retry(id),
-  }),
-  operation({
-    method: "POST",
-    path: "/v1/deliveries/:id/skip",
-    operationId: "skipDelivery",
-    summary: "Give a delivery up that has failed so far, so that those behind it go on",
-    description:
-      "For the one that an ordered subscription blocks for, and for any other that waits for a retry. It ends as `failed`.",
-    answer: ["The delivery, failed.", one("Delivery")],
-    failures: [404, 409],
-    run: (evreg, { id }) => evreg.deliveries.skip(id),
-  }),
+  operation(
+    "POST /v1/deliveries/:id/retry",
+    "retryDelivery",
+    "Send a delivery again now, with all its retries",
+    {
+      description:
+        "It is sent even while its subscription is slowed. The subscription's filter is applied again, also to a delivery that it excluded.",
+      answer: ["The delivery, due now.", one("Delivery")],
+      failures: [404, 409],
+      run: (evreg, { id }) => evreg.deliveries.retry(id),
+    },
+  ),
+  operation(
+    "POST /v1/deliveries/:id/skip",
+    "skipDelivery",
+    "Give up a failing delivery, so that the next ones are sent",
+    {
+      description:
+        "For the delivery that blocks an ordered subscription, and for any other that waits for a retry. It ends as `failed`.",
+      answer: ["The delivery, failed.", one("Delivery")],
+      failures: [404, 409],
+      run: (evreg, { id }) => evreg.deliveries.skip(id),
+    },
+  ),
 ];

@@ -35,21 +35,20 @@ import {
   type Route,
 } from "./route.ts";
 
-/** Events as they are answered, and the answer to a batch. */
+/** Events as they are answered, and parts of the answer to a batch. */
 export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Event: record({
     rowid: field.rowid,
     action: field.text,
     payload: {
       type: ["object", "null"],
-      description:
-        "Exactly as published, byte for byte. `null` only in a listing whose `meta.damaged` names the event.",
+      description: "Byte for byte as published. `null` only in a list whose `meta.damaged` names the event.",
       additionalProperties: true,
     },
     revision: {
       type: "integer",
       minimum: 1,
-      description: "The schema revision the payload was validated against.",
+      description: "The schema revision that the payload was checked by.",
     },
     timestamped: field.timestamp,
   }),
@@ -62,24 +61,24 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
         type: "array",
         items: field.rowid,
         description:
-          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent when there is none.",
+          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
       },
     },
     ["damaged"],
   ),
   BatchItemError: record({
-    index: { ...field.count, description: "Place in the batch, from 0." },
+    index: { ...field.count, description: "Index in the batch, from 0." },
     ...failure,
   }),
 };
 
-/** The answer to a batch; with `failed`, also the members that every failure has. */
+/** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
   return record({
     data: {
       type: "array",
       items: { oneOf: [ref("Event"), { type: "null" }] },
-      description: "In the order sent, `null` where it was refused; empty with `Prefer: return=minimal`.",
+      description: "In the order sent, `null` for a refused item; empty with `Prefer: return=minimal`.",
     },
     errors: { type: "array", items: ref("BatchItemError") },
     meta: record(
@@ -88,12 +87,12 @@ function batch(failed: boolean): JsonSchema {
         rejected: field.count,
         replayed: {
           ...field.count,
-          description: "Of the accepted: their idempotency key stands for an event accepted before.",
+          description: "Accepted items whose idempotency key had been used for the same event before.",
         },
         deprecated: {
           type: "array",
           items: ref("Deprecation"),
-          description: "The deprecated actions of the accepted; absent when there is none.",
+          description: "Deprecated actions among the accepted items; absent if there are none.",
         },
       },
       ["deprecated"],
@@ -106,34 +105,32 @@ const DEPRECATION_HEADERS: Readonly<Record<string, JsonSchema>> = {
   Deprecation: {
     type: "string",
     pattern: "^@\\d+$",
-    description: "Only of a deprecated action: since when, in seconds since the epoch (RFC 9745).",
+    description: "For a deprecated action: since when, in seconds since the epoch (RFC 9745).",
   },
   Link: {
     type: "string",
-    description: 'Only of a deprecated action with a successor: that, as `rel="successor-version"`.',
+    description: 'For a deprecated action with a successor: the successor, as `rel="successor-version"`.',
   },
 };
 
-/** For the OpenAPI document: of the request … */
 const PREFER_HEADERS: Readonly<Record<string, JsonSchema>> = {
   Prefer: {
     type: "string",
-    description: "`return=minimal` leaves the events out of the answer: `data` is then empty (RFC 7240).",
+    description: "`return=minimal` omits the events from the answer: `data` is empty (RFC 7240).",
     examples: ["return=minimal"],
   },
 };
 
-/** … and of the answer. */
 const APPLIED_HEADERS: Readonly<Record<string, JsonSchema>> = {
   "Preference-Applied": {
     type: "string",
     enum: ["return=minimal"],
-    description: "Only where it was asked for.",
+    description: "Present if the request preferred it.",
   },
 };
 
 const tag = "events";
-/** What can be read at once: two milliseconds. */
+/** Larger bodies are read in steps: this many bytes take two milliseconds. */
 const LONG_BODY_BYTES = 64 * 1024;
 const KEY_HEADER = "idempotency-key";
 const BATCH_HEADERS = { ...DEPRECATION_HEADERS, ...APPLIED_HEADERS };
@@ -148,7 +145,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     tag,
     summary: "Publish an event",
     description:
-      "Answered once the event and its deliveries are durable. An idempotency key is kept as long as its event: for good, or as `retention.events` of the configuration says.",
+      "The answer comes once the event and its deliveries are durable. An idempotency key is valid as long as its event is stored: forever, or for `retention.events` of the configuration.",
     access: "publish",
     scope: "publish",
     headers: {
@@ -158,7 +155,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     answers: {
       201: { description: "The event.", schema: one("Event"), headers: DEPRECATION_HEADERS },
       200: {
-        description: "The earlier event that the same key stands for; nothing was stored.",
+        description: "The event that was published before under the same key; nothing was stored.",
         schema: one("Event"),
         headers: { "Idempotency-Replayed": { type: "string", enum: ["true"] }, ...DEPRECATION_HEADERS },
       },
@@ -185,17 +182,17 @@ export const EVENT_ROUTES: readonly Route[] = [
     operationId: "publishBatch",
     tag,
     summary: "Publish up to 1,000 events",
-    description: "The valid items are accepted and the others reported, unless `atomic` says all or nothing.",
+    description: "Accepts the valid items and reports the others; with `atomic`, accepts all or none.",
     access: "publish",
     scope: "publish",
     query: BATCH_QUERY,
     headers: PREFER_HEADERS,
     body: BATCH,
     answers: {
-      201: { description: "All were accepted.", schema: batch(false), headers: BATCH_HEADERS },
-      207: { description: "Some were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      201: { description: "All items were accepted.", schema: batch(false), headers: BATCH_HEADERS },
+      207: { description: "Some items were accepted.", schema: batch(false), headers: BATCH_HEADERS },
       422: {
-        description: "None was accepted, or the body is no batch.",
+        description: "No item was accepted, or the body is not a batch.",
         schema: { oneOf: [batch(true), ref("Error")] },
         headers: APPLIED_HEADERS,
       },
@@ -223,8 +220,8 @@ export const EVENT_ROUTES: readonly Route[] = [
     path: "/v1/events",
     operationId: "listEvents",
     tag,
-    summary: "Events, newest first unless told otherwise",
-    description: "`after` walks any length at a cost that does not grow; it replaces `page`.",
+    summary: "List events, newest first by default",
+    description: "Use `after` to read long lists: each page costs the same. It replaces `page`.",
     access: "token",
     scope: "read",
     query: EVENT_QUERY,
@@ -244,7 +241,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     path: "/v1/events/:id",
     operationId: "getEvent",
     tag,
-    summary: "One event",
+    summary: "Get one event",
     access: "token",
     scope: "read",
     answers: { 200: { description: "The event.", schema: one("Event") } },
@@ -257,11 +254,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       });
     },
   },
-  operation({
-    path: "/v1/events/:id/deliveries",
-    operationId: "listEventDeliveries",
-    summary: "Where one event went",
-    answer: ["Its deliveries.", many("Delivery")],
+  operation("GET /v1/events/:id/deliveries", "listEventDeliveries", "List the deliveries of one event", {
+    answer: ["The deliveries.", many("Delivery")],
     failures: [404],
     maxBytes: REGISTRY_BYTES,
     run: (evreg, { id }) => evreg.events.deliveries(id),

@@ -12,13 +12,13 @@ export const HEALTH_RECORDS: Readonly<Record<string, JsonSchema>> = {
       reason: { ...field.text, description: "Why it is unavailable." },
       store: { enum: ["ok", "unavailable"] },
       engine: { enum: ["running", "failing", "stopped"] },
-      instance: { ...field.text, description: "Made anew at each start." },
+      instance: { ...field.text, description: "New at each start." },
     },
     ["reason"],
   ),
 };
 
-/** `/health` while something is wrong: the record, and the members that every failure has. */
+/** The record, and the members that every failure has. */
 const UNHEALTHY: JsonSchema = record({ data: ref("Health"), ...failure });
 
 export const HEALTH_ROUTE: Route = {
@@ -26,11 +26,11 @@ export const HEALTH_ROUTE: Route = {
   path: "/health",
   operationId: "getHealth",
   tag: "health",
-  summary: "Whether the service commits and delivers",
+  summary: "Check that the service commits and delivers",
   access: "open",
   answers: {
-    200: { description: "It does.", schema: one("Health") },
-    503: { description: "It does not; `error` says why.", schema: UNHEALTHY },
+    200: { description: "Healthy.", schema: one("Health") },
+    503: { description: "Not healthy; `error` says why.", schema: UNHEALTHY },
   },
   failures: [],
   async handle(evreg) {
@@ -51,8 +51,8 @@ export const METRICS_ROUTE: Route = {
   path: "/metrics",
   operationId: "getMetrics",
   tag: "health",
-  summary: "What this server has counted and measured, for Prometheus",
-  description: "For all applications together, so the scope may not be limited to one.",
+  summary: "Metrics for Prometheus",
+  description: "They cover all applications, so the scope must not be limited to one.",
   access: "token",
   scope: "read",
   answers: {
@@ -75,27 +75,24 @@ export const METRICS_ROUTE: Route = {
 /** The answer of the doctor. */
 export const DOCTOR_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Finding: record({
-    check: { ...field.text, description: "What was looked at." },
+    check: { ...field.text, description: "What was checked." },
     status: {
       enum: ["ok", "warning", "problem"],
-      description: "A `warning` will become a problem, or is one that may be meant.",
+      description: "A `warning` becomes a problem later, or may be intended.",
     },
     found: field.text,
-    remedy: { type: ["string", "null"], description: "What to do about it; `null` when all is well." },
+    remedy: { ...field.nullableText, description: "What to do about it; `null` if all is well." },
   }),
 };
 
 const FINDINGS_META: JsonSchema = record({ time: field.timestamp });
 
-export const DOCTOR_ROUTE: Route = operation({
-  path: "/v1/doctor",
-  operationId: "examine",
+export const DOCTOR_ROUTE: Route = operation("GET /v1/doctor", "examine", "Diagnose the server", {
   tag: "health",
-  summary: "What is well, what is wrong, and what to do about it",
   description:
-    "The store, its folder and disk, the clock, tokens near their end, handlers that fail and what waits. A finding that something is wrong is answered with 200 as well. `meta.time` is the server's clock.",
+    "Checks the store, its folder and disk, the clock, tokens that expire soon, failing handlers and the backlog. Each finding says what to do. The answer is 200 even if something is wrong. `meta.time` is the server's clock.",
   scope: "admin",
-  answer: ["What was looked at, each with what was found.", many("Finding", FINDINGS_META)],
+  answer: ["The findings, one for each check.", many("Finding", FINDINGS_META)],
   maxBytes: 0,
   run: (evreg) => evreg.doctor(),
 });

@@ -15,8 +15,8 @@ const replayed = {
   subscription: field.text,
   action: field.text,
   selection: { type: "string", enum: REPLAY_SELECTIONS },
-  from: { ...field.timestamp, description: "Of the events' publication, included." },
-  to: { ...field.timestamp, description: "Not included." },
+  from: { ...field.timestamp, description: "Events published from this time on." },
+  to: { ...field.timestamp, description: "Events published before this time." },
 } as const;
 
 /** Replays as they are answered. */
@@ -31,42 +31,39 @@ export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
     status: {
       type: "string",
       enum: REPLAY_STATUSES,
-      description: "`done`: each one was handed to delivery, where `GET /v1/deliveries` tells of it.",
+      description: "`done`: all deliveries are due; `GET /v1/deliveries` shows how each of them went.",
     },
-    reason: { type: ["string", "null"], description: "Why it ended before it was done." },
+    reason: { ...field.nullableText, description: "Why it ended before it was done." },
     total: {
-      type: ["integer", "null"],
-      minimum: 0,
-      description: "What there was to send when it began; `null` until it is counted.",
+      ...field.nullableCount,
+      description: "Number of deliveries to send when it started; `null` until they are counted.",
     },
-    queued: { ...field.count, description: "Handed to delivery so far." },
+    queued: { ...field.count, description: "Number of deliveries made due so far." },
     skipped: {
       ...field.count,
       description:
-        "Of the total: gone, or sent again by somebody else, when their turn came. Known once it is done.",
+        "How many of the total were deleted, or sent again by someone else, before their turn. Known once it is done.",
     },
     timestamped: field.timestamp,
     finished_at: field.nullableTimestamp,
   }),
 };
 
-const tag = "replays";
-
 export const REPLAY_ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: "/v1/subscriptions/:id/replay",
     operationId: "replaySubscription",
-    tag,
-    summary: "Send a subscription many events of the past, in the background",
+    tag: "replays",
+    summary: "Send many past events to a subscription, in the background",
     description:
-      "Only events of its present action. Live deliveries come first: a replay goes on as fast as the handler takes them, and waits while the subscription is paused. One runs per subscription at a time.",
+      "Only events of its present action. Live deliveries go first: a replay is as fast as the handler, and waits while the subscription is paused. Each subscription has one replay at a time.",
     access: "token",
     scope: "write",
     body: NEW_REPLAY,
     answers: {
       200: { description: "With `dry_run`: what would be sent.", schema: one("ReplayCount") },
-      201: { description: "The replay, which has begun.", schema: one("Replay") },
+      201: { description: "The replay, which has started.", schema: one("Replay") },
     },
     failures: [404, 409],
     async handle(evreg, request) {
@@ -74,34 +71,29 @@ export const REPLAY_ROUTES: readonly Route[] = [
       const input = parseJson(await request.body(BODY_MAX_BYTES)) as
         | (NewReplay & { dry_run?: unknown })
         | null;
-      // What is none of these is refused either way.
+      // Any other value is refused either way.
       if (input?.dry_run === true) return jsonReply(200, await evreg.replays.count(id, input));
       return jsonReply(201, await evreg.replays.start(id, input as NewReplay));
     },
   },
-  operation({
-    path: "/v1/replays",
-    operationId: "listReplays",
-    summary: "Replays, newest first",
+  operation("GET /v1/replays", "listReplays", "List replays, newest first", {
     query: REPLAY_QUERY,
     answer: ["The replays.", many("Replay")],
     run: (evreg, { query }) => evreg.replays.list(query),
   }),
-  operation({
-    path: "/v1/replays/:id",
-    operationId: "getReplay",
-    summary: "One replay and how far it has come",
+  operation("GET /v1/replays/:id", "getReplay", "Get one replay and its progress", {
     answer: ["The replay.", one("Replay")],
     failures: [404],
     run: (evreg, { id }) => evreg.replays.get(id),
   }),
-  operation({
-    method: "POST",
-    path: "/v1/replays/:id/cancel",
-    operationId: "cancelReplay",
-    summary: "End a replay; what it handed to delivery is sent all the same",
-    answer: ["The cancelled replay.", one("Replay")],
-    failures: [404, 409],
-    run: (evreg, { id }) => evreg.replays.cancel(id),
-  }),
+  operation(
+    "POST /v1/replays/:id/cancel",
+    "cancelReplay",
+    "Cancel a replay; deliveries that are due already are still sent",
+    {
+      answer: ["The cancelled replay.", one("Replay")],
+      failures: [404, 409],
+      run: (evreg, { id }) => evreg.replays.cancel(id),
+    },
+  ),
 ];

@@ -69,20 +69,14 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-/** A route that reads or changes records with one call of the port. */
-interface Operation extends Pick<
-  Route,
-  "path" | "operationId" | "summary" | "description" | "query" | "body"
-> {
-  /** `POST` with a body and `GET` without one, unless said. */
-  readonly method?: Route["method"];
-  /** What follows `/v1/` in the path, unless said. */
+interface Operation extends Pick<Route, "description" | "query" | "body"> {
+  /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   readonly access?: Access;
-  /** `read` for `GET` and `write` for all others, unless said. */
+  /** By default `read` for `GET` and `write` for all others. */
   readonly scope?: string;
-  /** 200 unless said. */
-  readonly status?: 201;
+  /** By default 200. */
+  readonly status?: 200 | 201;
   readonly answer: readonly [description: string, schema: JsonSchema];
   readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
@@ -91,12 +85,16 @@ interface Operation extends Pick<
   readonly run: (evreg: Evreg, input: OperationInput) => Promise<Answer<object, object | undefined>>;
 }
 
-export function operation(description: Operation): Route {
-  const { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route } = description;
-  const { path, body, method = body === undefined ? "GET" : "POST" } = route;
-  const { access = "token", failures = [] } = route;
-  const { maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
-  const scope = route.scope ?? (method === "GET" ? "read" : "write");
+/** A route that reads or changes records with one call of the port. */
+export function operation(
+  target: `${Route["method"]} /${string}`,
+  operationId: string,
+  summary: string,
+  { run, answer, status = 200, maxBodyBytes = BODY_MAX_BYTES, ...route }: Operation,
+): Route {
+  const [method, path] = target.split(" ") as [Route["method"], string];
+  const { body, access = "token", failures = [] } = route;
+  const { scope = method === "GET" ? "read" : "write", maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
   const replyTo = async (evreg: Evreg, input: OperationInput): Promise<Reply> => {
     const result = await run(evreg, input);
     const isLarge = maxBytes > PAGE_BYTES && Array.isArray(result.data);
@@ -105,9 +103,9 @@ export function operation(description: Operation): Route {
   return {
     method,
     path,
-    operationId: route.operationId,
+    operationId,
     tag: route.tag ?? path.split("/")[2]!,
-    summary: route.summary,
+    summary,
     ...omitUndefined({ description: route.description, query: route.query, body }),
     access,
     ...(access === "token" ? { scope } : {}),
@@ -185,12 +183,14 @@ export const field = {
     type: "integer",
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: "Assigned by the service; only grows, and after a restore far beyond 32 bits.",
+    description: "Assigned by the service in rising order; exceeds 32 bits after a restore.",
   },
   timestamp: { type: "string", format: "date-time", description: "ISO 8601 UTC with milliseconds." },
   nullableTimestamp: { type: ["string", "null"], format: "date-time" },
   text: { type: "string" },
+  nullableText: { type: ["string", "null"] },
   count: { type: "integer", minimum: 0 },
+  nullableCount: { type: ["integer", "null"], minimum: 0 },
 } as const satisfies Readonly<Record<string, JsonSchema>>;
 
 /** An object that has exactly these members. */
@@ -223,7 +223,7 @@ export const failure = {
   details: {
     type: "object",
     description:
-      "Where one field is at fault: `{ field, message, value }`. Where a payload does not conform to its action's schema also `errors`, a list of the same form: the rules that it breaks, at most 20 (of a batch for its first 20 such items; of others, and while evreg has much to check, the first alone), and no more than come to 16 KiB. A name of more than 128 characters in `field`, and a `field` of more than 2,048, have `…` for their middle; `message` and `value` are cut after 1 KiB. What a batch refuses past 1 MiB of such answers, or while too many large answers are on their way, has no `errors`, and each text is cut after 256 bytes.",
+      "For a wrong field: `{ field, message, value }`. For a payload that does not conform to its action's schema also `errors`, a list of the same form with the rules that it breaks: at most 20 rules and 16 KiB. Only the first rule is listed after the first 20 such items of a batch, and while evreg has much to check. Names of more than 128 characters in `field`, and a `field` of more than 2,048, are shortened in the middle with `…`; `message` and `value` are cut after 1 KiB. Refusals in a batch beyond 1 MiB, and those while too many large answers are being sent, have no `errors`, and each text is cut after 256 bytes.",
     additionalProperties: true,
   },
   code: { type: "integer", description: "The HTTP status." },

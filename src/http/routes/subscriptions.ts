@@ -19,33 +19,33 @@ const subscription = {
   max_retries: { type: "integer", minimum: 0, maximum: 20 },
   active: { type: "boolean" },
   disabled_reason: {
-    type: ["string", "null"],
-    description: "Why the service itself deactivated it; `null` while active or when a person paused it.",
+    ...field.nullableText,
+    description: "Why evreg deactivated it; `null` while active, or if a person paused it.",
   },
   bearer: {
     type: "string",
     enum: BEARERS,
     description:
-      "What `Authorization: Bearer` of its deliveries carries: its secret, a value of its own, or there is no such header.",
+      "What deliveries send as `Authorization: Bearer`: the secret, a value of its own, or nothing.",
   },
   previous_secret_until: {
     ...field.nullableTimestamp,
-    description: "While its secret is being rotated: until when the one before is signed with as well.",
+    description: "During a rotation of the secret: until when the previous one signs as well.",
   },
   failing_since: {
     ...field.nullableTimestamp,
-    description: "When the first attempt after the last success failed; `null` when the last one went well.",
+    description: "The first failed attempt since the last success; `null` if the last attempt succeeded.",
   },
   slowed_until: {
     ...field.nullableTimestamp,
     description:
-      "As its handler asked (`Retry-After`), or keeps answering 429, 502, 503 or 504, or as it is ordered and waits for a retry, no attempt begins before this, except one that a person asks for. It may have passed.",
+      "No attempt starts before this, unless a person requests it: the handler sent `Retry-After`, or keeps answering 429, 502, 503 or 504, or the subscription is ordered and waits for a retry. It may be in the past.",
   },
   blocked_by: {
     type: ["integer", "null"],
     minimum: 1,
     description:
-      "Rowid of the delivery that an ordered one waits for which blocks: it has used up its retries and is tried on. `null` while none has.",
+      "Rowid of the delivery that blocks an ordered subscription: it has used up its retries, and attempts go on. `null` if none does.",
   },
   filter: { type: ["object", "null"], additionalProperties: true },
   rate_limit: { type: ["number", "null"] },
@@ -60,7 +60,7 @@ const subscription = {
   on_exhausted: {
     enum: [...ON_EXHAUSTED, null],
     description:
-      "Of an ordered one, when a delivery has used up its retries: `block` tries on and sends nothing past it, `skip` fails it and sends the next.",
+      "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it, `skip` fails it and sends the next.",
   },
   timestamped: field.timestamp,
 } as const;
@@ -70,7 +70,7 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Subscription: record(subscription),
   SubscriptionWithSecret: record({
     ...subscription,
-    secret: { ...field.text, description: "Only ever in this answer: deliveries are signed with it." },
+    secret: { ...field.text, description: "Signs the deliveries. Only this answer shows it." },
   }),
 };
 
@@ -78,70 +78,60 @@ const CANCELLED: JsonSchema = record({
   cancelled: {
     ...field.count,
     description:
-      "How many deliveries waited and were cancelled. One under way ends as usual, and is cancelled as well if it fails.",
+      "Number of waiting deliveries that were cancelled. An attempt under way ends as usual; if it fails, its delivery is cancelled as well.",
   },
 });
 
 export const SUBSCRIPTION_ROUTES: readonly Route[] = [
-  operation({
-    path: "/v1/subscriptions",
-    operationId: "listSubscriptions",
-    summary: "Subscriptions",
+  operation("GET /v1/subscriptions", "listSubscriptions", "List subscriptions", {
     query: SUBSCRIPTION_QUERY,
     answer: ["The subscriptions.", many("Subscription")],
     maxBytes: REGISTRY_BYTES,
     run: (evreg, { query }) => evreg.subscriptions.list(query),
   }),
-  operation({
-    path: "/v1/subscriptions",
-    operationId: "createSubscription",
-    summary: "Send an action's events to a handler",
+  operation("POST /v1/subscriptions", "createSubscription", "Send an action's events to a handler", {
     body: NEW_SUBSCRIPTION,
     status: 201,
     answer: [
-      "The subscription with its secret; `meta` where it has a filter.",
+      "The subscription with its secret; `meta` if it has a filter.",
       one("SubscriptionWithSecret", WARNINGS),
     ],
     failures: [404, 409],
     run: (evreg, { body, signal }) => evreg.subscriptions.create(body, signal),
   }),
-  operation({
-    path: "/v1/subscriptions/:id",
-    operationId: "getSubscription",
-    summary: "One subscription",
+  operation("GET /v1/subscriptions/:id", "getSubscription", "Get one subscription", {
     answer: ["The subscription.", one("Subscription")],
     failures: [404],
     run: (evreg, { id }) => evreg.subscriptions.get(id),
   }),
-  operation({
-    method: "PUT",
-    path: "/v1/subscriptions/:id",
-    operationId: "updateSubscription",
-    summary: "Change a subscription, pause it or reactivate it",
+  operation("PUT /v1/subscriptions/:id", "updateSubscription", "Change, pause or reactivate a subscription", {
     description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
     body: SUBSCRIPTION_UPDATE,
-    answer: ["The subscription; `meta` where a filter was given.", one("Subscription", WARNINGS)],
+    answer: ["The subscription; `meta` if a filter was given.", one("Subscription", WARNINGS)],
     failures: [404, 409],
     run: (evreg, { id, body, signal }) => evreg.subscriptions.update(id, body, signal),
   }),
-  operation({
-    path: "/v1/subscriptions/:id/rotate-secret",
-    operationId: "rotateSubscriptionSecret",
-    summary: "Give a subscription a new secret",
-    description:
-      "The secret before stays valid for `overlap_ms`. Until then `webhook-signature` holds a signature by each, and `X-Evreg-Signature` and `Authorization` go by the one before; afterwards all go by the new one. While an overlap lasts, another rotation is refused (409) unless its `overlap_ms` is 0, which ends both secrets before at once.",
-    body: SECRET_ROTATION,
-    answer: ["The subscription with its new secret.", one("SubscriptionWithSecret")],
-    failures: [404, 409],
-    run: (evreg, { id, body }) => evreg.subscriptions.rotateSecret(id, body),
-  }),
-  operation({
-    method: "DELETE",
-    path: "/v1/subscriptions/:id",
-    operationId: "deleteSubscription",
-    summary: "Delete a subscription; its unfinished deliveries are cancelled",
-    answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
-    failures: [404],
-    run: (evreg, { id }) => evreg.subscriptions.delete(id),
-  }),
+  operation(
+    "POST /v1/subscriptions/:id/rotate-secret",
+    "rotateSubscriptionSecret",
+    "Give a subscription a new secret",
+    {
+      description:
+        "The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
+      body: SECRET_ROTATION,
+      answer: ["The subscription with its new secret.", one("SubscriptionWithSecret")],
+      failures: [404, 409],
+      run: (evreg, { id, body }) => evreg.subscriptions.rotateSecret(id, body),
+    },
+  ),
+  operation(
+    "DELETE /v1/subscriptions/:id",
+    "deleteSubscription",
+    "Delete a subscription and cancel its unfinished deliveries",
+    {
+      answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
+      failures: [404],
+      run: (evreg, { id }) => evreg.subscriptions.delete(id),
+    },
+  ),
 ];

@@ -14,42 +14,31 @@ const token = {
 export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Token: record(token),
   Identity: record({
-    name: { ...field.text, description: "Of the token; `local` where the server asks for none." },
+    name: { ...field.text, description: "Of the token; `local` if the server requires none." },
     scopes: token.scopes,
-    expires_at: { ...field.nullableTimestamp, description: "When the token ends; `null`: never." },
+    expires_at: { ...field.nullableTimestamp, description: "When the token expires; `null`: never." },
     data_id: {
       ...field.text,
-      description:
-        "Of the data of the server: the same at each of its addresses, and another after a restore of a backup.",
+      description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
     },
   }),
-  TokenWithSecret: record({ ...token, token: { ...field.text, description: "Only ever in this answer." } }),
+  TokenWithSecret: record({ ...token, token: { ...field.text, description: "Only this answer shows it." } }),
 };
 
 export const TOKEN_ROUTES: readonly Route[] = [
-  operation({
-    path: "/v1/tokens",
-    operationId: "listTokens",
-    summary: "Tokens, without the tokens themselves",
+  operation("GET /v1/tokens", "listTokens", "List tokens, without their secrets", {
     scope: "admin",
     answer: ["The tokens' records.", many("Token")],
     run: (evreg) => evreg.tokens.list(),
   }),
-  operation({
-    path: "/v1/tokens",
-    operationId: "createToken",
-    summary: "Make a token",
+  operation("POST /v1/tokens", "createToken", "Create a token", {
     scope: "admin",
     body: NEW_TOKEN,
     status: 201,
     answer: ["The token; it is never shown again.", one("TokenWithSecret")],
     run: (evreg, { body }) => evreg.tokens.create(body),
   }),
-  operation({
-    method: "DELETE",
-    path: "/v1/tokens/:id",
-    operationId: "revokeToken",
-    summary: "Revoke a token",
+  operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],
     failures: [404, 409],
@@ -57,14 +46,16 @@ export const TOKEN_ROUTES: readonly Route[] = [
   }),
 ];
 
-export const WHOAMI_ROUTE: Route = operation({
-  path: "/v1/whoami",
-  operationId: "whoAmI",
-  tag: "tokens",
-  summary: "Who the caller is, what it may do, and with which data",
-  description: "Any token that is valid may ask, and anyone where publishing needs no token.",
-  access: "publish",
-  answer: ["The token's name and scopes, and the id of the data.", one("Identity")],
-  maxBytes: 0,
-  run: (evreg) => evreg.whoami(),
-});
+export const WHOAMI_ROUTE: Route = operation(
+  "GET /v1/whoami",
+  "whoAmI",
+  "Who the caller is, what it may do, and which data it uses",
+  {
+    tag: "tokens",
+    description: "Any valid token is enough. Where publishing needs no token, this needs none either.",
+    access: "publish",
+    answer: ["The token's name and scopes, and the id of the data.", one("Identity")],
+    maxBytes: 0,
+    run: (evreg) => evreg.whoami(),
+  },
+);
