@@ -5,9 +5,8 @@ import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createAuthenticate } from "./auth.ts";
-import { ClientDisconnected } from "./body.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
-import { ApiRequest } from "./request.ts";
+import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Reply, Responder } from "./response.ts";
 import type { HttpConfig, HttpService, RefusalCounter, Route, RouteContext } from "./routes/route.ts";
@@ -138,7 +137,6 @@ function createHandlers(responder: Responder, clock: Clock, bodies: ByteBudget):
 function checkTarget(request: ApiRequest): void {
   if (request.path.endsWith("/")) notFound(request);
   const { nodeRequest } = request;
-  if (nodeRequest === undefined) return;
   checkSingle(nodeRequest.rawHeaders);
   const { host } = nodeRequest.headers;
   if (host === undefined) {

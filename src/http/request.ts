@@ -5,31 +5,39 @@ import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { type BodyMemory, ClientDisconnected, readNodeBody, readWebBody } from "./body.ts";
-import { addressOf } from "./connections.ts";
+import { addressOf, isEnding } from "./connections.ts";
+
+/** The connection ended before the request did, so nobody can be answered. */
+export class ClientDisconnected extends Error {
+  override readonly name = "ClientDisconnected";
+}
 
 const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalProperties: false };
+
+/** A body up to this size reserves no memory: every connection may have one. */
+const FREE_BYTES = 16 * 1024;
 
 /** How long a body waits for memory before it is refused. */
 const BODY_WAIT_MS = 10_000;
 
-/** One request as the routes see it, whether it came over a socket or in-process. */
+/** One request as the routes see it. */
 export class ApiRequest {
+  readonly nodeRequest: IncomingMessage;
+  readonly #response: ServerResponse;
   readonly #event: H3Event;
-  readonly #node: { req: IncomingMessage; res: ServerResponse } | undefined;
   readonly #bodies: ByteBudget;
-  /** Of a large body, until its request has ended: the answer is often part of the body. */
+  /** Memory of a large body, until its request has ended: the answer often refers to the body. */
   #reservation: Reservation | undefined;
   /** The same object for all requests with one token, once it is known; `undefined` without one. */
   token: unknown;
 
   /** @param bodies shared by the bodies of all requests */
   constructor(event: H3Event, bodies: ByteBudget) {
+    const { req, res } = event.runtime!.node!;
+    this.nodeRequest = req as IncomingMessage;
+    this.#response = res as ServerResponse;
     this.#event = event;
     this.#bodies = bodies;
-    const node = event.runtime?.node;
-    this.#node =
-      node?.res === undefined ? undefined : (node as { req: IncomingMessage; res: ServerResponse });
   }
 
   get method(): string {
@@ -41,27 +49,16 @@ export class ApiRequest {
     return this.#event.url.pathname;
   }
 
-  /** The node request, when there is a socket. */
-  get nodeRequest(): IncomingMessage | undefined {
-    return this.#node?.req;
-  }
-
-  /** Calls back once, when the answer is out or the client has disconnected; at once without a socket. */
+  /** Calls back once, when the answer is sent or the client has disconnected. */
   onFinished(callback: () => void): void {
-    if (this.#node === undefined) callback();
-    else onFinished(this.#node.res, callback);
-  }
-
-  /** Aborted when the answer is out or the client has disconnected; never without a socket. */
-  disconnected(): AbortSignal {
-    const controller = new AbortController();
-    if (this.#node !== undefined) onFinished(this.#node.res, () => controller.abort());
-    return controller.signal;
+    onFinished(this.#response, callback);
   }
 
   /** Does work that ends when the client disconnects, and then throws `ClientDisconnected`. */
   async untilDisconnect<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const signal = this.disconnected();
+    const controller = new AbortController();
+    const { signal } = controller;
+    this.onFinished(() => controller.abort());
     return work(signal).catch((error: unknown) => {
       throw signal.aborted && error === signal.reason ? new ClientDisconnected() : error;
     });
@@ -69,37 +66,37 @@ export class ApiRequest {
 
   /** Ends the connection at once, whatever was still to be sent on it. */
   disconnect(): void {
-    this.#node?.req.socket.destroy();
+    this.nodeRequest.socket.destroy();
   }
 
-  /** The answer of so many bytes is being sent: the body's memory is released when it is out, or its client too slow. */
+  /** The answer is being sent. The body's memory is released when it is out, or its client too slow. */
   responseStarted(bytes: number): void {
-    this.#reservation?.startTransfer(bytes);
-    if (this.#reservation !== undefined) this.onFinished(() => this.#reservation?.release());
+    const reservation = this.#reservation;
+    if (reservation === undefined) return;
+    reservation.startTransfer(bytes);
+    this.onFinished(() => reservation.release());
   }
 
-  /** So many bytes of memory for this client. */
+  /** A claim on memory for this client. */
   claim(bytes: number, evict: () => void = () => this.disconnect()): ByteClaim {
-    const address = this.#node === undefined ? undefined : addressOf(this.#node.req.socket);
-    return { bytes, caller: { address, token: this.token }, evict };
+    return { bytes, caller: { address: addressOf(this.nodeRequest.socket), token: this.token }, evict };
   }
 
-  /** Keeps the connection open while `work` goes on, however long nothing crosses it. */
+  /** Keeps the connection open while `work` runs, however long nothing crosses it. */
   async withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
-    const socket = this.#node?.req.socket;
-    const idleTimeoutMs = socket?.timeout ?? 0;
-    socket?.setTimeout(0);
+    const { socket } = this.nodeRequest;
+    const idleTimeoutMs = socket.timeout ?? 0;
+    socket.setTimeout(0);
     try {
       return await work();
     } finally {
-      socket?.setTimeout(idleTimeoutMs);
+      socket.setTimeout(idleTimeoutMs);
     }
   }
 
   /** @param name in lower case */
   header(name: string): string | undefined {
-    if (this.#node === undefined) return this.#event.req.headers.get(name) ?? undefined;
-    const value = this.#node.req.headers[name];
+    const value = this.nodeRequest.headers[name];
     return Array.isArray(value) ? value.join(", ") : value;
   }
 
@@ -133,33 +130,117 @@ export class ApiRequest {
   }
 
   /**
-   * The body's bytes. `unsupported_media_type` unless it is plain JSON, `too_large` past `maxBytes`, `malformed` when
-   * there is none.
+   * The body's bytes, at most `maxBytes`. A larger declared length is refused before the first byte is read, an undeclared
+   * one as soon as it is passed. Beyond `FREE_BYTES` a body reserves memory for its declared length, or for `maxBytes`;
+   * nothing more is read before that.
+   * @throws EvregError `unsupported_media_type` unless it is plain JSON; `too_large` with `{ limit, size }`, where `size`
+   * is the declared length or what had arrived; `malformed` without a body; `unavailable` without memory, or when the
+   * client is too slow while others wait
    */
   body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
-    if (this.#node !== undefined)
-      return readNodeBody(this.#node.req, this.#node.res, maxBytes, () => this.#bodyMemory());
-    const { body, headers } = this.#event.req;
-    return readWebBody(body, headers.get("content-length"), maxBytes);
+    const { "content-length": declared, expect } = this.nodeRequest.headers;
+    const longest = declared === undefined ? maxBytes : Number(declared);
+    if (longest > maxBytes) throw tooLarge(maxBytes, longest);
+    // Only now is it certain that the body is read.
+    if (expect !== undefined && /^100-continue$/i.test(expect)) this.#response.writeContinue();
+    return this.#read(maxBytes, longest, declared !== undefined);
   }
 
-  #bodyMemory(): BodyMemory {
-    const bodies = this.#bodies;
-    const keep = <T extends Reservation | undefined>(reservation: T): T => {
-      this.#reservation = reservation;
-      return reservation;
-    };
-    const claim = (bytes: number, evict: Parameters<BodyMemory["reserve"]>[1]): ByteClaim =>
-      this.claim(bytes, () => evict(bodies.refused()));
-    return {
-      tryReserve: (bytes, evict) => keep(bodies.tryReserve(claim(bytes, evict))),
-      reserve: (bytes, evict) =>
-        this.untilDisconnect((signal) => bodies.reserve(claim(bytes, evict), BODY_WAIT_MS, signal)).then(
-          keep,
-        ),
-    };
+  #read(maxBytes: number, longest: number, isDeclared: boolean): Promise<Uint8Array> {
+    const request = this.nodeRequest;
+    return new Promise((resolve, reject) => {
+      let only: Uint8Array | undefined;
+      let gathered: Buffer<ArrayBuffer> | undefined;
+      let size = 0;
+      let reservedBytes = FREE_BYTES;
+      let isDone = false;
+      const fail = (error: Error): void => {
+        isDone = true;
+        // Its bytes count as free from here on, so they are freed at once.
+        gathered?.buffer.transfer(0);
+        only = gathered = undefined;
+        this.#reservation?.release();
+        request.off("data", onData).pause();
+        reject(error);
+      };
+      const add = (chunk: Uint8Array): void => {
+        if (size === chunk.length) only = chunk;
+        else {
+          // Into one buffer: a list of chunks of a byte each would take a hundred times their bytes.
+          if (gathered === undefined || gathered.length < size) {
+            const newBytes = isDeclared ? longest : Math.max(2 * size, FREE_BYTES);
+            const larger = Buffer.allocUnsafeSlow(Math.min(newBytes, longest, reservedBytes));
+            larger.set(gathered ?? only ?? []);
+            gathered = larger;
+            only = undefined;
+          }
+          gathered.set(chunk, size - chunk.length);
+        }
+        this.#reservation?.transferred(chunk.length);
+      };
+      const granted = (reservation: Reservation): void => {
+        this.#reservation = reservation;
+        reservedBytes = maxBytes;
+        reservation.startTransfer(0);
+      };
+      const evict = (): void => {
+        if (isDone) this.disconnect();
+        else fail(this.#bodies.refused());
+      };
+      const onData = (chunk: Uint8Array): void => {
+        size += chunk.length;
+        if (size > maxBytes) return fail(tooLarge(maxBytes, size));
+        if (size <= reservedBytes) return add(chunk);
+        const claim = this.claim(longest, evict);
+        const immediate = this.#bodies.tryReserve(claim);
+        if (immediate !== undefined) {
+          granted(immediate);
+          return add(chunk);
+        }
+        request.pause();
+        void waitFor(claim, chunk);
+      };
+      const waitFor = async (claim: ByteClaim, chunk: Uint8Array): Promise<void> => {
+        try {
+          granted(await this.untilDisconnect((signal) => this.#bodies.reserve(claim, BODY_WAIT_MS, signal)));
+        } catch (error) {
+          if (!isDone) fail(error as Error);
+          return;
+        }
+        if (isDone) this.#reservation?.release();
+        else {
+          add(chunk);
+          request.resume();
+        }
+      };
+      const onEnd = (): void => {
+        // It was refused as too slow, and its end arrived before the connection's.
+        if (isEnding(request.socket)) return onClose();
+        if (isDone) return;
+        isDone = true;
+        // evreg works from here on, and the client waits.
+        this.#reservation?.endTransfer();
+        if (gathered !== undefined) resolve(gathered.subarray(0, size));
+        else if (only !== undefined) resolve(only);
+        else reject(new EvregError("malformed", "The request has no body; send a JSON object."));
+      };
+      // Comes in any case: after the end, or without one when the client disconnects.
+      const onClose = (): void => {
+        if (!isDone) fail(new ClientDisconnected("The connection ended before the request did."));
+      };
+      if (request.destroyed) onClose();
+      else request.on("data", onData).on("end", onEnd).on("close", onClose);
+    });
   }
+}
+
+function tooLarge(limit: number, size: number): EvregError {
+  return new EvregError(
+    "too_large",
+    `The request body is larger than the ${limit} bytes allowed here (${size} so far).`,
+    { limit, size },
+  );
 }
 
 function decode(text: string, where: "path" | "query"): string {
@@ -201,7 +282,7 @@ function quote(header: string): string {
   return JSON.stringify(header.slice(0, 100));
 }
 
-/** By connection: with a listener for each request of one, node would warn of a leak. */
+/** By connection: node would warn of a leak if each request had its own listener. */
 const pendingOf = new WeakMap<Socket, Set<() => void>>();
 
 /**

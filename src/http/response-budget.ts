@@ -36,7 +36,7 @@ const TOO_MUCH =
   "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
 
 /** What the budget needs of a request. */
-export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect" | "nodeRequest">;
+export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect">;
 
 /**
  * Bounds the memory of all answers: a page may have hundreds of megabytes, and stays in memory while its client does not
@@ -121,7 +121,7 @@ export class ResponseBudget {
     const release = (): void => {
       held?.release();
       more?.release();
-      if (request.nodeRequest !== undefined) free(reply.body);
+      free(reply.body);
     };
     return { ...reply, release };
   }

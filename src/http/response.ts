@@ -7,8 +7,7 @@ import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { ClientDisconnected } from "./body.ts";
-import type { ApiRequest } from "./request.ts";
+import { type ApiRequest, ClientDisconnected } from "./request.ts";
 
 /** One answer before the headers that all answers share. */
 export interface Reply {
@@ -221,12 +220,11 @@ export class Responder {
     if (isByteStream(body)) {
       return new PairHeaderResponse(status, headers, Readable.from(body.chunks, { objectMode: false }));
     }
-    if (nodeRequest !== undefined && hasLongRemainder(nodeRequest)) {
+    if (hasLongRemainder(nodeRequest)) {
       headers.push(["connection", "close"]);
       return new PairHeaderResponse(status, headers, lingering(nodeRequest, body, this.#clock));
     }
-    const toSocket = nodeRequest !== undefined;
-    return new PairHeaderResponse(status, headers, status === 204 ? null : whole(body, toSocket));
+    return new PairHeaderResponse(status, headers, status === 204 ? null : whole(body));
   }
 }
 
@@ -240,11 +238,9 @@ function isRoutine(method: string, path: string, status: number): boolean {
   return method === "GET" || method === "HEAD" || path.startsWith("/v1/events");
 }
 
-/** Pieces as a stream that the socket takes them from, or put together where there is no socket. */
-function whole(body: string | Chunks, toSocket: boolean): ResponseBody {
+function whole(body: string | Chunks): ResponseBody {
   if (typeof body === "string") return body;
-  if (body.length === 1) return body[0]!;
-  return toSocket ? Readable.from(body, { objectMode: false }) : Buffer.concat(body);
+  return body.length === 1 ? body[0]! : Readable.from(body, { objectMode: false });
 }
 
 /** How much more of an unwanted body is taken off the wire, and for how long, so that its sender reads the answer. */

@@ -1,4 +1,3 @@
-import type { H3 } from "h3";
 import type { Health } from "../../src/domain/operations.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -22,7 +21,6 @@ interface LogLine {
 export interface Harness {
   readonly url: string;
   readonly port: number;
-  readonly app: H3;
   readonly listener: HttpListener;
   readonly log: readonly LogLine[];
   readonly local: LocalService;
@@ -71,7 +69,6 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   return {
     url: listener.url,
     port: listener.port,
-    app,
     listener,
     log,
     local,

@@ -497,15 +497,3 @@ test("every answer has the security headers and a request id", async () => {
     expect(headers.get("access-control-allow-origin")).toBeNull();
   }
 });
-
-test("without a socket the app answers the same", async () => {
-  const response = await harness.app.request("/v1/events", {
-    method: "POST",
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-    body: JSON.stringify(event()),
-  });
-  expect(response.status).toBe(201);
-  expect(response.headers.get("content-type")).toBe("application/json");
-  expect(await response.json()).toMatchObject({ data: { action: "user.created" } });
-  expect((await harness.app.request("/nothing")).status).toBe(404);
-});
