@@ -99,7 +99,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       logger,
       clock,
       version,
-      refusals: published,
+      counts: published,
       stopping: ending.signal,
     });
     const { host, port, tls } = config;
@@ -188,24 +188,10 @@ export interface LocalOptions extends AppOptions {
  * @throws EvregError `conflict` naming the holder, at once for a server and after a short wait for another command
  */
 export async function openLocal(options: LocalOptions): Promise<Evreg> {
-  const { config } = options;
-  const { service, store } = await whenFree(config.data, () => compose(options));
+  const { service, store } = await whenFree(options.config.data, () => compose(options));
   const evreg = service.as(LOCAL_OWNER);
   let closing: Promise<void> | undefined;
-  return {
-    actions: evreg.actions,
-    events: evreg.events,
-    subscriptions: evreg.subscriptions,
-    deliveries: evreg.deliveries,
-    replays: evreg.replays,
-    tokens: evreg.tokens,
-    health: () => evreg.health(),
-    whoami: () => evreg.whoami(),
-    metrics: () => evreg.metrics(),
-    doctor: () => evreg.doctor(),
-    backup: (signal) => evreg.backup(signal),
-    close: () => (closing ??= store.close()),
-  };
+  return { ...evreg, close: () => (closing ??= store.close()) };
 }
 
 /** Another command holds the folder for a moment only, so it is waited for; a server is not. */

@@ -142,22 +142,15 @@ export function createChannel(options: ChannelOptions): Channel {
       throw failure === undefined ? foreignAnswer(refused) : withAdvice(failure, options, path);
     },
     async mustBeEvreg(received) {
-      isEvreg ||= namesData(await channel.send("GET", "/v1/whoami"));
+      if (isEvreg) return;
+      const { bytes } = await channel.send("GET", "/v1/whoami");
+      const answer = parse(bytes) as { data?: { data_id?: unknown } } | null | undefined;
+      isEvreg = typeof answer?.data?.data_id === "string";
       if (!isEvreg) throw foreignAnswer(received);
     },
     close: () => (closed ??= Promise.all([agent.close(), longAgent?.destroy()]).then(() => undefined)),
   };
   return channel;
-}
-
-/** As evreg does: the route stands beside the others, whatever a proxy in front lets through. */
-function namesData({ bytes }: Received): boolean {
-  try {
-    const { data } = JSON.parse(Buffer.from(bytes).toString("utf8")) as { data?: { data_id?: unknown } };
-    return typeof data?.data_id === "string";
-  } catch {
-    return false;
-  }
 }
 
 function queryString(query: Sent["query"] = {}): string {

@@ -1,15 +1,16 @@
-import { type EventHandler, H3, type H3Event } from "h3";
+import { type EventHandler, H3 } from "h3";
 import { EvregError } from "../domain/error.ts";
 import type { Evreg } from "../evreg.ts";
 import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
+import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createAuthenticate } from "./auth.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Reply, Responder } from "./response.ts";
-import type { HttpConfig, HttpService, RefusalCounter, Route, RouteContext } from "./routes/route.ts";
+import type { HttpConfig, HttpService, Route, RouteContext } from "./routes/route.ts";
 
 export interface HttpAppOptions {
   readonly service: HttpService;
@@ -19,16 +20,15 @@ export interface HttpAppOptions {
   readonly version: string;
   readonly responses?: Partial<ResponseLimits>;
   readonly bodies?: Partial<BudgetLimits>;
-  readonly refusals?: RefusalCounter;
-  /** Its reason is an `EvregError`. */
+  readonly counts: PublishCounts;
   readonly stopping?: AbortSignal;
 }
 
 const MIB = 1024 * 1024;
 
 /**
- * Four of the largest batches at once. One token has half of it. One address, if it is not this machine's, has less than
- * that, so that it cannot take all that a token has which others use as well. Small claims are those of ordinary events.
+ * Four of the largest batches at once. A token has half of it. An address, unless it is this machine's, has less than a
+ * token, which may be used at several. Small claims are those of ordinary events.
  */
 const BODY_LIMITS: BudgetLimits = {
   maxBytes: 64 * MIB,
@@ -40,11 +40,11 @@ const BODY_LIMITS: BudgetLimits = {
 };
 
 const TOO_MANY_BODIES =
-  "Too many large request bodies are on their way at once, and this one would not fit into memory beside them, or it came too slowly while others waited. Send it again in a moment; bodies up to 16 KiB are always taken.";
+  "Too many large request bodies are being received at once, and there is no memory for this one, or it came too slowly while others waited. Send it again in a moment; bodies up to 16 KiB are always accepted.";
 
-/** The whole of the HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
+/** The HTTP interface as an h3 app. Every path through it ends in the responder: one shape, one log line. */
 export function createHttpApp(options: HttpAppOptions): H3 {
-  const { service, config, logger, clock, version, refusals } = options;
+  const { service, config, logger, clock, version, counts } = options;
   const { stopping = new AbortController().signal } = options;
   const authenticate = createAuthenticate(service, config);
   const responses = new ResponseBudget(clock, options.responses);
@@ -56,12 +56,28 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     version,
     requiresToken,
     responses,
-    refusals,
+    counts,
     clock,
     stopping,
   };
   const responder = new Responder(logger, clock);
-  const handlerOf = createHandlers(responder, clock, bodies);
+  /** @param refused called with why a request failed, unless its client left */
+  const handlerOf =
+    (
+      act: (request: ApiRequest) => Reply | Promise<Reply>,
+      refused?: (failure: unknown) => void,
+    ): EventHandler =>
+    async (event) => {
+      const startedMs = clock.now();
+      const request = new ApiRequest(event, bodies);
+      try {
+        checkTarget(request);
+        return responder.replied(request, startedMs, await act(request));
+      } catch (error) {
+        if (!(error instanceof ClientDisconnected)) refused?.(error);
+        return responder.failed(request, startedMs, error);
+      }
+    };
 
   const app = new H3({
     // h3 would write failures to the console; they go to the log instead.
@@ -73,7 +89,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
       const act = (evreg: Evreg, request: ApiRequest): Reply | Promise<Reply> => {
-        // All without a token act on the same port, and have nothing else in common.
+        // Callers without a token share one port, but are not one caller.
         if (request.header("authorization") !== undefined) request.token = evreg;
         if (route.query === undefined) request.checkNoQuery();
         return route.handle(evreg, request, context);
@@ -84,11 +100,11 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       };
       const refused =
         route.access === "publish" && route.body !== undefined
-          ? (failure: unknown) => refusals?.countRefusal(failure)
+          ? (failure: unknown) => counts.countRefusal(failure)
           : undefined;
       const handler = handlerOf(begin, refused);
       app.on(route.method, path, handler);
-      // Written out, as the catch-all below would otherwise come before h3's own way from HEAD to GET.
+      // The catch-all below would come before h3's own way from HEAD to GET.
       if (answersHead(route)) app.on("HEAD", path, handler);
     }
     const allow = allowOf(routes);
@@ -113,27 +129,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   return app;
 }
 
-/** @param refused called with why a request failed, unless its client left */
-type HandlerOf = (
-  act: (request: ApiRequest) => Reply | Promise<Reply>,
-  refused?: (failure: unknown) => void,
-) => EventHandler;
-
-function createHandlers(responder: Responder, clock: Clock, bodies: ByteBudget): HandlerOf {
-  return (act, refused) => async (event: H3Event) => {
-    const startedMs = clock.now();
-    const request = new ApiRequest(event, bodies);
-    try {
-      checkTarget(request);
-      return responder.replied(request, startedMs, await act(request));
-    } catch (error) {
-      if (!(error instanceof ClientDisconnected)) refused?.(error);
-      return responder.failed(request, startedMs, error);
-    }
-  };
-}
-
-/** The router takes `/v1/actions/` for `/v1/actions`; to a caller whose name came out empty that would be a surprise. */
+/** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */
 function checkTarget(request: ApiRequest): void {
   if (request.path.endsWith("/")) notFound(request);
   const { nodeRequest } = request;

@@ -2,6 +2,7 @@ import type { Health } from "../../src/domain/operations.ts";
 import type { Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
 import { createHttpApp } from "../../src/http/app.ts";
+import { PublishCounts } from "../../src/metrics/counters.ts";
 import type { ResponseLimits } from "../../src/http/response-budget.ts";
 import type { HttpConfig, HttpService } from "../../src/http/routes/route.ts";
 import { type HttpLimits, type HttpListener, serveHttp } from "../../src/http/server.ts";
@@ -61,6 +62,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     logger,
     clock,
     version: VERSION,
+    counts: new PublishCounts(),
     responses: options.answers ?? {},
     bodies: options.bodies ?? {},
     ...(options.stopping === undefined ? {} : { stopping: options.stopping }),

@@ -198,7 +198,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       },
     },
     failures: [409],
-    async handle(evreg, request, { limits, refusals, responses }) {
+    async handle(evreg, request, { limits, counts, responses }) {
       const query = request.query(BATCH_QUERY) as { atomic?: boolean };
       const minimal = prefersMinimal(request.header("prefer"));
       const bytes = await request.body(EVENT_LIMITS.batchBytes);
@@ -206,7 +206,7 @@ export const EVENT_ROUTES: readonly Route[] = [
       const result = await request.untilDisconnect((signal) =>
         evreg.events.publishBatch(items, { ...query, minimal }, signal),
       );
-      refusals?.countRefusedItems(result);
+      counts.countRefusedItems(result);
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const replyOf = (all: BatchResult): Reply => batchReply(all, minimal ? [MINIMAL_APPLIED] : []);
       const whole = replyOf(result);

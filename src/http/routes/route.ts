@@ -1,12 +1,12 @@
-import type { BatchResult } from "../../domain/event.ts";
 import type { BodySchema, QuerySchema } from "../../domain/request.ts";
-import type { Principal } from "../../domain/token.ts";
 import type { Answer, Evreg } from "../../evreg.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
 import { listReply, jsonReply, type Reply } from "../response.ts";
 import { parseJson } from "../../json/raw-json.ts";
+import type { PublishCounts } from "../../metrics/counters.ts";
 import { omitUndefined } from "../../service/requests.ts";
+import type { Service } from "../../service/service.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
@@ -129,12 +129,8 @@ export function operation(
 /** What a publish body may hold beside its payload: names, a key, white space. */
 export const ENVELOPE_BYTES = 64 * 1024;
 
-/** What the routes need: who a caller is, and the port for it. */
-export interface HttpService {
-  as(principal: Principal): Evreg;
-  /** `undefined` for a token that is unknown, expired or revoked. At once for one that was seen before. */
-  authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
-}
+/** Tells who a caller is, and has the port for it. */
+export type HttpService = Pick<Service, "as" | "authenticate">;
 
 /** The slice of the configuration that the routes depend on. */
 export interface HttpConfig {
@@ -157,12 +153,6 @@ export interface TokenRequirement {
   readonly token: boolean;
 }
 
-/** Counts what is refused before it comes to the service, and the refused items of batches. */
-export interface RefusalCounter {
-  countRefusal(failure: unknown): void;
-  countRefusedItems(result: BatchResult): void;
-}
-
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
@@ -170,7 +160,7 @@ export interface RouteContext {
   readonly requiresToken: TokenRequirement;
   /** Through which large reads go. */
   readonly responses: ResponseBudget;
-  readonly refusals: RefusalCounter | undefined;
+  readonly counts: PublishCounts;
   readonly clock: Clock;
   /** Aborted once the server is to stop, with what to say to whom would hold that up. */
   readonly stopping: AbortSignal;
