@@ -9,7 +9,6 @@ import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
-import type { CommitReport } from "../store/health.ts";
 import type { StoreChange } from "../store/store.ts";
 import { folderFindings, programFinding } from "./doctor-findings.ts";
 
@@ -53,7 +52,7 @@ export async function compose(options: ComposeOptions) {
     logger,
     clock,
     encryption,
-    onCommit: (commit: CommitReport): void => commits.committed(commit),
+    commits,
     onChange: ({ serviceEvents, failed = 0 }: StoreChange): void => {
       delivered.finished.failed += failed;
       if (serviceEvents === undefined) return;

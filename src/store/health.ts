@@ -12,16 +12,25 @@ export interface CommitReport {
   readonly checkpointFailure: string | undefined;
 }
 
+export interface CommitObserver {
+  committed(commit: CommitReport): void;
+}
+
 /** Logs when the log cannot be moved into the data file any more, and when it can again. */
-export class CheckpointLog {
+export class CheckpointLog implements CommitObserver {
   readonly #logger: Logger;
+  readonly #next: CommitObserver | undefined;
   #failure: string | undefined;
 
-  constructor(logger: Logger) {
+  /** @param next is given each commit as well */
+  constructor(logger: Logger, next: CommitObserver | undefined) {
     this.#logger = logger;
+    this.#next = next;
   }
 
-  committed({ checkpointFailure: reason }: CommitReport): void {
+  committed(commit: CommitReport): void {
+    this.#next?.committed(commit);
+    const { checkpointFailure: reason } = commit;
     const previous = this.#failure;
     this.#failure = reason;
     if (previous === undefined && reason !== undefined) {

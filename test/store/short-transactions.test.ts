@@ -16,7 +16,7 @@ const open = (): Promise<Store> =>
     folder: scratch.path,
     owner: testOwner(),
     logger: silentLogger,
-    onCommit: (commit) => void commits.push(commit),
+    commits: { committed: (commit) => void commits.push(commit) },
   });
 
 async function watched(store: Store, action: string, count: number): Promise<void> {

@@ -15,11 +15,7 @@ test("a thread that is ended while it works answers first, lets go of the file, 
       encryption: undefined,
       nowMs: 1_000,
     };
-    const worker = await WorkerClient.start(
-      setup,
-      () => undefined,
-      () => undefined,
-    );
+    const worker = await WorkerClient.start(setup, () => undefined, { committed() {} });
     const write = worker.write(singleWrite("probe", 4 * 1024 * 1024));
     const reads = Array.from({ length: 40 }, () => worker.read("listTokens", []));
     const ended = worker.terminate();

@@ -23,12 +23,15 @@ const LIST: Codec = { pack: (calls) => calls, unpack: (packed) => packed as unkn
 function queueByHand(time?: Clock): { queue: WriteQueue; sent: Sent[] } {
   const sent: Sent[] = [];
   const queue = new WriteQueue(
-    ({ groups, rows, bytes }) =>
-      new Promise((resolve, reject) => {
-        const names = groups.map(({ columns }) => (columns as unknown[]).flat());
-        const commit = (): void => resolve({ value: names.map((packed) => ({ packed })), bytes: undefined });
-        sent.push({ names: names.flat(), rows, bytes, commit, fail: reject });
-      }),
+    {
+      write: ({ groups, rows, bytes }) =>
+        new Promise((resolve, reject) => {
+          const names = groups.map(({ columns }) => (columns as unknown[]).flat());
+          const commit = (): void =>
+            resolve({ value: names.map((packed) => ({ packed })), bytes: undefined });
+          sent.push({ names: names.flat(), rows, bytes, commit, fail: reject });
+        }),
+    },
     { list: LIST },
     time,
   );

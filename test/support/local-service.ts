@@ -46,12 +46,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const clock = new ManualClock();
   const owner = { pid: process.pid, command: "test", instance: "test", started_at: new Date().toISOString() };
   const commits = new CommitCounts();
-  const opened = await openLibsqlStore({
-    folder,
-    owner,
-    logger,
-    onCommit: (commit) => commits.committed(commit),
-  });
+  const opened = await openLibsqlStore({ folder, owner, logger, commits });
   const store = around(opened);
   let wakes = 0;
   const countWake = (): void => {

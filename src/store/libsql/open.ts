@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
-import { CheckpointLog, type CommitReport, DamagedEvents } from "../health.ts";
+import { CheckpointLog, type CommitObserver, DamagedEvents } from "../health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { restoreLeftovers } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
@@ -43,8 +43,7 @@ export interface OpenOptions {
   readonly keepsForm?: boolean;
   /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
-  /** Called after each commit. */
-  readonly onCommit?: (commit: CommitReport) => void;
+  readonly commits?: CommitObserver;
   /** Called after a commit that also did something that was not requested. */
   readonly onChange?: (change: StoreChange) => void;
   /** Called at most once, when the store can never commit again and must be closed. */
@@ -67,12 +66,8 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
     if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
     if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
-    const checkpoints = new CheckpointLog(logger);
-    const { supervisor, report } = await openFile(options, clock, (commit) => {
-      checkpoints.committed(commit);
-      options.onCommit?.(commit);
-    });
-    const queue = new WriteQueue((batch) => supervisor.write(batch), CODECS);
+    const { supervisor, report } = await openFile(options, clock);
+    const queue = new WriteQueue(supervisor, CODECS);
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
@@ -117,20 +112,20 @@ async function acceptLogLoss({ folder, logger }: OpenOptions, clock: Clock): Pro
 }
 
 async function openFile(
-  { folder, logger, onFatal, encryption, keepsForm = false, needsData = false }: OpenOptions,
+  { folder, logger, onFatal, encryption, keepsForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
-  onCommit: (commit: CommitReport) => void,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // Before the engine opens it, which would write to it: this refuses a file that is not evreg's or is newer.
   const version = readFileVersion(dataFileOf(folder));
   if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
   const path = prepareFile(folder, needsData);
+  const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerClient> =>
     WorkerClient.start(
       { path, encryption, ...which, nowMs: clock.now() },
       (reason) => supervisor?.stop(reason),
-      onCommit,
+      checkpoints,
     );
   const worker = await startAlone(folder, () => start({ release: true }));
   const { report } = worker;

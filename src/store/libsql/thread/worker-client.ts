@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { messageOf } from "../../../domain/error.ts";
 import { startThread } from "../../../runtime/process.ts";
-import type { CommitReport } from "../../health.ts";
+import type { CommitObserver } from "../../health.ts";
 import {
   fromWireError,
   type FromWorker,
@@ -36,7 +36,7 @@ const SPLICE_AT = 256;
 export class WorkerClient {
   readonly report: OpenReport;
   readonly #worker: Worker;
-  readonly #onCommit: (commit: CommitReport) => void;
+  readonly #commits: CommitObserver;
   /**
    * By id, from `#firstId` on; `undefined` where it is answered. Not a Map: V8 keeps the tables that a Map outgrows,
    * with every answer in them, once it has taken one for long-lived.
@@ -48,14 +48,9 @@ export class WorkerClient {
   #ended: EngineFailure | undefined;
   readonly #exited: Promise<void>;
 
-  private constructor(
-    worker: Worker,
-    report: OpenReport,
-    onCommit: (commit: CommitReport) => void,
-    exited: Promise<void>,
-  ) {
+  private constructor(worker: Worker, report: OpenReport, commits: CommitObserver, exited: Promise<void>) {
     this.#worker = worker;
-    this.#onCommit = onCommit;
+    this.#commits = commits;
     this.report = report;
     this.#exited = exited;
   }
@@ -64,7 +59,7 @@ export class WorkerClient {
   static start(
     setup: WorkerSetup,
     onCrash: (reason: string) => void,
-    onCommit: (commit: CommitReport) => void,
+    commits: CommitObserver,
   ): Promise<WorkerClient> {
     const worker = storeThread(setup);
     const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();
@@ -74,7 +69,7 @@ export class WorkerClient {
       let crash = "it ended by itself";
       worker.on("message", (message: FromWorker) => {
         if (message.kind === "ready") {
-          resolve((client = new WorkerClient(worker, message.report, onCommit, exited)));
+          resolve((client = new WorkerClient(worker, message.report, commits, exited)));
         } else if (message.kind === "openFailed") openError = fromWireError(message.error);
         else if (client !== undefined) client.#receive(message);
       });
@@ -138,7 +133,7 @@ export class WorkerClient {
   #receive(message: Exclude<FromWorker, { kind: "ready" | "openFailed" }>): void {
     switch (message.kind) {
       case "committed":
-        if (message.commit !== undefined) this.#onCommit(message.commit);
+        if (message.commit !== undefined) this.#commits.committed(message.commit);
         for (const { id, outcomes } of message.batches) {
           this.#takePending(id)?.resolve({ value: outcomes, bytes: message.bytes });
         }

@@ -25,7 +25,10 @@ export interface Codec {
 
 const ONE_BY_ONE: Codec = { pack: (calls) => calls, unpack: (packed) => packed as readonly unknown[] };
 
-type Send = (batch: WriteBatch) => Promise<Reply<readonly GroupOutcome[]>>;
+/** Commits a batch. */
+interface BatchWriter {
+  write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>>;
+}
 
 interface Waiting {
   readonly write: PendingWrite;
@@ -74,7 +77,7 @@ const OPEN_WRITES = 100_000;
  * about work and not about when anything is due.
  */
 export class WriteQueue {
-  readonly #send: Send;
+  readonly #writer: BatchWriter;
   readonly #codecs: Readonly<Record<string, Codec>>;
   readonly #time: Clock;
   #next = emptyBatch();
@@ -92,11 +95,11 @@ export class WriteQueue {
 
   /** @param codecs by the names of the writes that are done together */
   constructor(
-    send: Send,
+    writer: BatchWriter,
     codecs: Readonly<Record<string, Codec>>,
     time: Clock = { ...systemClock, now: () => performance.now() },
   ) {
-    this.#send = send;
+    this.#writer = writer;
     this.#codecs = codecs;
     this.#time = time;
   }
@@ -193,10 +196,10 @@ export class WriteQueue {
     if (this.#open.writes === 0) this.#idle?.resolve();
   }
 
-  async #deliver(batch: WriteBatch): ReturnType<Send> {
+  async #deliver(batch: WriteBatch): ReturnType<BatchWriter["write"]> {
     this.#inFlight += 1;
     try {
-      return await this.#send(batch);
+      return await this.#writer.write(batch);
     } finally {
       this.#inFlight -= 1;
       // Before the callers get the reply, as the store's thread has nothing to do until then.
