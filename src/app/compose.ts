@@ -85,18 +85,14 @@ export async function compose(options: ComposeOptions) {
     offThread,
     counts: published,
     metrics: metricsOf({ published, delivered, commits, store, engineState, loop, clock, version }),
-    doctor: {
-      findings: () => [
-        programFinding(version),
-        ...(options.findings?.() ?? []),
-        ...folderFindings(config.data),
-      ],
-      clockShiftMs: () => Date.now() - (performance.timeOrigin + performance.now()),
+    environment: () => ({
+      findings: [programFinding(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
+      clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
       serves,
       encrypts: encryption !== undefined,
-      hasTokenFile: () => tokenFileOf(config.data) !== undefined,
+      hasTokenFile: tokenFileOf(config.data) !== undefined,
       isOpen: config.auth.mode === "off",
-    },
+    }),
   });
   return { owner, store, service, background, published, delivered, loop, offThread, clock, random };
 }

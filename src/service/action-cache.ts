@@ -5,27 +5,27 @@ import type { Yielder } from "../runtime/yielding.ts";
 import { compileSchemaSteps, type Validator } from "../schema/validate/compile.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 
-/** All that publishing needs of an action. */
+/** What publishing needs of an action. */
 export interface LoadedAction {
   readonly actionId: number;
   readonly application: string;
   readonly revision: number;
   readonly validator: Validator;
-  /** Nobody can publish it. */
+  /** Only evreg itself publishes it. */
   readonly isBuiltIn: boolean;
   readonly isRetired: boolean;
-  /** What to publish to instead: of its successors the first that is not retired. */
+  /** What to publish to instead: the first successor that is not retired. */
   readonly successor: string | null;
   /** While it is deprecated. */
   readonly deprecation: Deprecation | undefined;
 }
 
-/** What compiled schemas may take: thousands of ordinary ones, and some 50 of the largest. */
+/** Thousands of ordinary compiled schemas, and some 50 of the largest. */
 const MAX_COMPILED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Actions with their compiled schemas, so that publishing reads nothing from the store. An entry may be out of date: the
- * store refuses its revision, or an action retired meanwhile, as `stale` then, and the caller reports it as outdated and loads anew.
+ * store then refuses the event as `stale`, and the caller evicts the entry and loads it again.
  */
 export class ActionCache {
   readonly #catalog: Pick<CatalogStore, "findAction">;
@@ -42,7 +42,6 @@ export class ActionCache {
     this.#yielder = yielder;
   }
 
-  /** The action if it is at hand. */
   get(name: string): LoadedAction | undefined {
     return this.#loaded.get(name);
   }
@@ -63,22 +62,22 @@ export class ActionCache {
     return loading;
   }
 
-  /** To be called after each change of the action. A load that started before is not stored either. */
+  /** Call it after each change of the action. A load that started before is not stored either. */
   evict(name: string): void {
     this.#loaded.delete(name);
     this.#loading.delete(name);
   }
 
-  /** To be called when one was deprecated, retired or neither any more: others may lead there. */
+  /** Call it when an action was deprecated, retired or restored: it may be the successor of others. */
   evictDeprecated(): void {
-    const leading = [...this.#loaded.entries()].filter(
-      ([, { isRetired, deprecation }]) => isRetired || deprecation !== undefined,
-    );
-    for (const [name] of leading) this.#loaded.delete(name);
+    const loaded = [...this.#loaded.entries()];
+    for (const [name, { isRetired, deprecation }] of loaded) {
+      if (isRetired || deprecation !== undefined) this.#loaded.delete(name);
+    }
     this.#loading.clear();
   }
 
-  /** To be called when the store found this one stale; many callers may find that out at once. */
+  /** Call it when the store found this one stale; many callers may find that out at once. */
   evictStale(name: string, action: LoadedAction): void {
     if (this.#loaded.get(name) === action) this.#loaded.delete(name);
   }
@@ -88,7 +87,7 @@ export class ActionCache {
     if (stored === undefined) return undefined;
     const { actionId, application, revision, isBuiltIn, retired: isRetired } = stored;
     const successor = await firstActiveSuccessor(this.#catalog, stored.successor);
-    // In steps: the largest of GitHub's take 100 ms, and all 58 of them come at once after a start.
+    // In steps: the largest schemas take 100 ms, and all of a server's may come at once after a start.
     const validator = await this.#yielder.run(compileSchemaSteps(stored.schemata));
     const deprecation = deprecationOf(stored, successor);
     return { actionId, application, revision, isBuiltIn, validator, isRetired, successor, deprecation };
@@ -104,10 +103,9 @@ function deprecationOf(
   return { action, since: toIso(Math.floor(deprecatedMs / 1_000) * 1_000), successor };
 }
 
-/** Of a longer chain the remainder is not followed. */
 const MAX_STEPS = 20;
 
-/** The names a successor leads to, itself first, as far as they are there; it ends before one comes again. */
+/** A successor and its successors, as far as they exist: at most 20, none twice. */
 export async function* chainFrom(
   catalog: Pick<CatalogStore, "findAction">,
   successor: string | null,
@@ -122,7 +120,6 @@ export async function* chainFrom(
   }
 }
 
-/** The first of the chain that takes events: what to publish to instead. `null` when there is none. */
 async function firstActiveSuccessor(
   catalog: Pick<CatalogStore, "findAction">,
   successor: string | null,

@@ -11,12 +11,11 @@ import {
   REVISION_QUERY,
   SCHEMA_CANDIDATE,
   type SchemaCandidate,
-  type WarningMeta,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
-import type { ActionsPort, Answer } from "../evreg.ts";
-import type { StoredAction } from "../store/catalog.ts";
+import type { ActionsPort } from "../evreg.ts";
+import type { RevisionSelection } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
@@ -26,9 +25,9 @@ import {
   allPages,
   checkId,
   checkQuery,
+  finder,
   notFound,
   omitUndefined,
-  readable,
   readBody,
 } from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
@@ -39,102 +38,78 @@ const READ_SCHEMAS = 3;
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, storedEvents, schemaTasks } = context;
 
-  const findReadable = (name: string): Promise<StoredAction> =>
-    readable(access, "action", name, (action) => store.catalog.findAction(action));
+  const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
 
   return {
     async list(query = {}) {
       const applications = access.readable();
       const { application } = checkQuery(ACTION_QUERY, query);
-      const of = omitUndefined({ application, applications });
-      return {
-        data: await allPages(READ_SCHEMAS, (last: Action | undefined) =>
-          store.catalog.listActions({
-            ...of,
-            ...omitUndefined({ after: last?.action }),
-            limit: READ_SCHEMAS,
-          }),
-        ),
-      };
+      const read = (last: Action | undefined) =>
+        store.catalog.listActions(
+          omitUndefined({ application, applications, after: last?.action, limit: READ_SCHEMAS }),
+        );
+      return { data: await allPages(READ_SCHEMAS, read) };
     },
     async create(input, signal) {
       access.requireSome("write");
       const checks = { action: checkNewActionName, application: checkLabel };
-      const record = readBody(NEW_ACTION, input, checks) as NewAction;
+      const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);
-      const warnings = await schemaWarnings(
-        schemaTasks.runnerFor("change", access.principal, signal),
-        "schemata",
-        schemata,
-      );
+      const tasks = schemaTasks.runnerFor("change", access.principal, signal);
+      const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const created = await store.catalog.createAction(record, clock.now()).catch((error: unknown) => {
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
       actions.evict(action);
-      return withWarnings(created, warnings);
+      return { data: created, meta: { warnings } };
     },
     async get(name) {
-      return { data: actionOf(await findReadable(name)) };
+      return { data: actionOf(await readable(name)) };
     },
     async update(name, input, options = {}, signal) {
       access.requireSome("write");
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
-      const body = readBody(ACTION_UPDATE, input, checks) as ActionUpdate;
+      const body = readBody<ActionUpdate>(ACTION_UPDATE, input, checks);
       const tasks = schemaTasks.runnerFor("change", access.principal, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
       const updated = await updateAction(context, access, name, { body, forced, tasks });
-      return withWarnings(updated.action, [...warnings, ...updated.warnings]);
+      return { data: updated.action, meta: { warnings: [...warnings, ...updated.warnings] } };
     },
     async revisions(name, query = {}) {
       const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
-      const { action } = await findReadable(name);
+      const { action } = await readable(name);
       const read = async (last: ActionRevision | undefined, count: number) => {
-        const page = Math.min(READ_SCHEMAS, limit - count);
-        if (page === 0) return [];
-        return store.catalog.listRevisions({
-          action,
-          limit: page,
-          ...omitUndefined({ after: last?.revision ?? after }),
-        });
+        const page = { action, limit: Math.min(READ_SCHEMAS, limit - count), after: last?.revision ?? after };
+        return page.limit === 0 ? [] : store.catalog.listRevisions(omitUndefined<RevisionSelection>(page));
       };
       return { data: await allPages(READ_SCHEMAS, read) };
     },
     async revision(name, revision) {
-      const { action } = await findReadable(name);
+      const { action } = await readable(name);
       const found = await store.catalog.findRevision(action, checkId(revision, "revision"));
       if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
       return { data: found };
     },
     async check(name, candidate, signal) {
-      const stored = await findReadable(name);
-      const { schemata, mode, replay = 0 } = readBody(SCHEMA_CANDIDATE, candidate) as SchemaCandidate;
+      const stored = await readable(name);
+      const { schemata, mode, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
       const tasks = schemaTasks.runnerFor("check", access.principal, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
       const breaks = await breaksOf(store.catalog, tasks, stored, schemata, rule);
-      const checked =
-        replay === 0
-          ? null
-          : await storedEvents.run(
-              { action: stored.action, schemata, maxEvents: replay },
-              access.principal,
-              signal,
-            );
+      const check = { action: stored.action, schemata, maxEvents: replay };
+      const checked = replay === 0 ? null : await storedEvents.run(check, access.principal, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };
 }
 
-/** A name is taken by whoever has it; who that is, is not for everyone to know. */
+/** The store's message names the owner of a name that is taken, which not everyone may know. */
 function withoutOwner(error: unknown, action: string): unknown {
   if (!(error instanceof EvregError) || error.code !== "conflict") return error;
   const message = "there is an action of this name already; choose another name";
   return new EvregError("conflict", `${action}: ${message}.`, { field: "action", message, value: action });
-}
-
-function withWarnings(data: Action, warnings: WarningMeta["warnings"]): Answer<Action, WarningMeta> {
-  return { data, meta: { warnings } };
 }

@@ -1,7 +1,7 @@
 import { DELIVERY_LIMITS, DELIVERY_QUERY, type DeliveryWithAttempts } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
-import { NEW_REPLAY, type NewReplay, type Replay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
+import { NEW_REPLAY, type NewReplay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -14,11 +14,11 @@ import {
   checkQuery,
   checkTime,
   existing,
+  finder,
   omitUndefined,
-  readable,
+  RANGE_ORDER,
   readBody,
   timeRange,
-  writable,
 } from "./requests.ts";
 
 /** A delivery belongs to the application of its subscription. */
@@ -26,36 +26,33 @@ export function deliveriesPort(
   { store, clock, background, counts }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
-  const find = (id: number): Promise<DeliveryWithAttempts | undefined> => store.queue.find(checkId(id));
+  const { readable, writable } = finder(access, "delivery", (id: number) => store.queue.find(checkId(id)));
 
   return {
     async list(query = {}) {
       const applications = access.readable();
       const {
-        event,
-        subscription,
-        action,
-        status,
+        from: _f,
+        to: _t,
         limit = DELIVERY_LIMITS.listDefault,
-        after,
+        ...filters
       } = checkQuery(DELIVERY_QUERY, query);
-      const filters = { event, subscription, action, status, applications };
-      const selection = { ...filters, ...timeRange(query), limit, after };
+      const selection = { ...filters, applications, ...timeRange(query), limit };
       return { data: await store.queue.list(omitUndefined<DeliverySelection>(selection)) };
     },
     async get(id) {
-      const delivery = await readable(access, "delivery", id, find);
+      const delivery = await readable(id);
       return { data: access.allows("admin") ? delivery : withoutRefusals(delivery) };
     },
     async retry(id) {
-      const delivery = await writable(access, "delivery", id, find);
+      const delivery = await writable(id);
       const retried = existing(await store.queue.retry(id, clock.now()), "delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       background.engine?.wake();
       return { data: retried };
     },
     async skip(id) {
-      await writable(access, "delivery", id, find);
+      await writable(id);
       const skipped = existing(await store.queue.skip(id, clock.now()), "delivery", id);
       background.engine?.wake();
       return { data: skipped };
@@ -63,23 +60,24 @@ export function deliveriesPort(
   };
 }
 
-/** Whoever may name handlers could else ask what any name stands for inside the operator's network. */
+/** Who may only name handlers must not learn what names stand for inside the operator's network. */
 function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
   return { ...delivery, attempts: delivery.attempts.map((attempt) => ({ ...attempt, refusal: null })) };
 }
 
 /** A replay belongs to the application of its subscription. */
 export function replaysPort({ store, clock, background }: ServiceContext, access: Access): ReplaysPort {
+  const { readable, writable } = finder(access, "replay", (id: number) => store.replays.find(checkId(id)));
+  const subscriptions = finder(access, "subscription", (id: number) =>
+    store.catalog.findSubscription(checkId(id)),
+  );
+
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
-    const subscription = await writable(access, "subscription", id, (rowid) =>
-      store.catalog.findSubscription(checkId(rowid)),
-    );
-    const body = readBody(NEW_REPLAY, input, { from: checkTime, to: checkTime });
-    const planned = await store.replays.plan(requestOf(id, body as NewReplay, clock.now()));
+    const subscription = await subscriptions.writable(id);
+    const body = readBody<NewReplay>(NEW_REPLAY, input, { from: checkTime, to: checkTime });
+    const planned = await store.replays.plan(requestOf(id, body, clock.now()));
     return [subscription, existing(planned, "subscription", id)];
   }
-
-  const find = (id: number): Promise<Replay | undefined> => store.replays.find(checkId(id));
 
   return {
     async count(id, input) {
@@ -97,20 +95,15 @@ export function replaysPort({ store, clock, background }: ServiceContext, access
     },
     async list(query = {}) {
       const applications = access.readable();
-      const {
-        subscription,
-        status,
-        limit = REPLAY_LIMITS.listDefault,
-        after,
-      } = checkQuery(REPLAY_QUERY, query);
-      const selector = { subscription, status, applications, limit, after };
+      const { limit = REPLAY_LIMITS.listDefault, ...filters } = checkQuery(REPLAY_QUERY, query);
+      const selector = { ...filters, limit, applications };
       return { data: await store.replays.list(omitUndefined<ReplaySelector>(selector)) };
     },
     async get(id) {
-      return { data: await readable(access, "replay", id, find) };
+      return { data: await readable(id) };
     },
     async cancel(id) {
-      await writable(access, "replay", id, find);
+      await writable(id);
       return { data: existing(await store.replays.cancel(id, clock.now()), "replay", id) };
     },
   };
@@ -120,12 +113,6 @@ function requestOf(subscription: number, { from, to, status }: NewReplay, nowMs:
   const fromMs = parseIsoTime(from)!;
   const toMs = to === undefined ? undefined : parseIsoTime(to);
   if (toMs === undefined && fromMs >= nowMs) throw invalidField("from", "must be in the past", from);
-  if (toMs !== undefined && fromMs >= toMs) {
-    throw invalidField(
-      "to",
-      "must be later than from: the range begins with from and ends just before to",
-      to,
-    );
-  }
+  if (toMs !== undefined && fromMs >= toMs) throw invalidField("to", RANGE_ORDER, to);
   return omitUndefined<ReplayRequest>({ subscription, selection: status, fromMs, toMs });
 }

@@ -12,58 +12,49 @@ import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { Backlog } from "../store/queue.ts";
 import type { ServiceContext } from "./context.ts";
-import { omitUndefined, allPages } from "./requests.ts";
-import { READ_SUBSCRIPTIONS } from "./subscriptions.ts";
+import { allSubscriptions } from "./subscriptions.ts";
 
 /** What a service runs on. */
 export interface Environment {
   /** Of the machine and the data folder; reads nothing from the store. */
-  findings(): readonly Finding[];
+  readonly findings: readonly Finding[];
   /** How far the clock was set since the process began. */
-  clockShiftMs(): number;
+  readonly clockShiftMs: number;
   /** Whether it is a server, whose engine must run, or a command that has the folder for a moment. */
   readonly serves: boolean;
   readonly encrypts: boolean;
   /** Whether the first token is in a file of the data folder. */
-  hasTokenFile(): boolean;
+  readonly hasTokenFile: boolean;
   /** Whether requests need no token. */
   readonly isOpen: boolean;
 }
 
 export async function diagnose(
   { store, clock, tokens, delivery }: ServiceContext,
-  environment: Environment,
+  inspect: () => Environment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
   const nowMs = clock.now();
   const [allTokens, subscriptions, backlog, newest] = await Promise.all([
     store.tokens.list(),
-    allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
-      store.catalog.listSubscriptions({
-        ...omitUndefined({ after: last?.rowid }),
-        limit: READ_SUBSCRIPTIONS,
-      }),
-    ),
+    allSubscriptions(store.catalog, {}),
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
   ]);
-  const { serves, encrypts, isOpen } = environment;
+  const environment = inspect();
   const data = [
-    ...(serves ? [serverFinding(health)] : []),
-    ...environment.findings(),
+    ...(environment.serves ? [serverFinding(health)] : []),
+    ...environment.findings,
     ...findingsOf({
+      ...environment,
+      ...delivery,
       tokens: allTokens,
       subscriptions,
-      ...delivery,
       backlog,
       damagedEvents: store.admin.damagedEvents(),
       unreadableSubscriptions: store.admin.unreadableSubscriptions(),
       newestEvent: newest.events[0]?.timestamped,
-      clockShiftMs: environment.clockShiftMs(),
-      encrypts,
-      hasTokenFile: environment.hasTokenFile(),
-      isOpen,
       nowMs,
     }),
   ];
@@ -80,18 +71,16 @@ function serverFinding({ status, reason, version }: Health): Finding {
 }
 
 /** What is checked, apart from the machine. */
-export interface DoctorInput extends HandlerPolicy, Pick<Environment, "encrypts" | "isOpen"> {
+export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings" | "serves"> {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
   readonly backlog: Backlog;
-  /** Events that were found damaged. */
+  /** Those found since the start; only `doctor --deep` reads all. */
   readonly damagedEvents: readonly number[];
-  /** Subscriptions to which nothing is delivered, as records of them are damaged. */
+  /** Nothing is delivered to them, as their records are damaged. */
   readonly unreadableSubscriptions: readonly number[];
-  /** When the newest event was published, by its own account; `undefined` when there is none. */
+  /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
-  readonly clockShiftMs: number;
-  readonly hasTokenFile: boolean;
   readonly nowMs: number;
 }
 
@@ -140,8 +129,8 @@ function encryptionFinding({ encrypts }: DoctorInput): Finding {
 function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
-  const expired = all.filter((token) => inMs(token) <= 0);
-  const soon = all.filter((token) => inMs(token) > 0 && inMs(token) <= SOON_MS);
+  const valid = all.filter((token) => inMs(token) > 0);
+  const soon = valid.filter((token) => inMs(token) <= SOON_MS);
   if (soon.length > 0) {
     const list = named(soon.map(({ name, expires_at: at }) => `${name} (${at})`));
     return warning(
@@ -151,8 +140,7 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
     );
   }
   if (isOpen) return fine(check, "None is needed: whoever reaches the server may do everything.");
-  const living = all.filter((token) => inMs(token) > 0);
-  const managing = living.filter(({ scopes }) => scopes.includes("admin"));
+  const managing = valid.filter(({ scopes }) => scopes.includes("admin"));
   const how = "on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.";
   if (managing.length === 0) {
     return warning(
@@ -168,18 +156,19 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
       `If nobody has one, make another ${how}`,
     );
   }
-  const old = expired.length === 0 ? "" : `; ${expired.length} that expired can be revoked`;
+  const expired = all.length - valid.length;
+  const old = expired === 0 ? "" : `; ${expired} that expired can be revoked`;
   return fine(
     check,
-    `${count(living.length, "token is", "tokens are")} valid, none ends within 14 days${old}.`,
+    `${count(valid.length, "token is", "tokens are")} valid, none ends within 14 days${old}.`,
   );
 }
 
 function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
-  const failing = subscriptions.filter((one) => one.active && one.failing_since !== null);
-  const long = failing.filter(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
+  const failing = subscriptions.filter(isFailing);
+  const isLong = failing.some(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
   const remedy =
     "See why with `evreg deliveries list --subscription ID` and `evreg deliveries get ID`; mend the handler, or name another with `evreg subscriptions update ID --handler URL`. --active makes a deactivated one active again.";
   if (deactivated.length > 0) {
@@ -194,15 +183,16 @@ function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Fin
   if (failing.length > 0) {
     const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
     const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
-    const refused = failing.map((one) => refusalOf(one, allowed)).filter((why) => why !== undefined);
-    const whole = [found, ...refused.slice(0, 1)].join(" ");
+    const refused = failing.find((one) => handlerRefusal(one.handler, allowed) !== undefined);
+    const why = refused && ` The handler of ${nameOf(refused)}: ${handlerRefusal(refused.handler, allowed)}.`;
+    const whole = found + (why ?? "");
     const advice = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
-    return long.length > 0 ? problem(check, whole, advice) : warning(check, whole, advice);
+    return isLong ? problem(check, whole, advice) : warning(check, whole, advice);
   }
   return pauses(subscriptions);
 }
 
-/** Where none fails: what is paused, which is meant, unless it leaves nobody whom an action's events are sent to. */
+/** Pauses are intended, unless they leave nobody to send an action's events to. */
 function pauses(subscriptions: readonly Subscription[]): Finding {
   const check = "handlers";
   if (subscriptions.length === 0) {
@@ -220,8 +210,7 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
       "Unless it is meant, go on with `evreg subscriptions update ID --active`; what was missed can be sent with `evreg subscriptions replay ID --from TIME --status missed`.",
     );
   }
-  const others =
-    paused.length === 0 ? "" : `; ${paused.length} more ${paused.length === 1 ? "is" : "are"} paused`;
+  const others = paused.length === 0 ? "" : `; ${count(paused.length, "more is", "more are")} paused`;
   const active = subscriptions.length - paused.length;
   return fine(
     check,
@@ -229,18 +218,11 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
   );
 }
 
-/** As far as that is known without looking the host up. */
-function refusalOf(one: Subscription, allowed: HandlerPolicy): string | undefined {
-  const why = handlerRefusal(one.handler, allowed);
-  return why === undefined ? undefined : `The handler of ${nameOf(one)}: ${why}.`;
-}
-
-/** Nothing goes past what an ordered subscription is blocked by until a person says so. */
 function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
   const blocked = subscriptions.filter((one) => one.active && one.blocked_by !== null);
-  if (blocked.length === 0) return [];
   const by = blocked.map((one) => `${nameOf(one)} by delivery ${one.blocked_by}`);
   const first = blocked[0]?.blocked_by;
+  if (first === undefined) return [];
   return [
     warning(
       "order",
@@ -250,7 +232,6 @@ function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
   ];
 }
 
-/** Of what was read since the start; only a deep look reads all. */
 function damagedEventFindings(events: readonly number[]): readonly Finding[] {
   if (events.length === 0) return [];
   return [
@@ -273,6 +254,10 @@ function unreadableFindings(subscriptions: readonly number[]): readonly Finding[
   ];
 }
 
+function isFailing({ active, failing_since: since }: Subscription): boolean {
+  return active && since !== null;
+}
+
 function nameOf({ rowid, application, subscription }: Subscription): string {
   return `${rowid} (${application}/${subscription})`;
 }
@@ -282,8 +267,7 @@ function backlogFindings({ backlog: counts, subscriptions, nowMs }: DoctorInput)
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
     const behind = due.deliveries + busy.deliveries + waiting.deliveries;
-    const fails = subscriptions.some((one) => one.active && one.failing_since !== null);
-    if (!fails || behind === 0) return fine("backlog", found);
+    if (!subscriptions.some(isFailing) || behind === 0) return fine("backlog", found);
     return warning(
       "backlog",
       `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,

@@ -10,14 +10,13 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
-import { checkId, checkQuery, omitUndefined, readable, timeRange } from "./requests.ts";
+import { checkId, checkQuery, finder, omitUndefined, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;
   const publisher = new Publisher(context, access);
 
-  const findReadable = (id: number): Promise<StoredEvent> =>
-    readable(access, "event", id, (rowid) => store.events.find(checkId(rowid)));
+  const { readable } = finder(access, "event", (id: number) => store.events.find(checkId(id)));
 
   return {
     publish: (input) => publisher.publish(input),
@@ -46,12 +45,12 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       return { data: events.map(eventOf), meta };
     },
     async get(id) {
-      const event = await findReadable(id);
+      const event = await readable(id);
       if (event.payload === undefined) throw damagedEvent(id);
       return { data: eventOf(event) };
     },
     async deliveries(id) {
-      await findReadable(id);
+      await readable(id);
       const applications = access.readable();
       const limit = DELIVERY_LIMITS.listMax;
       const all: Delivery[] = [];

@@ -16,11 +16,10 @@ import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */
 const LONG_STEPS = 50_000;
-/** With more of a caller's checks waiting, the first rule that a payload breaks is answered at once. */
+/** With more of a caller's checks waiting, a refusal names only the first broken rule. */
 const MAX_EXPLANATIONS_WAITING = 32;
-/** V8 may have dropped the code of a validator that was not run for so long. */
+/** V8 may have dropped the code of a validator that was not run for so long, which matters where it has many parts. */
 const COLD_MS = 10_000;
-/** One of fewer parts has it again soon enough. */
 const MANY_PARTS = 8;
 
 export interface PayloadValidatorOptions {
@@ -30,17 +29,16 @@ export interface PayloadValidatorOptions {
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
 
-/** A schema with its compiled form. */
 interface Candidate {
   readonly schemata: Schemata;
   readonly validator: Validator;
 }
 
+type Verdict = Failure | undefined | Promise<Failure | undefined>;
+
 /**
- * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so a verdict is the same
- * on either.
- *
- * No check follows a long one in the same turn of the event loop: one alone is bounded, those of many requests are not.
+ * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so that both give the
+ * same verdict. No check follows a long one in the same turn of the event loop, as many requests may bring one each.
  */
 export class PayloadValidator {
   readonly #options: PayloadValidatorOptions;
@@ -52,29 +50,20 @@ export class PayloadValidator {
     this.#options = options;
   }
 
-  /** To be awaited before a check, unless `undefined`. */
+  /** Await it before a check, unless it is `undefined`. */
   pause(): Promise<void> | undefined {
     return this.#isAfterLong ? eventLoop.yield() : undefined;
   }
 
   /** Why a payload does not conform to an action's schema, or `undefined` when it does. */
-  failureOf(
-    name: string,
-    action: LoadedAction,
-    payload: RawJson,
-    caller: ValidationCaller,
-  ): Failure | undefined | Promise<Failure | undefined> {
+  failureOf(name: string, action: LoadedAction, payload: RawJson, caller: ValidationCaller): Verdict {
     const { validator } = action;
     if (!this.#isCold(validator)) return this.#check(name, action, payload, caller);
     return eventLoop.run(validator.warmUpSteps()).then(() => this.#check(name, action, payload, caller));
   }
 
   /** The same for a schema that is not in force. */
-  failureUnder(
-    { schemata, validator }: Candidate,
-    payload: RawJson,
-    caller: ValidationCaller,
-  ): Failure | undefined | Promise<Failure | undefined> {
+  failureUnder({ schemata, validator }: Candidate, payload: RawJson, caller: ValidationCaller): Verdict {
     const failure = this.#try(validator, payload);
     return failure === "long" ? this.#validateOffThread(schemata, payload, caller) : failure;
   }
@@ -84,12 +73,12 @@ export class PayloadValidator {
     { validator, revision }: LoadedAction,
     payload: RawJson,
     caller: ValidationCaller,
-  ): Failure | undefined | Promise<Failure | undefined> {
+  ): Verdict {
     const failure = this.#try(validator, payload);
     if (failure === undefined || (failure !== "long" && !wantsExplanation(caller))) return failure;
     const known = failure === "long" ? undefined : failure;
     return this.#options.schemaOf(name, revision).then((schemata) => {
-      // Where there is none the action is another one by now, and the store refuses the event for it.
+      // Without one it is another action by now, and the store refuses the event.
       if (schemata === undefined) return known;
       return known === undefined
         ? this.#validateOffThread(schemata, payload, caller)
@@ -97,7 +86,7 @@ export class PayloadValidator {
     });
   }
 
-  /** With all else that the payload breaks, or as it is where the other thread has too much to do to find that out. */
+  /** With all other broken rules, unless the other thread has too much to do. */
   async #explained(
     failure: Failure,
     schemata: Schemata,
@@ -113,11 +102,14 @@ export class PayloadValidator {
     }
   }
 
-  /** A large payload would take long to be read alone. */
+  /** A large payload would take long even to parse. */
   #try(validator: Validator, payload: RawJson): Failure | undefined | "long" {
     if (payload.bytes.length > SHORT_CHECK_BYTES) return "long";
     const failure = validator.validate(payload.value(), SHORT_CHECK_STEPS);
-    this.#countSteps(SHORT_CHECK_STEPS - budget.left);
+    if (SHORT_CHECK_STEPS - budget.left >= LONG_STEPS && !this.#isAfterLong) {
+      this.#isAfterLong = true;
+      setImmediate(() => (this.#isAfterLong = false));
+    }
     return budget.left < 0 ? "long" : failure;
   }
 
@@ -141,21 +133,13 @@ export class PayloadValidator {
     this.#runMs.set(validator, nowMs);
     return runMs !== undefined && nowMs - runMs > COLD_MS;
   }
-
-  #countSteps(steps: number): void {
-    if (steps < LONG_STEPS || this.#isAfterLong) return;
-    this.#isAfterLong = true;
-    setImmediate(() => {
-      this.#isAfterLong = false;
-    });
-  }
 }
 
 function wantsExplanation({ explained }: ValidationCaller): boolean {
   return explained !== undefined && explained.left > 0;
 }
 
-/** Events read at once, where their payloads are small; of large ones, as many as this many bytes can hold. */
+/** Events read at once: fewer of large ones. */
 const READ_EVENTS = 100;
 const READ_BYTES = 16 * 1024 * 1024;
 
@@ -167,30 +151,22 @@ interface StoredEventValidatorOptions {
   readonly payloadBytes: number;
 }
 
-/** Which events are validated by which schema. */
 interface StoredEventCheck {
   readonly action: string;
   readonly schemata: Schemata;
-  /** The newest ones. */
+  /** How many of the newest. */
   readonly maxEvents: number;
-}
-
-interface Bounds {
-  readonly caller: object;
-  readonly endMs: number;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**
  * Validates stored events against schemas that are not in force. Each caller has one check at a time. Checks take turns page
- * by page, so that nobody waits for all events of another, and one page is in memory.
+ * by page, so that no caller waits for a whole check of another, and only one page is in memory.
  */
 export class StoredEventValidator {
   readonly #options: StoredEventValidatorOptions;
-  /** The last check of each caller. */
-  readonly #last = new WeakMap<object, Promise<unknown>>();
-  /** The last page that was requested. */
-  #page: Promise<unknown> = Promise.resolve();
+  /** Each settles without an error. */
+  readonly #lastChecks = new WeakMap<object, Promise<unknown>>();
+  #lastPage: Promise<unknown> = Promise.resolve();
 
   constructor(options: StoredEventValidatorOptions) {
     this.#options = options;
@@ -198,15 +174,15 @@ export class StoredEventValidator {
 
   /**
    * The last events of an action, newest first.
-   * @throws `unavailable` when checks that came before take all the time there is
+   * @throws `unavailable` when earlier checks take all the time there is
    * @param caller the same object for the same caller
    * @param signal ends it
    */
   run(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
     const endMs = this.#options.clock.now() + CHECK_LIMITS.replayMs;
-    const before = this.#last.get(caller) ?? Promise.resolve();
-    const check = before.then(() => this.#check(request, { caller, endMs, signal }));
-    this.#last.set(
+    const before = this.#lastChecks.get(caller) ?? Promise.resolve();
+    const check = before.then(() => this.#check(request, endMs, { caller, gone: signal }));
+    this.#lastChecks.set(
       caller,
       check.catch(() => undefined),
     );
@@ -215,55 +191,55 @@ export class StoredEventValidator {
 
   /** Pages in the order of their requests. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#page.then(work);
-    this.#page = turn.catch(() => undefined);
+    const turn = this.#lastPage.then(work);
+    this.#lastPage = turn.catch(() => undefined);
     return turn;
   }
 
   async #check(
     { action, schemata, maxEvents }: StoredEventCheck,
-    { caller, endMs, signal }: Bounds,
+    endMs: number,
+    caller: ValidationCaller,
   ): Promise<CheckedEvents> {
     const { clock, payloads, payloadBytes } = this.#options;
-    signal?.throwIfAborted();
+    caller.gone?.throwIfAborted();
     if (clock.now() >= endMs) throw tooBusy();
     const candidate = { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
-    const validationCaller = { caller, gone: signal };
     const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
     const failures: EventFailure[] = [];
     /** With damaged ones, which cannot be checked. */
     let read = 0;
     let checked = 0;
     let failed = 0;
-    let after: number | undefined;
+    let cursor: { readonly after?: number } = {};
     /** Whether there may be more. */
     const checkPage = async (): Promise<boolean> => {
-      signal?.throwIfAborted();
+      caller.gone?.throwIfAborted();
       if (clock.now() >= endMs) {
         if (checked === 0) throw tooBusy();
         return false;
       }
       const limit = Math.min(atOnce, maxEvents - read);
-      const page = {
+      const { events } = await this.#options.events.list({
         action,
         order: "desc",
         limit,
         page: 1,
-        ...(after === undefined ? {} : { after }),
-      } as const;
-      const { events } = await this.#options.events.list(page);
+        ...cursor,
+      });
       for (const { rowid, payload } of events) {
         if (eventLoop.shouldYield()) await eventLoop.yield();
-        signal?.throwIfAborted();
+        caller.gone?.throwIfAborted();
         if (payload === undefined) continue;
-        const failure = await payloads.failureUnder(candidate, new RawJson(payload), validationCaller);
+        const failure = await payloads.failureUnder(candidate, new RawJson(payload), caller);
         checked += 1;
         if (failure === undefined) continue;
         failed += 1;
         const { field, message } = failure;
         if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
       }
-      after = events.at(-1)?.rowid;
+      const last = events.at(-1);
+      if (last !== undefined) cursor = { after: last.rowid };
       read += events.length;
       return events.length === limit && read < maxEvents;
     };

@@ -13,77 +13,73 @@ import { compileSchema, type Validator } from "../schema/validate/compile.ts";
 import type { StoredAction } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 
-/** A check with a better message than a pattern has; answers the value to go on with, such as a trimmed name. */
+/** A check with a better message than a pattern has; returns the value to continue with, such as a trimmed name. */
 type MemberCheck = (field: string, value: string) => unknown;
 
 /** Compiled when first needed: a command that only reads never pays for them. */
 const validators = new Map<BodySchema, Validator>();
 
 /**
- * Holds a request's body to its schema.
- * @param checks for members that are strings, done before the schema looks at them
- * @returns the members, checked; the caller names their type
- * @throws `invalid` with `{ field, message, value }`, the value of a `writeOnly` member and of a header left out
+ * Checks a request's body by its schema.
+ * @param checks for members that are strings, done before the schema is applied
+ * @throws `invalid`, without the value of a `writeOnly` member or a header
  */
-export function readBody(
+export function readBody<T>(
   schema: BodySchema,
   body: unknown,
   checks: Readonly<Record<string, MemberCheck>> = {},
-): object {
+): T {
   if (typeof body !== "object" || body === null || Array.isArray(body)) {
     throw invalidField("body", "must be a JSON object");
   }
-  // A member that is `undefined` is one left out, as it would be once written as JSON.
-  const members = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  const members = omitUndefined<Record<string, unknown>>({ ...body });
   for (const [name, check] of Object.entries(checks)) {
     const value = members[name];
     if (typeof value === "string") members[name] = check(name, value);
   }
-  const fault = validatorOf(schema).validate(members);
-  if (fault === undefined) return members;
-  const { field, message, value } = fault;
-  throw new EvregError("invalid", `${field}: ${message}`, {
-    field,
-    message,
-    value: isSecret(schema, field) ? null : value,
-  });
+  let validator = validators.get(schema);
+  if (validator === undefined) validators.set(schema, (validator = compileSchema(schema)));
+  const fault = validator.validate(members);
+  if (fault === undefined) return members as T;
+  throw invalidField(fault.field, fault.message, isSecret(schema, fault.field) ? null : fault.value);
 }
 
-/** Whether a fault is in, or inside, a member that is never to be shown, or that people put credentials into. */
+/** Whether a fault is in a member that is never shown, or that people put credentials into. */
 function isSecret(schema: BodySchema, field: string): boolean {
   const properties = (schema["properties"] ?? {}) as Readonly<Record<string, { readonly writeOnly?: true }>>;
   const [member = ""] = field.split(/[.[]/);
   return member === "headers" || properties[member]?.writeOnly === true;
 }
 
-/**
- * The typed values of a query string. Every parameter may be left out, none may come twice.
- * @throws `malformed` with `{ field, message, value }` for a parameter that is unknown, twice there or ill-formed
- */
+/** The typed values of a query string. @throws `malformed` for a parameter that is unknown, given twice or ill-formed */
 export function readQuery(schema: QuerySchema, params: URLSearchParams): Record<string, unknown> {
   const query: Record<string, unknown> = {};
   for (const [name, text] of params) {
     const property = propertyOf(schema, name, text);
     if (Object.hasOwn(query, name)) throw malformedField(name, "is given twice", text);
-    query[name] = typed(name, property, text);
+    const value = valueOf(property, text);
+    checkParameter(name, property, value, text);
+    query[name] = value;
   }
   return query;
 }
 
-/**
- * The same rules for values that are typed already; members that are `undefined` count as left out.
- * @throws `malformed` with `{ field, message, value }`
- */
+/** The same rules for values that are typed already. */
 export function checkQuery<T extends object>(schema: QuerySchema, query: T): T {
   if (typeof query !== "object" || query === null || Array.isArray(query)) {
     throw malformedField("query", "must be an object of parameters", query);
   }
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined) continue;
-    const fault = faultOf(propertyOf(schema, name, value), value);
-    if (fault !== undefined) throw malformedField(name, fault, value);
+    checkParameter(name, propertyOf(schema, name, value), value, value);
   }
   return query;
+}
+
+/** @param given as it came */
+function checkParameter(name: string, property: QueryProperty, value: unknown, given: unknown): void {
+  const fault = faultOf(property, value);
+  if (fault !== undefined) throw malformedField(name, fault, given);
 }
 
 function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryProperty {
@@ -93,28 +89,22 @@ function propertyOf(schema: QuerySchema, name: string, value: unknown): QueryPro
   throw malformedField(String(shown(name)), `is not a known parameter; ${hint}`, value);
 }
 
-function typed(name: string, property: QueryProperty, text: string): unknown {
-  const value = valueOf(property, text);
-  const fault = faultOf(property, value);
-  if (fault !== undefined) throw malformedField(name, fault, text);
-  return value;
-}
-
 function valueOf({ type }: QueryProperty, text: string): unknown {
   if (type === "boolean") return text === "true" ? true : text === "false" ? false : text;
-  // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and slips here.
+  // "+1", "1.0", "1e3", "0x1" and " 1" are numbers to JavaScript, and mistakes here.
   return type === "integer" && /^(?:0|-?[1-9]\d{0,15})$/.test(text) ? Number(text) : text;
 }
 
 /** By property, so that each parameter is refused in the order of the query, whatever else is wrong. */
 const parameterChecks = new WeakMap<QueryProperty, ValidateFunction>();
+const FORMATS = { "date-time": (text: string): boolean => parseIsoTime(text) !== undefined };
 let ajv: Ajv | undefined;
 
-/** What is wrong with a typed value, to follow its name in a message. */
+/** What is wrong with a typed value, as the end of a sentence. */
 function faultOf(property: QueryProperty, value: unknown): string | undefined {
   let check = parameterChecks.get(property);
   if (check === undefined) {
-    ajv ??= new Ajv({ allErrors: true, validateSchema: false, formats: { "date-time": isTime } });
+    ajv ??= new Ajv({ allErrors: true, validateSchema: false, formats: FORMATS });
     parameterChecks.set(property, (check = ajv.compile(property)));
   }
   if (check(value)) return undefined;
@@ -135,65 +125,42 @@ function faultOf(property: QueryProperty, value: unknown): string | undefined {
   return `must have at most ${maxLength} characters`;
 }
 
-function isTime(text: string): boolean {
-  return parseIsoTime(text) !== undefined;
-}
-
 function oneOf(values: readonly string[]): string {
   return values.length === 1 ? values[0]! : `${values.slice(0, -1).join(", ")} or ${values.at(-1)}`;
 }
 
-/** For a member that is a time: the same times are taken everywhere. */
 export function checkTime(field: string, value: string): string {
   if (parseIsoTime(value) === undefined) throw invalidField(field, ISO_TIME_EXPECTED, value);
   return value;
 }
 
-function validatorOf(schema: BodySchema): Validator {
-  let validator = validators.get(schema);
-  if (validator === undefined) validators.set(schema, (validator = compileSchema(schema)));
-  return validator;
-}
-
 /** No such record, or none that the principal may know of. */
 export function notFound(what: string, id: number | string, field?: string): EvregError {
   const quoted = typeof id === "number" ? id : JSON.stringify(id.slice(0, 128).toWellFormed());
-  return new EvregError(
-    "not_found",
-    `There is no ${what} ${quoted}.`,
-    field === undefined ? {} : { field, value: id },
-  );
+  const details = field === undefined ? {} : { field, value: id };
+  return new EvregError("not_found", `There is no ${what} ${quoted}.`, details);
 }
 
-/** A record of one application. */
-interface Owned {
-  readonly application: string;
-}
-
-/** The record, unless it is not there or the principal may not read it: that makes no difference to it. */
-export async function readable<T extends Owned, I extends number | string>(
+/** Finds records of one kind for a principal. One that it may not read is as good as not there. */
+export function finder<T extends { readonly application: string }, I extends number | string>(
   access: Access,
   what: string,
-  id: I,
   find: (id: I) => Promise<T | undefined>,
-): Promise<T> {
-  access.requireSome("read");
-  const found = await find(id);
-  if (found === undefined || !access.allows("read", found.application)) throw notFound(what, id);
-  return found;
-}
-
-/** @throws `not_found`, or `forbidden` for one that the principal may not change */
-export async function writable<T extends Owned>(
-  access: Access,
-  what: string,
-  id: number,
-  find: (id: number) => Promise<T | undefined>,
-): Promise<T> {
-  access.requireSome("write");
-  const found = existing(await find(id), what, id);
-  access.require("write", found.application);
-  return found;
+): { readonly readable: (id: I) => Promise<T>; readonly writable: (id: I) => Promise<T> } {
+  return {
+    async readable(id) {
+      access.requireSome("read");
+      const found = await find(id);
+      if (found === undefined || !access.allows("read", found.application)) throw notFound(what, id);
+      return found;
+    },
+    async writable(id) {
+      access.requireSome("write");
+      const found = existing(await find(id), what, id);
+      access.require("write", found.application);
+      return found;
+    },
+  };
 }
 
 /** @throws `not_found` for `undefined` */
@@ -202,13 +169,10 @@ export function existing<T>(found: T | undefined, what: string, id: number | str
   return found;
 }
 
-/** For what nobody can do with an action whose events are published by evreg about itself. */
+/** For an action whose events evreg publishes about itself. */
 export function ownAction(name: string, done: "changed" | "published"): EvregError {
-  return invalidField(
-    "action",
-    `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`,
-    name,
-  );
+  const message = `${name} tells of evreg itself and cannot be ${done} by anybody; it can be read and subscribed to`;
+  return invalidField("action", message, name);
 }
 
 /** @throws `malformed` unless it is a whole number from 1 */
@@ -217,30 +181,26 @@ export function checkId(id: number, field = "id"): number {
   throw malformedField(field, "must be a whole number from 1", id);
 }
 
-/** The record as it is answered. */
+/** The public part of the record. */
 export function actionOf(stored: StoredAction): Action {
   const { actionId: _a, version: _e, deprecatedMs: _d, isBuiltIn: _b, ...action } = stored;
   return action;
 }
 
+export const RANGE_ORDER = "must be later than from: the range begins with from and ends just before to";
+
 /**
  * The bounds of a time range whose texts have been checked.
  * @throws `malformed` for a range that ends before it begins or holds nothing
  */
-export function timeRange(query: { readonly from?: string; readonly to?: string }): {
+export function timeRange({ from, to }: { readonly from?: string; readonly to?: string }): {
   fromMs?: number;
   toMs?: number;
 } {
-  const fromMs = query.from === undefined ? undefined : parseIsoTime(query.from);
-  const toMs = query.to === undefined ? undefined : parseIsoTime(query.to);
-  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs) {
-    throw malformedField(
-      "to",
-      "must be later than from: the range begins with from and ends just before to",
-      query.to,
-    );
-  }
-  return { ...(fromMs === undefined ? {} : { fromMs }), ...(toMs === undefined ? {} : { toMs }) };
+  const [fromMs, toMs] = [from, to].map((text) => (text === undefined ? undefined : parseIsoTime(text)));
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
+    throw malformedField("to", RANGE_ORDER, to);
+  return omitUndefined({ fromMs, toMs });
 }
 
 /** The same object without its `undefined` members. */
@@ -249,8 +209,7 @@ export function omitUndefined<T extends object>(members: { [K in keyof T]: T[K] 
 }
 
 /**
- * All there is of records that may be large each, read some at a time: what a read comes to is taken over from the store
- * in one go.
+ * All of a list whose records may be large, in pages that do not block the thread.
  * @param read the page of at most `size` that comes after `last`, of which there are `count` so far
  */
 export async function allPages<T>(

@@ -9,12 +9,11 @@ import { FairQueue } from "../runtime/fair-queue.ts";
 import type { Steps, Yielder } from "../runtime/yielding.ts";
 import { checkSchemaSteps } from "../schema/check.ts";
 
-/** They share one thread: with more at once each would only take longer, and hold memory meanwhile. */
+/** They share one thread: more at once would only take longer, and hold memory meanwhile. */
 const MAX_RUNNING = 2;
-/** For each caller and purpose. Of GitHub's largest schemas so many take some ten seconds. */
+/** For each caller and purpose. So many of the largest schemas take some ten seconds. */
 const MAX_WAITING = 64;
 
-/** What a request that brings a schema wants: to change something with it, or only to know. */
 type SchemaPurpose = "change" | "check";
 
 /** Runs the tasks of one request. */
@@ -32,14 +31,15 @@ interface TaskQueue {
 }
 
 /**
- * Checks and comparisons of schemas that requests ask for: a few at a time. Changes and checks have a queue each, of
- * which the one with fewer running tasks is next: those who may only read cannot keep writers waiting, however much
- * they ask for.
+ * Runs checks and comparisons of schemas, a few at a time. Changes and checks have a queue each, and the one with fewer
+ * running tasks is next, so that callers who may only read cannot keep writers waiting.
  */
 export class SchemaTasks {
   readonly #yielder: Pick<Yielder, "run">;
-  readonly #change: TaskQueue = { waiting: new FairQueue(), running: 0 };
-  readonly #check: TaskQueue = { waiting: new FairQueue(), running: 0 };
+  readonly #queues: Readonly<Record<SchemaPurpose, TaskQueue>> = {
+    change: { waiting: new FairQueue(), running: 0 },
+    check: { waiting: new FairQueue(), running: 0 },
+  };
 
   constructor(yielder: Pick<Yielder, "run">) {
     this.#yielder = yielder;
@@ -50,15 +50,19 @@ export class SchemaTasks {
    * @param signal ends the request's tasks, those that wait and the running one; they reject with its reason
    */
   runnerFor(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): TaskRunner {
-    const queue = purpose === "change" ? this.#change : this.#check;
+    const queue = this.#queues[purpose];
     let isAdmitted = false;
     return {
       run: async (task) => {
         signal?.throwIfAborted();
         if (!isAdmitted && queue.waiting.countOf(caller) >= MAX_WAITING) throw tooManyWaiting();
         isAdmitted = true;
-        const turn = this.#turnIn(queue, caller, signal);
-        if (turn !== undefined) await turn;
+        if (this.#queues.change.running + this.#queues.check.running < MAX_RUNNING) queue.running += 1;
+        else {
+          await new Promise<void>((resolve, reject) => {
+            queue.waiting.push(caller, resolve, signal && { signal, onAbort: reject });
+          });
+        }
         try {
           return await this.#yielder.run(task, signal);
         } finally {
@@ -69,18 +73,8 @@ export class SchemaTasks {
     };
   }
 
-  #turnIn(queue: TaskQueue, caller: object, signal: AbortSignal | undefined): Promise<void> | undefined {
-    if (this.#change.running + this.#check.running < MAX_RUNNING) {
-      queue.running += 1;
-      return undefined;
-    }
-    return new Promise((resolve, reject) => {
-      queue.waiting.push(caller, resolve, signal && { signal, onAbort: reject });
-    });
-  }
-
   #startNext(): void {
-    const [change, check] = [this.#change, this.#check];
+    const { change, check } = this.#queues;
     const queues = change.running <= check.running ? [change, check] : [check, change];
     const queue = queues.find(({ waiting }) => !waiting.isEmpty);
     if (queue === undefined) return;
@@ -97,9 +91,8 @@ function tooManyWaiting(): EvregError {
 }
 
 /**
- * What is legal in a schema and is probably a slip.
- * @throws `invalid` for what is no schema, with the place in that member
- * @throws `unavailable` when too many schemas wait to be checked
+ * What is legal in a schema and is probably a mistake.
+ * @throws `invalid` for what is no schema; `unavailable` when too many schemas wait to be checked
  */
 export async function schemaWarnings(
   tasks: TaskRunner,

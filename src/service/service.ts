@@ -39,7 +39,8 @@ export interface ServiceOptions {
   readonly counts: PublishCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
-  readonly doctor: Environment;
+  /** Looked at when somebody asks the doctor. */
+  readonly environment: () => Environment;
 }
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
@@ -106,7 +107,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async doctor() {
           access.require("admin");
-          return diagnose(context, options.doctor, health()).catch(rethrow);
+          return diagnose(context, options.environment, health()).catch(rethrow);
         },
         async backup(signal) {
           access.require("admin");

@@ -19,7 +19,12 @@ import {
 } from "../domain/subscription.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/clock.ts";
-import type { BearerSetting, SubscriptionSelection } from "../store/catalog.ts";
+import type {
+  BearerSetting,
+  CatalogStore,
+  SubscriptionPatch,
+  SubscriptionSelection,
+} from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import {
@@ -27,36 +32,56 @@ import {
   checkId,
   checkQuery,
   existing,
+  finder,
   notFound,
   omitUndefined,
-  readable,
   readBody,
-  writable,
 } from "./requests.ts";
-import { type TaskRunner, schemaWarnings } from "./schema-tasks.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 
 /** Read at once: most are small, and a filter may have 64 KiB. */
-export const READ_SUBSCRIPTIONS = 25;
+const READ_SUBSCRIPTIONS = 25;
+
+export function allSubscriptions(
+  catalog: CatalogStore,
+  selection: Omit<SubscriptionSelection, "limit" | "after">,
+): Promise<readonly Subscription[]> {
+  return allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) => {
+    const page = { ...selection, limit: READ_SUBSCRIPTIONS };
+    return catalog.listSubscriptions(last === undefined ? page : { ...page, after: last.rowid });
+  });
+}
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
   const { store, clock, random, delivery, schemaTasks, background } = context;
-  const checkHandler = (field: string, value: string): string => checkHandlerUrl(field, value, delivery);
+  const { readable, writable } = finder(access, "subscription", (id: number) =>
+    store.catalog.findSubscription(checkId(id)),
+  );
+  const updateChecks = {
+    action: checkActionName,
+    handler: (field: string, value: string) => checkHandlerUrl(field, value, delivery),
+    bearer_token: checkBearerToken,
+  };
+  const checks = { application: checkLabel, subscription: checkLabel, ...updateChecks };
 
-  /**
-   * Subscribing hands an action's events over, so it takes the right to read them, or to write where they belong: an
-   * action outside both is as good as none.
-   */
+  /** Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong. */
   async function checkSubscribable(name: string): Promise<void> {
-    const action = await store.catalog.findAction(name);
-    const open =
-      action !== undefined &&
-      (access.allows("read", action.application) || access.allows("write", action.application));
-    if (!open) throw notFound("action", name, "action");
+    const owner = (await store.catalog.findAction(name))?.application;
+    if (owner !== undefined && (access.allows("read", owner) || access.allows("write", owner))) return;
+    throw notFound("action", name, "action");
   }
 
-  const find = (id: number): Promise<Subscription | undefined> => store.catalog.findSubscription(checkId(id));
+  /** For a filter that is given; checked as the schema of an action is. */
+  async function filterWarnings(
+    { filter }: Partial<SubscriptionSettings>,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly meta?: WarningMeta }> {
+    if (filter === undefined || filter === null) return {};
+    const tasks = schemaTasks.runnerFor("change", access.principal, signal);
+    return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
+  }
 
-  /** An overlap that has ended is none any more. */
+  /** Without an overlap that has ended. */
   function shown(subscription: Subscription): Subscription {
     const until = subscription.previous_secret_until;
     if (until === null || Date.parse(until) > clock.now()) return subscription;
@@ -67,88 +92,51 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     async list(query = {}) {
       const applications = access.readable();
       const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-      const of = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
-      const found = await allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) =>
-        store.catalog.listSubscriptions({
-          ...of,
-          ...omitUndefined({ after: last?.rowid }),
-          limit: READ_SUBSCRIPTIONS,
-        }),
-      );
-      return { data: found.map(shown) };
+      const selection = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
+      return { data: (await allSubscriptions(store.catalog, selection)).map(shown) };
     },
     async create(input, signal) {
       access.requireSome("write");
-      const body = readBody(NEW_SUBSCRIPTION, input, {
-        application: checkLabel,
-        subscription: checkLabel,
-        action: checkActionName,
-        handler: checkHandler,
-        bearer_token: checkBearerToken,
-      }) as NewSubscription;
+      const body = readBody<NewSubscription>(NEW_SUBSCRIPTION, input, checks);
       access.require("write", body.application);
       await checkSubscribable(body.action);
       const { application, subscription, action, handler } = body;
       const { active = true, max_retries: maxRetries = defaultRetries(body) } = body;
-      const secret = mintSecret(random);
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
-      const warned = await filterWarnings(
-        schemaTasks.runnerFor("change", access.principal, signal),
-        settings,
-      );
-      const record = {
-        application,
-        subscription,
-        action,
-        handler,
-        maxRetries,
-        active,
-        secret,
-        bearer,
-        settings,
-      };
-      return {
-        data: { ...(await store.catalog.createSubscription(record, clock.now())), secret },
-        ...warned,
-      };
+      const warned = await filterWarnings(settings, signal);
+      const secret = mintSecret(random);
+      const names = { application, subscription, action, handler };
+      const record = { ...names, maxRetries, active, secret, bearer, settings };
+      const created = await store.catalog.createSubscription(record, clock.now());
+      return { data: { ...created, secret }, ...warned };
     },
     async get(id) {
-      return { data: shown(await readable(access, "subscription", id, find)) };
+      return { data: shown(await readable(id)) };
     },
     async update(id, input, signal) {
-      const before = await writable(access, "subscription", id, find);
-      const body = readBody(SUBSCRIPTION_UPDATE, input, {
-        action: checkActionName,
-        handler: checkHandler,
-        bearer_token: checkBearerToken,
-      }) as SubscriptionUpdate;
-      // Nothing to change is a change like any other that was made already.
+      const before = await writable(id);
+      const body = readBody<SubscriptionUpdate>(SUBSCRIPTION_UPDATE, input, updateChecks);
       if (Object.keys(body).length === 0) return { data: shown(before) };
       const { handler, max_retries: maxRetries, active, action } = body;
       const settings = settingsOf(body, before);
-      const warned = await filterWarnings(
-        schemaTasks.runnerFor("change", access.principal, signal),
-        settings,
-      );
+      const warned = await filterWarnings(settings, signal);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);
-      const patch = omitUndefined<Parameters<typeof store.catalog.updateSubscription>[1]>({
-        handler,
-        maxRetries,
-        active,
-        action,
-        bearer: bearerSetting(body, before.bearer),
-        settings,
-      });
-      const updated = await store.catalog.updateSubscription(id, patch, clock.now());
+      const bearer = bearerSetting(body, before.bearer);
+      const patch = { handler, maxRetries, active, action, bearer, settings };
+      const updated = await store.catalog.updateSubscription(
+        id,
+        omitUndefined<SubscriptionPatch>(patch),
+        clock.now(),
+      );
       const after = existing(updated, "subscription", id);
       background.engine?.wake(after);
       if (after.active) background.replays?.wake();
       return { data: shown(after), ...warned };
     },
     async rotateSecret(id, input = {}) {
-      await writable(access, "subscription", id, find);
-      const body = readBody(SECRET_ROTATION, input) as SecretRotation;
+      await writable(id);
+      const body = readBody<SecretRotation>(SECRET_ROTATION, input);
       const { overlap_ms: overlapMs = SUBSCRIPTION_LIMITS.overlapDefaultMs } = body;
       const secret = mintSecret(random);
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
@@ -157,19 +145,16 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       return { data: { ...after, secret } };
     },
     async delete(id) {
-      await writable(access, "subscription", id, find);
+      await writable(id);
       const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
       background.engine?.wake(deleted);
-      // Only now does none come to them any more.
+      // No more are added from now on.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },
   };
 }
 
-/**
- * The bearer that a body sets, if it does.
- * @param before what it is now; setting that again changes nothing
- */
+/** The bearer that a body sets. To set `own` again changes nothing. */
 function bearerSetting(
   body: { readonly bearer?: Bearer; readonly bearer_token?: string },
   before?: Bearer,
@@ -184,10 +169,6 @@ function bearerSetting(
   return { kind: bearer };
 }
 
-/**
- * The settings of a body.
- * @param before what they are now
- */
 function settingsOf(
   body: Partial<SubscriptionSettings>,
   before?: SubscriptionSettings,
@@ -199,16 +180,7 @@ function settingsOf(
   throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
 }
 
-/** For a filter that is given; checked as the schema of an action is. */
-async function filterWarnings(
-  tasks: TaskRunner,
-  { filter }: Partial<SubscriptionSettings>,
-): Promise<{ readonly meta?: WarningMeta }> {
-  if (filter === undefined || filter === null) return {};
-  return { meta: { warnings: await schemaWarnings(tasks, "filter", filter) } };
-}
-
-/** In the form of Standard Webhooks, so that receivers can hand it to the libraries they have. */
+/** In the form of Standard Webhooks, which libraries of receivers read. */
 function mintSecret(random: Random): string {
   return `whsec_${Buffer.from(random.bytes(32)).toString("base64")}`;
 }

@@ -9,7 +9,6 @@ import {
   mintToken,
   NEW_TOKEN,
   type NewToken,
-  type Scope,
 } from "../domain/token.ts";
 import type { TokensPort } from "../evreg.ts";
 import type { TokenRecord } from "../store/store.ts";
@@ -27,28 +26,22 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
     },
     async create(input) {
       access.require("admin");
-      const { name, scopes, expires_at } = readBody(NEW_TOKEN, input, {
-        name: checkLabel,
-        expires_at: checkTime,
-      }) as NewToken;
-      const checked: Scope[] = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
+      const checks = { name: checkLabel, expires_at: checkTime };
+      const { name, scopes, expires_at } = readBody<NewToken>(NEW_TOKEN, input, checks);
+      const checked = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
       const expiresAtMs = expires_at === undefined ? undefined : parseIsoTime(expires_at);
       if (expiresAtMs !== undefined && expiresAtMs <= clock.now()) {
         throw invalidField("expires_at", "must be in the future", expires_at);
       }
       const token = mintToken((count) => random.bytes(count));
-      const record = { name, scopes: [...new Set(checked)], hash: hashToken(token) };
-      const created = await store.tokens.create(
-        omitUndefined<TokenRecord>({ ...record, expiresAtMs }),
-        clock.now(),
-      );
+      const record = { name, scopes: [...new Set(checked)], hash: hashToken(token), expiresAtMs };
+      const created = await store.tokens.create(omitUndefined<TokenRecord>(record), clock.now());
       return { data: { ...created, token } };
     },
     async revoke(id) {
       access.require("admin");
       checkId(id);
-      // Over the network nobody revokes the last admin token: none could be made any more without stopping the server. Whoever
-      // holds the data folder can, and needs none.
+      // The last admin token can only be revoked on the data folder: without it, none can be made over the network.
       const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
       const revoked = existing(await store.tokens.revoke(id, managedAtMs), "token", id);
       tokens.evict(id);
@@ -58,11 +51,8 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
 }
 
 /**
- * Makes the first admin token of a data folder that holds no token at all, and returns whether it did.
- * @param keep puts the token where its owner finds it. Called before it is stored: with one stored that nobody knows, no
- * later start would make another
- * @param requested the token to use instead of a new one
- * @throws `usage` when `requested` has not a token's form; what `keep` throws, and then none is stored
+ * As `Service.bootstrapToken`. `keep` is called first: with a token stored that nobody knows, no later start would make
+ * another.
  */
 export async function bootstrapToken(
   { store, clock, random }: ServiceContext,

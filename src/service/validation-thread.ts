@@ -25,16 +25,16 @@ interface PendingCheck {
   readonly reject: (error: Error) => void;
 }
 
-/** The thread ends after that long without work: few servers ever need it. */
+/** The thread ends after so long without work: few servers ever need it. */
 const IDLE_MS = 10_000;
-/** Payloads that may wait for one caller: what a few dozen connections have under way. */
+/** What may wait for one caller: the payloads of a few dozen connections. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const MAX_WAITING = 2_000;
 
 /**
  * Validates payloads on a thread of its own, which is started for the first of them. It gets one at a time, so that its
- * end fails no other, and callers take turns. Not by piscina, whose queue could take turns as well: it starts its
- * workers from a file of its own, which the single executable does not have.
+ * end fails no other, and callers take turns. Not by piscina, which starts its workers from a file of its own: the single
+ * executable has none.
  */
 export class ValidationThread implements OffThreadValidator {
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class ValidationThread implements OffThreadValidator {
     if (pending === undefined) return this.#endWhenIdle();
     this.#cancelEnd?.();
     const thread = (this.#thread ??= this.#start());
-    // The process stays for an answer, and not for a thread that has nothing to do.
+    // The process waits for an answer, and not for an idle thread.
     thread.ref();
     const { schemata, payload, maxSteps, explains = false } = pending.check;
     const copy = new Uint8Array(payload);

@@ -79,14 +79,14 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     offThread: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),
-    doctor: {
-      findings: () => folderFindings(folder),
-      clockShiftMs: () => 0,
+    environment: () => ({
+      findings: folderFindings(folder),
+      clockShiftMs: 0,
       serves: true,
       encrypts: false,
-      hasTokenFile: () => true,
+      hasTokenFile: true,
       isOpen: false,
-    },
+    }),
   });
   return {
     service,
