@@ -16,22 +16,20 @@ import type { ServiceContext } from "./context.ts";
 import { actionOf, existing, notFound, omitUndefined, ownAction } from "./requests.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
-/** How often an update follows others that come before it. */
+/** How often an update is decided anew because others came first. */
 const MAX_TRIES = 20;
-/** How many versions a suggested name may lie ahead. */
 const MAX_VERSIONS_TRIED = 50;
 
 interface Update {
   readonly body: ActionUpdate;
   /** A breaking schema is applied all the same. */
   readonly forced: boolean;
-  /** Runs the comparisons of schemas. */
   readonly tasks: TaskRunner;
 }
 
 interface Updated {
   readonly action: Action;
-  /** Of the rule that changes are held to from now on. */
+  /** About the rule for future changes. */
   readonly warnings: readonly SchemaWarning[];
 }
 
@@ -54,7 +52,7 @@ export async function updateAction(
   );
 }
 
-/** One step of an update; `stale` when another came before it. */
+/** @returns `stale` when another update came first */
 async function revise(
   context: ServiceContext,
   access: Access,
@@ -72,37 +70,29 @@ async function revise(
   const settings = await settingsAfter(catalog, access, stored, body);
   if (isLooser(stored, settings)) access.require("admin", stored.application);
   const hasNewSchema = !isDeepStrictEqual(stored.schemata, schemata);
-  const change: ActionChange = {
-    action: stored.action,
-    expectedVersion: stored.version,
-    ...omitUndefined({
-      schemata: hasNewSchema ? schemata : undefined,
-      application: application === stored.application ? undefined : application,
-      settings: changedSettings(stored, settings),
-    }),
-  };
-  // Nothing but the two members that name what is changed.
-  if (Object.keys(change).length === 2) return { action: actionOf(stored), warnings: [] };
-  if (hasNewSchema && !forced) {
-    const changes = await breaksOf(catalog, tasks, stored, schemata, settings);
-    if (changes.length > 0) {
-      const suggestion = await freeName(catalog, stored.action);
-      throw new EvregError(
-        "conflict",
-        `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
-        { changes, suggestion, application },
-      );
-    }
+  const change = omitUndefined<Pick<ActionChange, "schemata" | "application" | "settings">>({
+    schemata: hasNewSchema ? schemata : undefined,
+    application: application === stored.application ? undefined : application,
+    settings: changedSettings(stored, settings),
+  });
+  if (Object.keys(change).length === 0) return { action: actionOf(stored), warnings: [] };
+  const mustConform = hasNewSchema && !forced;
+  const comparesWithAll = settings.compatibility_against === "all" && stored.compatibility_against !== "all";
+  const changes =
+    mustConform || comparesWithAll ? await breaksOf(catalog, tasks, stored, schemata, settings) : [];
+  if (mustConform && changes.length > 0) {
+    const suggestion = await freeName(catalog, stored.action);
+    throw new EvregError(
+      "conflict",
+      `This schema would break ${stored.action} for someone. Create it as ${suggestion} instead, and publish to both for a while.`,
+      { changes, suggestion, application },
+    );
   }
-  const isComparedWithAll =
-    settings.compatibility_against === "all" && stored.compatibility_against !== "all";
-  const warnings =
-    isComparedWithAll && (forced || !hasNewSchema)
-      ? historyWarnings(await breaksOf(catalog, tasks, stored, schemata, settings))
-      : [];
+  const warnings = historyWarnings(changes);
   const admission = await admissionOf(tasks, stored, schemata, forced ? "none" : settings.compatibility);
   try {
-    const revised = await catalog.reviseAction({ ...change, admission }, clock.now());
+    const named = { action: stored.action, expectedVersion: stored.version };
+    const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, warnings };
   } finally {
@@ -117,16 +107,14 @@ function checkHasChange(body: ActionUpdate): void {
   throw invalidField("schemata", "is missing, and so is anything else that could be changed");
 }
 
-/** A whole Action may come back with a new schema; what else it says must be so, or its sender means another one. */
+/** A whole Action may come back with a new schema; the rest must agree, or its sender means another one. */
 function checkAgreement(stored: StoredAction, body: ActionUpdate): void {
   for (const member of ["action", "rowid", "revision", "timestamped"] as const) {
-    const said = body[member];
-    if (said === undefined || said === stored[member]) continue;
-    throw invalidField(
-      member,
-      `is ${JSON.stringify(stored[member])} here and cannot be changed; leave it out, or fetch the action again`,
-      said,
-    );
+    const value = body[member];
+    if (value === undefined || value === stored[member]) continue;
+    const is = JSON.stringify(stored[member]);
+    const message = `is ${is} here and cannot be changed; leave it out, or fetch the action again`;
+    throw invalidField(member, message, value);
   }
 }
 
@@ -138,8 +126,6 @@ async function freeName(catalog: CatalogStore, action: string): Promise<string> 
   }
   return name;
 }
-
-const SETTINGS = ["compatibility", "compatibility_against", "deprecated", "retired", "successor"] as const;
 
 /**
  * The action's settings after an update.
@@ -153,35 +139,32 @@ async function settingsAfter(
 ): Promise<ActionSettings> {
   const { compatibility = stored.compatibility, compatibility_against = stored.compatibility_against } = body;
   const { deprecated = stored.deprecated, retired = stored.retired } = body;
-  const settings = { compatibility, compatibility_against, deprecated, retired };
-  if (!deprecated && !retired) {
-    if (body.successor === undefined || body.successor === null) return { ...settings, successor: null };
-    throw invalidField(
-      "successor",
-      "is only for an action that is deprecated or retired; set one of them as well, or leave it out",
-      body.successor,
-    );
+  const isEnding = deprecated || retired;
+  const { successor = isEnding ? stored.successor : null } = body;
+  if (successor !== null && !isEnding) {
+    const message =
+      "is only for an action that is deprecated or retired; set one of them as well, or leave it out";
+    throw invalidField("successor", message, successor);
   }
-  const { successor = stored.successor } = body;
   if (successor !== null && successor !== stored.successor) {
-    await checkSuccessor(catalog, access, stored, successor);
+    await checkSuccessor(catalog, access, stored.action, successor);
   }
-  return { ...settings, successor };
+  return { compatibility, compatibility_against, deprecated, retired, successor };
 }
 
 async function checkSuccessor(
   catalog: CatalogStore,
   access: Access,
-  { action }: StoredAction,
+  action: string,
   successor: string,
 ): Promise<void> {
   if (successor === action) throw invalidField("successor", "must be another action", successor);
   const found = await catalog.findAction(successor);
-  // Whoever may neither read nor change it does not learn that it is there.
-  const reach = ["read", "write"] as const;
-  if (found === undefined || !reach.some((scope) => access.allows(scope, found.application))) {
-    throw notFound("action", successor, "successor");
-  }
+  // Callers who may neither read nor change it do not learn that it exists.
+  const isVisible =
+    found !== undefined &&
+    (access.allows("read", found.application) || access.allows("write", found.application));
+  if (!isVisible) throw notFound("action", successor, "successor");
   const refuse = (why: string): never => {
     throw invalidField("successor", `${why}; name another, or none`, successor);
   };
@@ -197,7 +180,8 @@ function changedSettings(
   stored: ActionSettings,
   settings: ActionSettings,
 ): Partial<ActionSettings> | undefined {
-  const changed = SETTINGS.filter((name) => settings[name] !== stored[name]);
-  if (changed.length === 0) return undefined;
-  return Object.fromEntries(changed.map((name) => [name, settings[name]]));
+  const changed = Object.entries(settings).filter(
+    ([name, value]) => stored[name as keyof ActionSettings] !== value,
+  );
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }

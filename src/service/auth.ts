@@ -14,23 +14,31 @@ import type { Logger } from "../runtime/logger.ts";
 import type { TokenStore } from "../store/store.ts";
 
 /** `true` for every application, else those it is limited to. */
-type Reach = true | ReadonlySet<string>;
+type Reach = true | Set<string>;
 
-/** As many applications as a sentence can hold. */
+/** Applications named in a message. */
 const MAX_NAMED = 3;
 
 /**
- * What one principal may do. `admin` holds every scope (a limited one for its application); the others hold only
- * themselves. What lies outside a principal's reach to read is answered as if it did not exist, so that nobody can probe
- * for it; changing or publishing to something outside one's reach is `forbidden`.
+ * What one principal may do. `admin` holds every scope, a limited one for its application. What a principal may not read
+ * does not exist for it, so that nobody can probe for it; to change or publish it is `forbidden`.
  */
 export class Access {
   readonly principal: Principal;
-  readonly #reach: ReadonlyMap<ScopeName, Reach>;
+  readonly #reach = new Map<ScopeName, Reach>();
 
   constructor(principal: Principal) {
     this.principal = principal;
-    this.#reach = reachOf(principal.scopes);
+    for (const scope of principal.scopes) {
+      const parsed = parseScope(scope);
+      // A scope of a later version that is not known here gives nothing.
+      if (parsed === undefined) continue;
+      const { name, application } = parsed;
+      const known = this.#reach.get(name);
+      if (application === undefined || known === true) this.#reach.set(name, true);
+      else if (known === undefined) this.#reach.set(name, new Set([application]));
+      else known.add(application);
+    }
   }
 
   /** @param application left out: for every application */
@@ -43,10 +51,7 @@ export class Access {
     return this.#reach.has(scope) || this.#reach.has("admin");
   }
 
-  /**
-   * @param action the one it is about, to be named
-   * @throws `forbidden` naming the scope, unless it is held for that application
-   */
+  /** @throws `forbidden`, naming the action if given, unless the scope is held for that application */
   require(scope: ScopeName, application?: string, action?: string): void {
     if (!this.allows(scope, application)) throw this.#forbidden(scope, application, action);
   }
@@ -56,10 +61,7 @@ export class Access {
     if (!this.allowsSome(scope)) throw this.#forbidden(scope);
   }
 
-  /**
-   * The applications a listing is limited to, `undefined` for no limit.
-   * @throws `forbidden` when nothing at all may be read
-   */
+  /** The applications that may be listed, `undefined` for all. @throws `forbidden` when there are none */
   readable(): readonly string[] | undefined {
     this.requireSome("read");
     const applications = new Set<string>();
@@ -77,7 +79,7 @@ export class Access {
   }
 
   #forbidden(scope: ScopeName, application?: string, action?: string): EvregError {
-    // The name of an application that may not be read is not given away either.
+    // The name of an application that may not be read is not disclosed.
     const named = application !== undefined && this.allows("read", application);
     const needed = named ? `${scope}:${application}` : scope;
     let where = "";
@@ -99,24 +101,9 @@ export class Access {
   }
 }
 
-function reachOf(scopes: readonly string[]): ReadonlyMap<ScopeName, Reach> {
-  const reach = new Map<ScopeName, true | Set<string>>();
-  for (const scope of scopes) {
-    // A scope of a later version that is not known here gives nothing.
-    const parsed = parseScope(scope);
-    if (parsed === undefined) continue;
-    const { name, application } = parsed;
-    const known = reach.get(name);
-    if (application === undefined || known === true) reach.set(name, true);
-    else if (known === undefined) reach.set(name, new Set([application]));
-    else known.add(application);
-  }
-  return reach;
-}
-
 interface CachedToken {
   readonly rowid: number;
-  /** The same object for as long as the token is known, so that callers can keep what they make of it. */
+  /** The same object while the token is cached, so that others can keep state by it. */
   readonly principal: Principal;
   readonly expiresAtMs: number;
   /** When its last use was recorded. */
@@ -128,8 +115,8 @@ const RECORD_EVERY_MS = 60_000;
 const FLUSH_AFTER_MS = 5_000;
 
 /**
- * Who a token stands for. Verified tokens are cached by their hash until they expire or are revoked. The last use of a token
- * is recorded at most once a minute, several in one write.
+ * Verified tokens by their hash, until they expire or are revoked. The last use of a token is recorded at most once a minute,
+ * several in one write.
  */
 export class TokenCache {
   readonly #store: Pick<TokenStore, "find" | "recordUses">;
@@ -152,7 +139,7 @@ export class TokenCache {
     const hash = hashToken(token);
     const known = this.#known.get(hash);
     if (known !== undefined) return this.#admit(hash, known);
-    // Anything else cannot have been minted here: it costs no look into the store.
+    // Anything else was not made by evreg, so that the store need not be read.
     if (!isTokenForm(token)) return undefined;
     return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(hash, found)));
   }
@@ -167,14 +154,14 @@ export class TokenCache {
     return known.principal;
   }
 
-  /** To be called once the store has revoked it. */
+  /** Call it once the store has revoked the token. */
   evict(rowid: number): void {
     this.#revocations++;
     const [hash] = [...this.#known.entries()].find(([, known]) => known.rowid === rowid) ?? [];
     if (hash !== undefined) this.#known.delete(hash);
   }
 
-  /** Stores the uses recorded so far. Never rejects: nothing should fail because of them. */
+  /** Stores the uses recorded so far. Never rejects. */
   async flush(): Promise<void> {
     if (this.#uses.size === 0) return;
     const uses = [...this.#uses].map(([rowid, atMs]) => ({ rowid, atMs }));

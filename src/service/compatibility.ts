@@ -18,20 +18,16 @@ import type { TaskRunner } from "./schema-tasks.ts";
 
 /** Revisions read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_REVISIONS = 3;
-/**
- * Steps that comparing with all revisions may take: some 4 s. They are enough for 150 schemas of 42 KB each, three that were
- * made to be hard, and thousands of small ones.
- */
+/** For all revisions: some 4 s, enough for 150 schemas of 42 KB, or three that were made to be hard. */
 const STEPS_OVER_ALL = 20_000_000;
-/** Beside what the comparison counts: to begin one, and to read a character of either schema. */
+/** To begin a comparison. Reading a character of either schema is one step more. */
 const STEPS_PER_COMPARISON = 1_000;
-/** Finding a schema that was compared already takes a tenth of reading it. */
+/** To find a schema that was compared already takes a tenth of reading it. */
 const CHARACTERS_PER_STEP = 10;
 
 /**
  * What a schema would break of an action, under a rule. A break with several revisions is reported once, for the newest of
- * them, and names them when the last is not among them. When not all revisions could be compared, a break of each side says
- * which were not.
+ * them. When not all revisions could be compared, a break of each side says which were not.
  * @param stepsOverAll for all revisions together; the result does not depend on the machine
  */
 export async function breaksOf(
@@ -45,7 +41,7 @@ export async function breaksOf(
   if (mode === "none") return [];
   const found = new Map<string, FoundBreak>();
   const inheritance = new InheritedBreaks(tasks, stored, mode);
-  // An action returns to an older schema, or moves to another application: one schema has two numbers.
+  // A schema has two numbers when an action returns to it, or moves to another application.
   const compared = new Map<string, readonly string[]>();
   const nextLength = JSON.stringify(next).length;
   let remaining = stepsOverAll;
@@ -83,31 +79,33 @@ function keyOf({ side, pointer, message }: SchemaBreak): string {
 /** Stands for the revisions up to this one. */
 function notCompared(side: SchemaBreak["side"], revision: number, breaks: number): RevisionBreak {
   const which = revision === 1 ? "Revision 1 was" : `Revisions 1 to ${revision} were`;
-  const reason =
-    breaks < CHECK_LIMITS.breaks
-      ? "with all there were it takes too many steps"
-      : `later ones have ${breaks.toLocaleString("en")} breaks already`;
   const unknown =
     side === "producer"
       ? "all a producer may send by them is still accepted"
       : "a consumer written for them understands all that may come";
-  const message = `${which} not compared: ${reason}. It cannot be proven that ${unknown}.`;
-  const remedy =
+  const [reason, remedy] =
     breaks < CHECK_LIMITS.breaks
-      ? "Create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last)."
-      : "Fix those and check again, or create the schema as a new version of the action.";
+      ? [
+          "with all there were it takes too many steps",
+          "Create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last).",
+        ]
+      : [
+          `later ones have ${breaks.toLocaleString("en")} breaks already`,
+          "Fix those and check again, or create the schema as a new version of the action.",
+        ];
+  const message = `${which} not compared: ${reason}. It cannot be proven that ${unknown}.`;
   return { revision, side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 
-/** How a schema that is applied comes to replace the one in force. What it was let through with is counted as well. */
+/** How a schema comes to replace the one in force. Breaks that were allowed are counted too. */
 export async function admissionOf(
   tasks: TaskRunner,
   stored: StoredAction,
   next: Schemata,
   compatibility: CompatibilityMode,
 ): Promise<Admission> {
-  if (compatibility === "full" || isDeepStrictEqual(stored.schemata, next))
-    return { compatibility, breaks: 0 };
+  const isUnbroken = compatibility === "full" || isDeepStrictEqual(stored.schemata, next);
+  if (isUnbroken) return { compatibility, breaks: 0 };
   const { total: breaks } = await tasks.run(compareSteps(stored.schemata, next, { mode: "full" }));
   return { compatibility, breaks };
 }
@@ -115,23 +113,22 @@ export async function admissionOf(
 /** Newest first. */
 async function* revisionsOf(catalog: CatalogStore, action: string): AsyncGenerator<ActionRevision> {
   const limit = READ_REVISIONS;
-  let after: number | undefined;
-  for (;;) {
-    const page = await catalog.listRevisions({ action, limit, ...(after === undefined ? {} : { after }) });
+  let page = await catalog.listRevisions({ action, limit });
+  yield* page;
+  while (page.length === limit) {
+    page = await catalog.listRevisions({ action, limit, after: page.at(-1)!.revision });
     yield* page;
-    if (page.length < limit) return;
-    after = page.at(-1)!.revision;
   }
 }
 
-/** Steps that may be taken for the advice, beside those for the breaks themselves: some 1 s. */
+/** For the advice, beside those for the breaks themselves: some 1 s. */
 const STEPS_FOR_ADVICE = 5_000_000;
 /** Revisions named in a sentence before they are only counted. */
 const MAX_NAMED = 5;
 
 interface FoundBreak {
   readonly broken: SchemaBreak;
-  /** The newest of those it breaks with, newest first, and how many there are. */
+  /** The newest of those it breaks with, newest first. */
   readonly revisions: number[];
   count: number;
   /** The last revision breaks with the newest of them in the same way. */
@@ -144,7 +141,7 @@ function countRevision(found: FoundBreak, revision: number): void {
   if (found.revisions.length < MAX_NAMED) found.revisions.push(revision);
 }
 
-/** Finds what an older revision promised and the last one broke already: a new change cannot repair that. */
+/** Finds what the last revision broke already of an older one: a new change cannot repair that. */
 class InheritedBreaks {
   readonly #tasks: TaskRunner;
   readonly #last: StoredAction;
@@ -157,7 +154,7 @@ class InheritedBreaks {
     this.#mode = mode;
   }
 
-  /** @returns for a break with the revision, whether the last one breaks with it so; `false` when the steps are over */
+  /** @returns whether the last revision has the same break with this one; `false` when no steps remain */
   async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
     if (revision === this.#last.revision || this.#remaining <= 0) return () => false;
     const last = this.#last.schemata;
@@ -168,7 +165,7 @@ class InheritedBreaks {
   }
 }
 
-/** Breaks of what is required have their place in common, and each its own sentence. */
+/** Breaks of `required` share a pointer, and differ by their message. */
 function placeOf({ side, pointer, message }: SchemaBreak): string {
   return JSON.stringify([side, pointer, pointer.endsWith("/required") ? message : ""]);
 }
@@ -184,13 +181,13 @@ function describeBreak(
   return { revision, ...broken, message, ...(isInherited ? { remedy: advice(last, mode, revision) } : {}) };
 }
 
-/** What can be done where the history disagrees with itself: to leave the place as it is helps nobody. */
+/** What to do where revisions contradict each other. */
 function advice({ revision: last }: StoredAction, mode: CompatibilityMode, revision: number): string {
   const again = mode === "full" ? "" : `say again what revision ${revision} says, `;
   return `Revision ${last} breaks with revision ${revision} here already, so the history disagrees with itself: ${again}have changes compared with the last revision only (compatibility_against: last, --against last), or create the schema as a new version of the action.`;
 }
 
-/** What to know of an action that is to be compared with all its revisions, where its own schema breaks with some. */
+/** For an action that is to be compared with all its revisions, while its own schema breaks with some. */
 export function historyWarnings(breaks: readonly RevisionBreak[]): SchemaWarning[] {
   const revisions = [...new Set(breaks.map(({ revision }) => revision))];
   if (revisions.length === 0) return [];

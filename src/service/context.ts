@@ -10,7 +10,6 @@ import type { TokenCache } from "./auth.ts";
 import type { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 
-/** What all parts of the service share. */
 export interface ServiceContext {
   readonly store: Store;
   readonly clock: Clock;

@@ -1,18 +1,14 @@
-import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
 import { asEvregError } from "../domain/error.ts";
 import type { Health } from "../domain/operations.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
-import type { PublishCounts } from "../metrics/counters.ts";
-import type { Clock, Random } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
-import type { Store, StoreCondition } from "../store/store.ts";
+import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
 import { Access, TokenCache } from "./auth.ts";
-import type { Background, ServiceContext } from "./context.ts";
+import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type Environment } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
@@ -21,22 +17,13 @@ import { SchemaTasks } from "./schema-tasks.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
 
-export interface ServiceOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly logger: Logger;
+type Given = "store" | "clock" | "random" | "logger" | "limits" | "delivery" | "counts" | "background";
+
+export interface ServiceOptions extends Pick<ServiceContext, Given> {
   readonly version: string;
-  /** Made anew at each start. */
+  /** New at each start. */
   readonly instance: string;
-  readonly config: {
-    readonly limits: LimitsConfig;
-    readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
-  };
-  readonly background: Background;
   readonly offThread: OffThreadValidator;
-  /** Added to with each event. */
-  readonly counts: PublishCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
   /** Looked at when somebody asks the doctor. */
@@ -60,32 +47,22 @@ export interface Service {
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { store, clock, random, logger, version, instance, config, background, counts, metrics } = options;
+  const { version, instance, offThread, metrics, environment, ...shared } = options;
+  const { store, clock, logger, limits, background } = shared;
+  const { payloadBytes } = limits;
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloads = new PayloadValidator({
     clock,
-    offThread: options.offThread,
+    offThread,
     schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
   });
   const context: ServiceContext = {
-    store,
-    clock,
-    random,
-    logger,
-    limits: config.limits,
-    delivery: config.delivery,
-    actions: new ActionCache(store.catalog, eventLoop),
-    storedEvents: new StoredEventValidator({
-      events: store.events,
-      clock,
-      payloads,
-      payloadBytes: config.limits.payloadBytes,
-    }),
-    payloads,
-    schemaTasks: new SchemaTasks(eventLoop),
+    ...shared,
     tokens,
-    counts,
-    background,
+    payloads,
+    actions: new ActionCache(store.catalog, eventLoop),
+    storedEvents: new StoredEventValidator({ events: store.events, clock, payloads, payloadBytes }),
+    schemaTasks: new SchemaTasks(eventLoop),
   };
   const health = (): Health =>
     healthOf(store.admin.health(), background.engine?.state() ?? "stopped", { version, instance });
@@ -107,7 +84,7 @@ export function createService(options: ServiceOptions): Service {
         },
         async doctor() {
           access.require("admin");
-          return diagnose(context, options.environment, health()).catch(rethrow);
+          return diagnose(context, environment, health()).catch(rethrow);
         },
         async backup(signal) {
           access.require("admin");
@@ -125,10 +102,7 @@ export function createService(options: ServiceOptions): Service {
   };
 }
 
-/**
- * The same methods, all of whose rejections are `EvregError`s, or the reason of a signal that ended them; what else was
- * thrown is the cause of an `internal`.
- */
+/** The same methods, which reject only with `EvregError`s, or with the reason of a signal that ended them. */
 function guarded<T extends Readonly<Record<keyof T, Method>>>(port: T): T {
   const methods = Object.entries<Method>(port).map(([name, method]) => [
     name,
@@ -156,11 +130,9 @@ function healthOf(
 ): Health {
   const store = condition.status === "ok" ? "ok" : "unavailable";
   if (store === "ok" && engine === "running") return { status: "ok", store, engine, ...identity };
-  const reason =
-    store === "ok"
-      ? engine === "failing"
-        ? "Deliveries are not being sent: those that are due cannot be read; the log has the cause."
-        : "Deliveries are not being sent: the delivery engine is stopped."
-      : (condition.reason ?? "The store cannot commit.");
+  let reason = "Deliveries are not being sent: the delivery engine is stopped.";
+  if (engine === "failing")
+    reason = "Deliveries are not being sent: those that are due cannot be read; the log has the cause.";
+  if (store !== "ok") reason = condition.reason ?? "The store cannot commit.";
   return { status: "unavailable", reason, store, engine, ...identity };
 }

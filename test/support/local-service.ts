@@ -71,10 +71,8 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     logger,
     version,
     instance: "test",
-    config: {
-      limits: { payloadBytes: PAYLOAD_BYTES },
-      delivery: { allowHttp: false, allowNetworks: [] },
-    },
+    limits: { payloadBytes: PAYLOAD_BYTES },
+    delivery: { allowHttp: false, allowNetworks: [] },
     background: { engine: { state: engineState, wake: countWake } },
     offThread: new ValidationThread(clock),
     counts: published,
