@@ -10,7 +10,7 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
-import { checkId, checkQuery, finder, omitUndefined, timeRange } from "./requests.ts";
+import { allPages, checkId, checkQuery, finder, omitUndefined, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
   const { store } = context;
@@ -28,16 +28,11 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     },
     async list(query = {}) {
       const applications = access.readable();
-      const {
-        action,
-        order = "desc",
-        limit = EVENT_LIMITS.listDefault,
-        after,
-      } = checkQuery(EVENT_QUERY, query);
+      const { action, order = "desc", after } = checkQuery(EVENT_QUERY, query);
       if (query.page !== undefined && after !== undefined) {
         throw malformedField("page", "cannot be used together with after, which replaces it", query.page);
       }
-      const page = query.page ?? 1;
+      const { page = 1, limit = EVENT_LIMITS.listDefault } = query;
       const selection = { action, applications, ...timeRange(query), order, limit, page, after };
       const { events, total } = await store.events.list(omitUndefined<EventSelection>(selection));
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
@@ -53,19 +48,16 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       await readable(id);
       const applications = access.readable();
       const limit = DELIVERY_LIMITS.listMax;
-      const all: Delivery[] = [];
-      for (;;) {
-        const after = all.at(-1)?.rowid;
-        const selection = omitUndefined<DeliverySelection>({ event: id, applications, limit, after });
-        const some = await store.queue.list(selection);
-        all.push(...some);
-        if (some.length < limit) return { data: all };
-      }
+      const read = (last: Delivery | undefined) => {
+        const selection = { event: id, applications, limit, after: last?.rowid };
+        return store.queue.list(omitUndefined<DeliverySelection>(selection));
+      };
+      return { data: await allPages(limit, read) };
     },
   };
 }
 
-/** In a listing, the place of a payload that is damaged. No other payload is `null`, as each is an object. */
+/** In a list, in place of a damaged payload. No other payload is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
 function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
@@ -84,9 +76,6 @@ function damagedEvent(id: number): EvregError {
 /** Its `details.field` distinguishes it from a repeated key. */
 function otherData(dataId: string): EvregError {
   const message = "is of other data than there is here: of another data folder, or from before a restore";
-  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, {
-    field: "data_id",
-    message,
-    value: dataId,
-  });
+  const details = { field: "data_id", message, value: dataId };
+  return new EvregError("conflict", `data_id: ${message}. Nothing was stored.`, details);
 }

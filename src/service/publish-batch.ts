@@ -23,9 +23,9 @@ import {
   type ValidatedItem,
 } from "./publisher.ts";
 
-/** Of so many items of a batch all rules that they break are reported, of the others the first. */
+/** For so many items of a batch all broken rules are reported, for the others the first. */
 const EXPLAINED_ITEMS = 20;
-/** Up to so many bytes of JSON the refusals of a batch are reported in full. Then each text and value is cut to `BRIEF_BYTES`. */
+/** Up to so many bytes of JSON, refusals are reported in full. Then each text and value is cut to `BRIEF_BYTES`. */
 const REFUSALS_BYTES = 1024 * 1024;
 const BRIEF_BYTES = 256;
 
@@ -55,12 +55,10 @@ class PublishBatch {
   readonly #caller: ValidationCaller;
   readonly #items: readonly (NewEvent | EvregError)[];
   readonly #atomic: boolean;
-  readonly #data: (Event | null)[];
-  readonly #errors = new Map<number, EvregError>();
+  /** `undefined` while neither stored nor refused. */
+  readonly #results: (Event | EvregError | undefined)[];
   /** Ready for the store, by index. */
-  #validated: (ValidatedItem | undefined)[];
-  /** Neither stored nor refused yet, in order. */
-  #open: number[];
+  readonly #validated: (ValidatedItem | undefined)[];
   #replayed = 0;
   /** By action, of what was accepted. */
   readonly #deprecated = new Map<string, Deprecation>();
@@ -77,30 +75,36 @@ class PublishBatch {
     this.#caller = caller;
     this.#items = items;
     this.#atomic = atomic;
-    this.#data = items.map(() => null);
+    this.#results = items.map(() => undefined);
     this.#validated = items.map(() => undefined);
-    this.#open = [...items.keys()];
   }
 
   /** @throws EvregError of the store, when nothing was stored */
   async run(): Promise<BatchResult> {
     let tries = 0;
-    while (await this.#validateOpen()) {
-      const sent = this.#open;
+    for (;;) {
+      await this.#validateOpen();
+      const isRefused = this.#atomic && this.#results.some((result) => result instanceof EvregError);
+      if (isRefused) this.#reportFaults();
+      const sent = this.#open();
+      if (isRefused || sent.length === 0) break;
       const outcomes = await this.#record(sent);
       if (outcomes === undefined) break;
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const isStale = this.#applyOutcomes(sent, outcomes);
+      if (this.#atomic && !isStale) break;
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) this.#refuseOpen((item) => schemaKeepsChanging(item.action));
     }
-    const meta = { replayed: this.#replayed, deprecated: [...this.#deprecated.values()] };
-    return batchResult(this.#data, this.#errors, meta);
+    return batchResult(this.#results, this.#replayed, [...this.#deprecated.values()]);
   }
 
-  /** Validates what is open. Returns whether there is anything to store. */
-  async #validateOpen(): Promise<boolean> {
-    for (const index of this.#open) {
+  #open(): number[] {
+    return [...this.#results.keys()].filter((index) => this.#results[index] === undefined);
+  }
+
+  async #validateOpen(): Promise<void> {
+    for (const index of this.#open()) {
       if (this.#validated[index] !== undefined) continue;
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const item = this.#items[index]!;
@@ -110,17 +114,14 @@ class PublishBatch {
         this.#validated[index] = validated instanceof Promise ? await validated : validated;
       } catch (error) {
         if (!(error instanceof EvregError)) throw error;
-        this.#errors.set(index, error);
+        this.#results[index] = error;
       }
     }
-    if (this.#atomic && this.#errors.size > 0) {
-      for (const [index, validated] of this.#validated.entries()) {
-        if (validated?.fault !== undefined) this.#errors.set(index, validated.fault);
-      }
-      return false;
-    }
-    this.#keepOpen();
-    return this.#open.length > 0;
+  }
+
+  /** Of items whose key could have saved them, where the store is not asked. */
+  #reportFaults(): void {
+    for (const [index, validated] of this.#validated.entries()) this.#results[index] ??= validated?.fault;
   }
 
   /** `undefined` when it failed with a part stored: failing as a whole would ask for all of it again. */
@@ -130,13 +131,13 @@ class PublishBatch {
     try {
       return await store.events.record(records, clock.now(), { atomic: this.#atomic });
     } catch (error) {
-      if (this.#data.every((event) => event === null)) throw error;
+      if (!this.#results.some(isAccepted)) throw error;
       this.#refuseOpen(() => asEvregError(error));
       return undefined;
     }
   }
 
-  /** Returns whether a schema had changed meanwhile. */
+  /** @returns whether a schema had changed meanwhile */
   #applyOutcomes(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
     const { counts, background } = this.#context;
     let isDue = false;
@@ -144,13 +145,12 @@ class PublishBatch {
     for (const [place, index] of sent.entries()) {
       const outcome = outcomes[place]!;
       const validated = this.#validated[index]!;
-      const event = this.#publisher.resultOf(validated, outcome);
-      if (event instanceof EvregError) this.#errors.set(index, event);
-      else if (event !== undefined) {
-        this.#data[index] = event;
-        const { deprecation } = validated.action;
-        if (deprecation !== undefined) this.#deprecated.set(deprecation.action, deprecation);
-      } else if (outcome.kind === "stale") {
+      const result = this.#publisher.resultOf(validated, outcome);
+      this.#results[index] = result;
+      const { deprecation } = validated.action;
+      if (isAccepted(result) && deprecation !== undefined) {
+        this.#deprecated.set(deprecation.action, deprecation);
+      } else if (result === undefined && outcome.kind === "stale") {
         isStale = true;
         this.#validated[index] = undefined;
       }
@@ -164,25 +164,21 @@ class PublishBatch {
       }
     }
     if (isDue) background.engine?.wake();
-    if (!this.#atomic) this.#keepOpen();
-    else if (!isStale) this.#open = [];
-    else {
+    if (this.#atomic && isStale) {
       // Nothing of it was stored: all of it is checked by the new schema.
-      this.#errors.clear();
-      this.#validated = this.#items.map(() => undefined);
-      this.#open = [...this.#items.keys()];
+      this.#results.fill(undefined);
+      this.#validated.fill(undefined);
     }
     return isStale;
   }
 
-  #keepOpen(): void {
-    this.#open = this.#open.filter((index) => this.#data[index] === null && !this.#errors.has(index));
-  }
-
   #refuseOpen(why: (item: NewEvent) => EvregError): void {
-    for (const index of this.#open) this.#errors.set(index, why(this.#items[index] as NewEvent));
-    this.#open = [];
+    for (const index of this.#open()) this.#results[index] = why(this.#items[index] as NewEvent);
   }
+}
+
+function isAccepted(result: Event | EvregError | undefined): result is Event {
+  return result !== undefined && !(result instanceof EvregError);
 }
 
 function checkBatch(items: readonly BatchItem[]): void {
@@ -197,21 +193,23 @@ function checkBatch(items: readonly BatchItem[]): void {
 }
 
 function batchResult(
-  data: readonly (Event | null)[],
-  errors: ReadonlyMap<number, EvregError>,
-  { replayed, deprecated }: { readonly replayed: number; readonly deprecated: readonly Deprecation[] },
+  results: readonly (Event | EvregError | undefined)[],
+  replayed: number,
+  deprecated: readonly Deprecation[],
 ): BatchResult {
+  const data = results.map((result) => (isAccepted(result) ? result : null));
   const accepted = data.filter((event) => event !== null).length;
-  const listed: BatchItemError[] = [];
+  const errors: BatchItemError[] = [];
   let leftBytes = REFUSALS_BYTES;
-  for (const [index, failure] of [...errors].toSorted(([one], [other]) => one - other)) {
+  for (const [index, failure] of results.entries()) {
+    if (!(failure instanceof EvregError)) continue;
     const refusal = { index, ...failure.body() };
-    // Once it is used up for one it is for all after it, so that nobody wonders why one in the middle is short.
+    // Once one is cut, all after it are, so that nobody wonders why one in the middle is short.
     if (leftBytes > 0) leftBytes -= jsonBytes(refusal) + 1;
-    listed.push(leftBytes > 0 ? refusal : brief(refusal));
+    errors.push(leftBytes > 0 ? refusal : brief(refusal));
   }
   const meta = { accepted, rejected: data.length - accepted, replayed };
-  return { data, errors: listed, meta: deprecated.length === 0 ? meta : { ...meta, deprecated } };
+  return { data, errors, meta: deprecated.length === 0 ? meta : { ...meta, deprecated } };
 }
 
 /** A refusal of a few hundred bytes: the first broken rule, its texts cut. */

@@ -4,7 +4,6 @@ import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { scanJson } from "../json/scanner.ts";
-import type { JsonKind } from "../json/nodes.ts";
 import { toIso } from "../runtime/clock.ts";
 import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
@@ -15,16 +14,16 @@ import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { notFound, ownAction } from "./requests.ts";
 
-/** How often a publish follows a schema that changes under it, before it gives up. */
+/** How often a publish is tried again because its schema changed meanwhile. */
 export const MAX_TRIES = 20;
 
-/** An item ready for the store, with the action that it was checked by. One object, as a server has thousands of them at once. */
+/** An item ready for the store, with the action that checked it: one object, as a server has thousands at once. */
 export interface ValidatedItem extends EventRecord {
   readonly item: NewEvent;
   readonly action: LoadedAction;
   /**
-   * Why it is refused: its payload does not conform, or the action is retired. Only where there is a key: the event may have been accepted before the schema
-   * became what it is now, and is then answered all the same.
+   * Why it is refused: its payload does not conform, or the action is retired. Only with a key, by which an event may have
+   * been accepted before that.
    */
   readonly fault?: EvregError;
 }
@@ -69,10 +68,7 @@ export class Publisher {
     throw schemaKeepsChanging(input.action);
   }
 
-  /**
-   * At once when the action is at hand, as a promise takes longer than most checks.
-   * @throws EvregError the item's refusal
-   */
+  /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
   validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
     checkItem(item, this.#context.limits.payloadBytes);
     checkPayload(item.payload);
@@ -91,7 +87,6 @@ export class Publisher {
     return action;
   }
 
-  /** At once where the check is short, as a promise takes longer than most of them. */
   #check(
     item: NewEvent,
     action: LoadedAction,
@@ -105,7 +100,7 @@ export class Publisher {
     return itemFor(item, action, failure);
   }
 
-  /** The event that came of it, its refusal, or `undefined` when nothing was stored and it may be tried again. */
+  /** The event, its refusal, or `undefined` when nothing was stored and it may be tried again. */
   resultOf({ item, action, fault }: ValidatedItem, outcome: RecordOutcome): Event | EvregError | undefined {
     switch (outcome.kind) {
       case "recorded":
@@ -132,7 +127,7 @@ function itemFor(item: NewEvent, action: LoadedAction, failure: Failure | undefi
   return validated(item, action, failure === undefined ? undefined : nonConforming(item, failure));
 }
 
-/** @throws EvregError the fault, where nothing could have been accepted under a key before */
+/** @throws the fault, where no key could have been accepted before */
 function validated(item: NewEvent, action: LoadedAction, fault: EvregError | undefined): ValidatedItem {
   const { actionId, revision } = action;
   const payload = item.payload.bytes;
@@ -159,15 +154,15 @@ function checkItem(item: NewEvent, payloadBytes: number): void {
 
 /** @throws `malformed` or `invalid` unless it is an object; also for payloads that were not scanned */
 function checkPayload(payload: RawJson): void {
-  const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : kindOf(payload) === "object";
+  const isObject = payload.scanned ? payload.bytes[0] === OPENING_BRACE : isScannedObject(payload);
   if (!isObject) throw invalidField("payload", "must be an object");
 }
 
 const OPENING_BRACE = 0x7b;
 
-function kindOf({ bytes }: RawJson): JsonKind {
+function isScannedObject({ bytes }: RawJson): boolean {
   try {
-    return scanJson(bytes).kind;
+    return scanJson(bytes).kind === "object";
   } catch (error) {
     throw asEvregError(error);
   }
@@ -196,12 +191,8 @@ export function jsonBytes(value: unknown): number {
 function retired({ action }: NewEvent, successor: string | null): EvregError {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   const message = `is retired and takes no events any more${instead}`;
-  return new EvregError("gone", `${action} ${message}.`, {
-    field: "action",
-    message,
-    value: action,
-    successor,
-  });
+  const details = { field: "action", message, value: action, successor };
+  return new EvregError("gone", `${action} ${message}.`, details);
 }
 
 function eventOf(
@@ -214,11 +205,8 @@ function eventOf(
 
 function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
   const message = "was used before with another action or payload; a new event needs a new key";
-  return new EvregError("conflict", `idempotency_key: ${message}.`, {
-    field: "idempotency_key",
-    message,
-    value: key,
-  });
+  const details = { field: "idempotency_key", message, value: key };
+  return new EvregError("conflict", `idempotency_key: ${message}.`, details);
 }
 
 export function schemaKeepsChanging(action: string): EvregError {
