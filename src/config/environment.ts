@@ -29,10 +29,7 @@ interface EnvironmentValues extends SourceValues {
   readonly contextName: string | undefined;
 }
 
-/**
- * Reads every `EVREG_*` variable; one that means nothing is a problem, so that a slip does not pass in silence.
- * A variable set to nothing counts as not set.
- */
+/** Reads every `EVREG_*` variable. One that means nothing is a mistake; one without a value counts as not set. */
 export function readEnvironment(env: Environment, cwd: string): EnvironmentValues {
   const result = noValues();
   for (const key of CONFIG_KEYS) readKey(result, key, env, cwd);

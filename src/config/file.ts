@@ -102,12 +102,12 @@ async function parse(path: string, content: string): Promise<ConfigFile["parsed"
   const lines = new LineCounter();
   const document = parseDocument(content, { lineCounter: lines, prettyErrors: false, ...UNCHECKED_KEYS });
   const read = [...document.errors, ...document.warnings];
-  const [slip] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];
-  if (slip !== undefined) {
-    const { line, col } = lines.linePos(slip.offset);
+  const [fault] = [...read.map(({ pos, message }) => ({ offset: pos[0], message })), ...yamlFaults(document)];
+  if (fault !== undefined) {
+    const { line, col } = lines.linePos(fault.offset);
     throw new EvregError(
       "usage",
-      `${path}:${line}:${col}: this is not the YAML evreg reads: ${slip.message}`,
+      `${path}:${line}:${col}: this is not the YAML evreg reads: ${fault.message}`,
     );
   }
   return { document, lines };

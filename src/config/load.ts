@@ -15,7 +15,7 @@ import {
 } from "./values.ts";
 import type { ConfigFile } from "./yaml.ts";
 
-/** The flags that set a key, under their names on the command line. Others in the same object are not looked at. */
+/** The flags that set a key, by their names on the command line. Others in the same object are ignored. */
 export interface ConfigFlags {
   readonly host?: string | undefined;
   readonly port?: number | string | undefined;
@@ -33,9 +33,9 @@ export interface LoadOptions {
   readonly cwd: string;
   /** What `--config` names. */
   readonly configFile?: string | undefined;
-  /** Whether `configFile` was named otherwise, and no flag is to be blamed for it. */
+  /** Whether `configFile` was an argument, so that no message names `--config`. */
   readonly isArgument?: boolean;
-  /** The file's content, where it is none of a file's, with a name for it in messages; no file is read then. */
+  /** Content to read instead of a file, with its name for messages. */
   readonly configText?: { readonly name: string; readonly text: string } | undefined;
 }
 
@@ -224,7 +224,7 @@ function applyRules(values: Values, found: Places): Problem[] {
 
 const BESIDE_IT = "beside it: https takes a certificate and its key";
 
-/** What starts all the same, but a person should know. Never holds a secret. */
+/** What a person should know, although evreg starts. Never holds a secret. */
 function warningsFor(values: Values, found: Places, file: string | undefined): string[] {
   const warnings: string[] = [];
   const secrets = CONFIG_KEYS.filter((key) => key.secret === true && found.get(key.path)?.source === "file");

@@ -193,8 +193,8 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
     const lower = candidate.toLowerCase();
     const last = lower.slice(lower.lastIndexOf(".") + 1);
     const wordMore = wanted.startsWith(`${lower}_`) || wanted.endsWith(`_${lower}`);
-    const slips = wordMore ? 1.5 : Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
-    if (slips < fewest) [best, fewest] = [candidate, slips];
+    const edits = wordMore ? 1.5 : Math.min(distance(wanted, lower), distance(wanted, last) + 0.5);
+    if (edits < fewest) [best, fewest] = [candidate, edits];
   }
   return best;
 }

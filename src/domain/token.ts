@@ -41,7 +41,7 @@ export interface Principal {
 
 /** Who a caller is to the service, and what it may do there. */
 export interface Identity extends Required<Principal> {
-  /** Of the data of the service: the same at each of its addresses, and made anew by a restore. */
+  /** Of the data of the service: the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
 }
 

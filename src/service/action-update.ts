@@ -16,13 +16,13 @@ import type { ServiceContext } from "./context.ts";
 import { actionOf, existing, notFound, omitUndefined, ownAction } from "./requests.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
-/** How often an update is decided anew because others came first. */
+/** How often an update is tried again because others came first. */
 const MAX_TRIES = 20;
 const MAX_VERSIONS_TRIED = 50;
 
 interface Update {
   readonly body: ActionUpdate;
-  /** A breaking schema is applied all the same. */
+  /** Applies a breaking schema too. */
   readonly forced: boolean;
   readonly tasks: TaskRunner;
 }

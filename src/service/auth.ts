@@ -75,7 +75,7 @@ export class Access {
 
   #holds(scope: ScopeName, application: string | undefined): boolean {
     const reach = this.#reach.get(scope);
-    return reach === true || (reach !== undefined && application !== undefined && reach.has(application));
+    return reach === true || (application !== undefined && reach?.has(application) === true);
   }
 
   #forbidden(scope: ScopeName, application?: string, action?: string): EvregError {

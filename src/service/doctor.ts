@@ -66,7 +66,7 @@ function serverFinding({ status, reason, version }: Health): Finding {
   return problem(
     "server",
     `evreg ${version} does not do its work: ${reason ?? "it does not say why"}`,
-    "Its log has the cause; mend that, and start it again.",
+    "Its log has the cause; fix that, and start it again.",
   );
 }
 
@@ -105,7 +105,7 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
 }
 
 function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Finding {
-  const remedy = "Let a time service keep the clock; signatures and waits of deliveries go by it.";
+  const remedy = "Let a time service set the clock: signatures and retries of deliveries depend on it.";
   if (newestEvent !== undefined && Date.parse(newestEvent) > nowMs + CLOCK_TOLERANCE_MS) {
     const found = `The clock says ${toIso(nowMs)}, and the newest event is of ${newestEvent}: one of them is wrong.`;
     return problem("clock", found, remedy);
@@ -139,7 +139,7 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
       "Make another with `evreg tokens create`, hand it over, and revoke the old one.",
     );
   }
-  if (isOpen) return fine(check, "None is needed: whoever reaches the server may do everything.");
+  if (isOpen) return fine(check, "None is needed: anybody who reaches the server may do everything.");
   const managing = valid.filter(({ scopes }) => scopes.includes("admin"));
   const how = "on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.";
   if (managing.length === 0) {
@@ -170,7 +170,7 @@ function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Fin
   const failing = subscriptions.filter(isFailing);
   const isLong = failing.some(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
   const remedy =
-    "See why with `evreg deliveries list --subscription ID` and `evreg deliveries get ID`; mend the handler, or name another with `evreg subscriptions update ID --handler URL`. --active makes a deactivated one active again.";
+    "See why with `evreg deliveries list --subscription ID` and `evreg deliveries get ID`; fix the handler, or name another with `evreg subscriptions update ID --handler URL`. --active makes a deactivated one active again.";
   if (deactivated.length > 0) {
     const others =
       failing.length === 0 ? "" : `, and ${count(failing.length, "handler fails", "handlers fail")}`;
@@ -227,7 +227,7 @@ function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
     warning(
       "order",
       `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
-      `See why with \`evreg deliveries get ${first}\`. It is tried on: mend the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
+      `See why with \`evreg deliveries get ${first}\`. evreg keeps trying it: fix the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
     ),
   ];
 }
@@ -249,7 +249,7 @@ function unreadableFindings(subscriptions: readonly number[]): readonly Finding[
     problem(
       "subscriptions",
       `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
-      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` tells what is damaged. Look at the disk and the memory of the machine, too.",
+      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
     ),
   ];
 }
@@ -271,7 +271,7 @@ function backlogFindings({ backlog: counts, subscriptions, nowMs }: DoctorInput)
     return warning(
       "backlog",
       `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,
-      "Mend the handlers; those that wait are then sent by themselves, and those that failed for good by `evreg deliveries retry ID` or a replay.",
+      "Fix the handlers: waiting deliveries are then sent without further help. Send those that failed for good again with `evreg deliveries retry ID` or a replay.",
     );
   }
   return warning(

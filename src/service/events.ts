@@ -68,7 +68,7 @@ function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent)
 function damagedEvent(id: number): EvregError {
   return new EvregError(
     "internal",
-    `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` tells what else is damaged.`,
+    `Event ${id} is damaged in the data file: its payload is not the one that was published, so it is not shown, and not sent. Restore a backup from before the damage; \`evreg doctor --deep\` lists what else is damaged.`,
     { event: id },
   );
 }
