@@ -79,21 +79,19 @@ function keyOf({ side, pointer, message }: SchemaBreak): string {
 /** Stands for the revisions up to this one. */
 function notCompared(side: SchemaBreak["side"], revision: number, breaks: number): RevisionBreak {
   const which = revision === 1 ? "Revision 1 was" : `Revisions 1 to ${revision} were`;
+  const reason =
+    breaks < CHECK_LIMITS.breaks
+      ? "with all there were it takes too many steps"
+      : `later ones have ${breaks.toLocaleString("en")} breaks already`;
   const unknown =
     side === "producer"
       ? "all a producer may send by them is still accepted"
       : "a consumer written for them understands all that may come";
-  const [reason, remedy] =
-    breaks < CHECK_LIMITS.breaks
-      ? [
-          "with all there were it takes too many steps",
-          "Create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last).",
-        ]
-      : [
-          `later ones have ${breaks.toLocaleString("en")} breaks already`,
-          "Fix those and check again, or create the schema as a new version of the action.",
-        ];
   const message = `${which} not compared: ${reason}. It cannot be proven that ${unknown}.`;
+  const remedy =
+    breaks < CHECK_LIMITS.breaks
+      ? "Create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last)."
+      : "Mend those and check again, or create the schema as a new version of the action.";
   return { revision, side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 
