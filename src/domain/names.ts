@@ -35,9 +35,8 @@ export function checkNewActionName(field: string, value: unknown): string {
 }
 
 /**
- * The name of an application or a subscription: 1 to 128 printable characters.
- * @returns the name without the spaces around it
- * @throws `invalid` with the field at fault
+ * The name of an application or a subscription, without the spaces around it.
+ * @throws `invalid` unless it is 1 to 128 printable characters
  */
 export function checkLabel(field: string, value: unknown): string {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);

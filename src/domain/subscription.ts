@@ -48,12 +48,11 @@ export interface Subscription extends SubscriptionSettings {
 export const BEARERS = ["secret", "own", "none"] as const;
 export type Bearer = (typeof BEARERS)[number];
 
-/** The only form in which a secret leaves the service: the answer that created or rotated it. */
+/** Only the answer that creates or rotates a secret holds it. */
 export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
 }
 
-/** What deleting one did. */
 export interface CancelledMeta {
   /** Deliveries that waited. One under way is cancelled only if it fails. */
   readonly cancelled: number;
@@ -98,10 +97,7 @@ export function defaultRetries({ retry_schedule: waitsMs }: Partial<Subscription
   return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
 }
 
-/**
- * A subscription's own bearer value: what can stand in a header as it is.
- * @throws `invalid` with the field at fault, and never with the value
- */
+/** @throws `invalid` for what cannot be a header's value, never with the value itself */
 export function checkBearerToken(field: string, value: string): string {
   const max = SUBSCRIPTION_LIMITS.bearerTokenLength;
   if (value.length <= max && /^[!-~]+$/.test(value)) return value;

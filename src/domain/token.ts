@@ -19,7 +19,7 @@ export interface Token {
   readonly timestamped: string;
 }
 
-/** The only form in which a token leaves the service: the answer that created it. */
+/** Only the answer that creates a token holds it. */
 export interface TokenWithSecret extends Token {
   readonly token: string;
 }
@@ -57,10 +57,7 @@ export function parseScope(scope: Scope): { name: ScopeName; application?: strin
   return { name: name as ScopeName, ...(application === undefined ? {} : { application }) };
 }
 
-/**
- * A scope as it is stored, its application trimmed.
- * @throws `invalid` with the field at fault
- */
+/** A scope as it is stored, its application trimmed. @throws `invalid` */
 export function checkScope(field: string, value: unknown): Scope {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
   const parsed = parseScope(value);
@@ -81,15 +78,12 @@ const FORM = new RegExp(
   `^${PREFIX}([0-9A-Za-z]{${SECRET_CHARACTERS}})([0-9A-Za-z]{${CHECKSUM_CHARACTERS}})$`,
 );
 
-/**
- * A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum.
- * @param randomBytes cryptographically strong
- */
+/** A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum. */
 export function mintToken(randomBytes: (count: number) => Uint8Array): string {
   let secret = "";
   while (secret.length < SECRET_CHARACTERS) {
     for (const byte of randomBytes(SECRET_CHARACTERS)) {
-      // Taking all bytes modulo 62 would make the first eight characters likelier: 256 is no multiple of 62.
+      // All bytes modulo 62 would make the first eight characters likelier.
       if (byte < 248 && secret.length < SECRET_CHARACTERS) secret += BASE62[byte % 62];
     }
   }

@@ -92,16 +92,17 @@ const CLOCK_TOLERANCE_MS = 5_000;
 const MAX_NAMED = 3;
 
 export function findingsOf(input: DoctorInput): readonly Finding[] {
-  return [
+  const findings = [
     clockFinding(input),
     encryptionFinding(input),
     tokenFinding(input),
-    handlerFindings(input),
-    ...blocks(input.subscriptions),
-    backlogFindings(input),
-    ...damagedEventFindings(input.damagedEvents),
-    ...unreadableFindings(input.unreadableSubscriptions),
+    handlerFinding(input),
+    orderFinding(input.subscriptions),
+    backlogFinding(input),
+    damagedEventFinding(input.damagedEvents),
+    unreadableFinding(input.unreadableSubscriptions),
   ];
+  return findings.filter((finding) => finding !== undefined);
 }
 
 function clockFinding({ clockShiftMs, newestEvent, nowMs }: DoctorInput): Finding {
@@ -164,7 +165,7 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
   );
 }
 
-function handlerFindings({ subscriptions, nowMs, ...allowed }: DoctorInput): Finding {
+function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
   const failing = subscriptions.filter(isFailing);
@@ -218,40 +219,34 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
   );
 }
 
-function blocks(subscriptions: readonly Subscription[]): readonly Finding[] {
+function orderFinding(subscriptions: readonly Subscription[]): Finding | undefined {
   const blocked = subscriptions.filter((one) => one.active && one.blocked_by !== null);
   const by = blocked.map((one) => `${nameOf(one)} by delivery ${one.blocked_by}`);
   const first = blocked[0]?.blocked_by;
-  if (first === undefined) return [];
-  return [
-    warning(
-      "order",
-      `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
-      `See why with \`evreg deliveries get ${first}\`. evreg keeps trying it: fix the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
-    ),
-  ];
+  if (first === undefined) return undefined;
+  return warning(
+    "order",
+    `${count(blocked.length, "ordered subscription is", "ordered subscriptions are")} blocked: ${named(by)}.`,
+    `See why with \`evreg deliveries get ${first}\`. evreg keeps trying it: fix the handler, and send it now with \`evreg deliveries retry ${first}\`, or go past it with \`evreg deliveries skip ${first}\`.`,
+  );
 }
 
-function damagedEventFindings(events: readonly number[]): readonly Finding[] {
-  if (events.length === 0) return [];
-  return [
-    problem(
-      "events",
-      `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
-      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
-    ),
-  ];
+function damagedEventFinding(events: readonly number[]): Finding | undefined {
+  if (events.length === 0) return undefined;
+  return problem(
+    "events",
+    `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
+    "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
+  );
 }
 
-function unreadableFindings(subscriptions: readonly number[]): readonly Finding[] {
-  if (subscriptions.length === 0) return [];
-  return [
-    problem(
-      "subscriptions",
-      `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
-      "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
-    ),
-  ];
+function unreadableFinding(subscriptions: readonly number[]): Finding | undefined {
+  if (subscriptions.length === 0) return undefined;
+  return problem(
+    "subscriptions",
+    `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
+    "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
+  );
 }
 
 function isFailing({ active, failing_since: since }: Subscription): boolean {
@@ -262,7 +257,7 @@ function nameOf({ rowid, application, subscription }: Subscription): string {
   return `${rowid} (${application}/${subscription})`;
 }
 
-function backlogFindings({ backlog: counts, subscriptions, nowMs }: DoctorInput): Finding {
+function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput): Finding {
   const { due, busy, delivering, waiting, held } = counts;
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {

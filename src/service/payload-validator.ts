@@ -25,7 +25,7 @@ const MANY_PARTS = 8;
 export interface PayloadValidatorOptions {
   readonly clock: Pick<Clock, "now">;
   readonly offThread: OffThreadValidator;
-  /** The schema of a revision, `undefined` when there is none any more. */
+  /** `undefined` when there is no such revision any more. */
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
 
@@ -43,7 +43,7 @@ type Verdict = Failure | undefined | Promise<Failure | undefined>;
 export class PayloadValidator {
   readonly #options: PayloadValidatorOptions;
   #isAfterLong = false;
-  /** When those of many parts were run last. */
+  /** When validators of many parts were run last. */
   readonly #runMs = new WeakMap<Validator, number>();
 
   constructor(options: PayloadValidatorOptions) {
