@@ -183,7 +183,7 @@ async function folderTargetFindings(
 function folderRemedy({ code }: EvregError): string {
   if (code === "invalid") return "Restore the last backup that is whole: `evreg restore FILE --force`.";
   if (code === "conflict") return "End that process, or ask again when it has ended.";
-  return "Mend what it says, and ask again.";
+  return "Fix what it says, and ask again.";
 }
 
 /** Whether a server could listen where the configuration says. */

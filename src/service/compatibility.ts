@@ -91,7 +91,7 @@ function notCompared(side: SchemaBreak["side"], revision: number, breaks: number
   const remedy =
     breaks < CHECK_LIMITS.breaks
       ? "Create the schema as a new version of the action, or have it compared with the last revision only (compatibility_against: last)."
-      : "Mend those and check again, or create the schema as a new version of the action.";
+      : "Fix those and check again, or create the schema as a new version of the action.";
   return { revision, side, pointer: "", message, remedy, certainty: "cannot_prove" };
 }
 

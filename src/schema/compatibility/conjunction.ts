@@ -80,7 +80,7 @@ export class Conjunction {
   }
 
   member(name: string): Conjunction {
-    if (this.absent.includes(name)) return NOTHING;
+    if (this.absent.includes(name)) return new Conjunction({ types: 0 });
     spend(this.nodes.length >> 3);
     return new Conjunction({ nodes: this.nodes.flatMap((node) => node.memberNodes(name)) });
   }
@@ -149,8 +149,6 @@ class Normalizer {
     } else this.negated.push(node);
   }
 }
-
-const NOTHING = new Conjunction({ types: 0 });
 
 const alternativesOf = memoize((node: SchemaNode): readonly Alternatives[] => [...findAlternatives(node)]);
 
