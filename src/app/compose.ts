@@ -59,7 +59,7 @@ export async function compose(options: ComposeOptions) {
       published.countServiceEvents(serviceEvents);
       background.engine?.wake();
     },
-    keepsForm: !serves,
+    refusesOlderForm: !serves,
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };

@@ -130,9 +130,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     });
     background.engine = engine;
     background.replays = replays;
-    const keepMs = config.retention.events;
+    const retentionMs = config.retention.events;
     const retention =
-      keepMs === undefined ? undefined : new Retention({ events: store.events, clock, logger, keepMs });
+      retentionMs === undefined
+        ? undefined
+        : new Retention({ events: store.events, clock, logger, retentionMs });
     await engine.start();
     loop.start(clock.now());
     retention?.start();

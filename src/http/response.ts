@@ -105,7 +105,7 @@ export class ChunkWriter {
 
   text(text: string): void {
     // A UTF-16 unit makes at most three bytes.
-    this.#makeRoom(text.length * 3);
+    this.#reserve(text.length * 3);
     this.#used += this.#block.write(text, this.#used);
   }
 
@@ -115,7 +115,7 @@ export class ChunkWriter {
       this.#chunks.push(bytes);
       return;
     }
-    this.#makeRoom(bytes.length);
+    this.#reserve(bytes.length);
     this.#block.set(bytes, this.#used);
     this.#used += bytes.length;
   }
@@ -125,7 +125,7 @@ export class ChunkWriter {
     return this.#chunks;
   }
 
-  #makeRoom(bytes: number): void {
+  #reserve(bytes: number): void {
     if (this.#used + bytes > this.#block.length) this.#flush(Math.max(bytes, BLOCK_BYTES));
   }
 

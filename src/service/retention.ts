@@ -8,7 +8,7 @@ export interface RetentionOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   /** How long events stay. */
-  readonly keepMs: number;
+  readonly retentionMs: number;
 }
 
 const ROUND_EVERY_MS = 5 * 60_000;
@@ -64,9 +64,9 @@ export class Retention {
   }
 
   async #round(): Promise<void> {
-    const { events, clock, logger, keepMs } = this.#options;
+    const { events, clock, logger, retentionMs } = this.#options;
     const startedMs = clock.now();
-    const beforeMs = startedMs - keepMs;
+    const beforeMs = startedMs - retentionMs;
     // The clock may have been set, in either direction.
     const isForAll = Math.abs(startedMs - this.#scannedAllMs) >= RESCAN_MS;
     const fromMs = isForAll ? undefined : this.#scannedBeforeMs;

@@ -44,7 +44,7 @@ describe("removing old events", () => {
       },
       clock,
       logger: { ...silentLogger, info: keep("info"), error: keep("error") },
-      keepMs: HOUR_MS,
+      retentionMs: HOUR_MS,
     });
   }
 

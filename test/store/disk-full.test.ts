@@ -170,7 +170,12 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
     await clock.advance(120_000);
     // Takes all there is, to the last byte.
     spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
-    const retention = new Retention({ events: store.events, clock, logger: silentLogger, keepMs: 60_000 });
+    const retention = new Retention({
+      events: store.events,
+      clock,
+      logger: silentLogger,
+      retentionMs: 60_000,
+    });
     const goOn = async (): Promise<void> => {
       const next = clock.nextTimerMs;
       if (next !== undefined) await clock.advance(next - clock.now());

@@ -40,7 +40,7 @@ export interface OpenOptions {
   /** Whether to go on without what a damaged log has lost, which is refused otherwise. */
   readonly acceptsLoss?: boolean;
   /** Whether to refuse a file of an older form, which an older evreg could not open once it is brought up to date. */
-  readonly keepsForm?: boolean;
+  readonly refusesOlderForm?: boolean;
   /** Whether to refuse a folder that holds no data yet. */
   readonly needsData?: boolean;
   readonly commits?: CommitObserver;
@@ -112,12 +112,12 @@ async function acceptLogLoss({ folder, logger }: OpenOptions, clock: Clock): Pro
 }
 
 async function openFile(
-  { folder, logger, onFatal, encryption, keepsForm = false, needsData = false, commits }: OpenOptions,
+  { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // Before the engine opens it, which would write to it: this refuses a file that is not evreg's or is newer.
   const version = readFileVersion(dataFileOf(folder));
-  if (keepsForm) mustBeOfLatestForm(dataFileOf(folder), version);
+  if (refusesOlderForm) mustBeOfLatestForm(dataFileOf(folder), version);
   const path = prepareFile(folder, needsData);
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;

@@ -48,7 +48,7 @@ export async function liveCopy(options: LiveCopyOptions): Promise<number> {
     const copy = new LiveCopy(options, pageBytes);
     await copy.moveLog();
     const { size } = await source.stat();
-    mustHaveRoom(path, size);
+    mustHaveFreeSpace(path, size);
     await copy.copyAll(size);
     const first = Buffer.alloc(100);
     await target.read(first, 0, first.length, 0);
@@ -125,11 +125,11 @@ class LiveCopy {
     if (this.#unsynced < SYNC_BYTES) return;
     this.#unsynced = 0;
     await this.#options.target.datasync();
-    mustHaveRoom(this.#options.path, 0);
+    mustHaveFreeSpace(this.#options.path, 0);
   }
 }
 
-function mustHaveRoom(path: string, bytes: number): void {
+function mustHaveFreeSpace(path: string, bytes: number): void {
   // Of the folder, where the copy is: the data file may be a link to another disk.
   const { bavail, bsize } = statfsSync(dirname(path));
   const free = bavail * bsize;

@@ -200,8 +200,8 @@ function transitionOf(
 /** The engine counted the retries of one without constraint. */
 function mayRetry(next: Undelivered, failures: number, constraint: Constraint | undefined): boolean {
   if (constraint === undefined) return next.kind === "retry";
-  const isAsked = next.kind === "retry" || constraint.has_other_handler === 1;
-  return isAsked && failures < constraint.max_retries;
+  const isRequested = next.kind === "retry" || constraint.has_other_handler === 1;
+  return isRequested && failures < constraint.max_retries;
 }
 
 type Outcome = "delivered" | "failed" | "returned";
