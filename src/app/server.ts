@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import type { Config } from "../config/schema.ts";
 import { isLoopbackHost } from "../config/values.ts";
 import { LOOPBACK_NETWORKS } from "../domain/addresses.ts";
@@ -71,6 +72,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     hasStoreFailed = true;
     options.onFatal?.(error);
   };
+  await checkFirstStart(config);
   // Loaded while the store's thread opens the file.
   const loading = Promise.all([
     import("../http/app.ts"),
@@ -175,6 +177,14 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     }
     throw error;
   }
+}
+
+/** A first start that finds its port taken leaves no data behind: later commands would use it without a word. */
+async function checkFirstStart({ data, host, port }: Config): Promise<void> {
+  const { dataFileOf } = await import("../store/libsql/files/data-folder.ts");
+  if (existsSync(dataFileOf(data))) return;
+  const { mustBeFree } = await import("../http/listen.ts");
+  await mustBeFree(host, port);
 }
 
 export interface LocalOptions extends AppOptions {

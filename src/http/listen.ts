@@ -32,18 +32,27 @@ const HANDSHAKE_MS = 10_000;
  * @param port 0 for any free one
  */
 export async function listenAt(host: string, port: number, options: ServerOptions): Promise<Server> {
-  if (!HOST.test(host)) {
-    throw new EvregError(
-      "usage",
-      `${JSON.stringify(host)} is not a host to listen at. Set another with --host.`,
-    );
-  }
+  mustBeHost(host);
   const opened = opening.then(() => openPort(host, port));
   opening = opened.catch(() => undefined);
   const listener = await opened;
   const server = createServer(options);
   server.once("close", () => void listener.close());
   return new Promise((resolve) => server.listen(listener.server, () => resolve(server)));
+}
+
+/** @throws EvregError as `listenAt`; nothing listens after it */
+export function mustBeFree(host: string, port: number): Promise<void> {
+  mustBeHost(host);
+  return probe(host, port);
+}
+
+function mustBeHost(host: string): void {
+  if (HOST.test(host)) return;
+  throw new EvregError(
+    "usage",
+    `${JSON.stringify(host)} is not a host to listen at. Set another with --host.`,
+  );
 }
 
 /** One port is opened at a time: of two for one port, the second fails at its probe. */

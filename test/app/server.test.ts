@@ -141,6 +141,8 @@ describe("a failed start leaves nothing behind", () => {
       other.close();
     }
     expect(readOwner(data)).toBeUndefined();
+    // A command would take an empty data folder for the one that was meant.
+    expect(existsSync(join(data, "evreg.db"))).toBe(false);
     const server = await start(data);
     expect(await status(`${server.url}/health`)).toBe(200);
   });
