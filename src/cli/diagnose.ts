@@ -160,13 +160,13 @@ async function folderTargetFindings(
     const whole = fileFindings("The data file", looked);
     if (status.pending.length > 0) {
       const steps = status.pending.map((step) => `${step.version} (${step.name})`).join(", ");
-      const found = `The data file has form ${status.current}; still to do: ${steps}.`;
+      const found = `The data file has schema version ${status.current}; still to do: ${steps}.`;
       const remedy = "The next start of a server does it; `evreg migrate` does it now.";
       return [...about, ...folderFindings(folder), ...whole, warning("form", found, remedy)];
     }
     // A start may be refused then, and its findings could not be trusted.
     if (looked.impossible.length > 0) return [...about, ...folderFindings(folder), ...whole];
-    const form = fine("form", `The data file has form ${status.current}, the latest.`);
+    const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {
       const { data } = await evreg.doctor();

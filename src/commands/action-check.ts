@@ -13,7 +13,7 @@ import { EvregError } from "../domain/error.ts";
 export class ActionsCheck extends TargetCommand {
   static override summary = "Check what a schema would break, without changing anything.";
   static override description =
-    "The exit code is 0 when an update with the schema would be applied. It is 5 when the update would be refused, or when one of the events of --replay does not conform. With --mode the verdict is for that mode; an update always uses the action's own. --format github writes annotations: a GitHub workflow shows them beside the lines of the file. Where nothing is wrong, it writes a notice.";
+    "The exit code is 0 when an update with the schema would be applied. It is 5 when the update would be refused, or when one of the events of --replay does not conform. With --mode the verdict is for that mode; an update uses the mode that is given with it, or else the action's own. --format github writes annotations: a GitHub workflow shows them beside the lines of the file. Where nothing is wrong, it writes a notice.";
   static override usage =
     "actions check NAME --schema FILE|- [--mode MODE] [--replay NUMBER] [--format text|json|github]";
   static override examples = [

@@ -97,7 +97,9 @@ export class ActionsUpdate extends TargetCommand {
   static override flags = {
     schema: schemaFlag({ exclusive: ["from-revision"] }),
     "from-revision": numberFlag("Take the schema of this revision."),
-    mode: modeFlag("Whom changes must not break from now on; protecting less needs the scope admin."),
+    mode: modeFlag(
+      "Whom changes must not break from now on, this one included; protecting less needs the scope admin.",
+    ),
     against: againstFlag,
     compatibility: choiceFlag("none: apply this schema even if it breaks someone.", ["none"]),
   };

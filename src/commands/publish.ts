@@ -73,7 +73,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       helpValue: "KEY",
       exclusive: ["batch"],
     }),
-    wait: Flags.boolean({ summary: "Wait until every delivery came to its end.", exclusive: ["batch"] }),
+    wait: Flags.boolean({ summary: "Wait until every delivery has ended.", exclusive: ["batch"] }),
     timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
     batch: Flags.string({ summary: "File with an event a line (NDJSON); - is stdin.", helpValue: "FILE" }),
     "on-error": Flags.option({

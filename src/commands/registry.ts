@@ -40,7 +40,7 @@ What a file leaves out of a record gets the default of a new one. Only active of
     }),
     prune: Flags.boolean({
       summary:
-        "Delete the subscriptions that no file declares, of the applications that the files name. Asks before.",
+        "Delete the subscriptions that no file declares, of the applications that the files name. Asks first.",
     }),
     yes: Flags.boolean({ summary: "Delete without asking.", dependsOn: ["prune"] }),
     "secrets-file": Flags.string({
@@ -107,7 +107,7 @@ const FILE_FLAGS = {
 };
 
 export class Export extends TargetCommand {
-  static override summary = "Write the actions and subscriptions as files that evreg apply reads.";
+  static override summary = "Write actions and subscriptions to files that evreg apply can read.";
   static override description =
     "As YAML, or as JSON with --json. Default values are left out, and so are secrets, numbers and times: the same registry always gives the same text. Applying it changes nothing.";
   static override usage =

@@ -126,7 +126,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "file" },
     default: null,
     description:
-      "The certificate to speak https with, as PEM, with those between it and its authority behind it. Read again at SIGHUP. Not set: http. A relative path in a file starts at that file's folder.",
+      "The certificate for https as PEM, followed by its intermediate certificates. Read again at SIGHUP. Not set: http. A relative path in a file starts at that file's folder.",
     env: "EVREG_TLS_CERT",
   },
   {
@@ -212,7 +212,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "integer", min: 1, max: 10_000 },
     default: 4_096,
     description:
-      "Attempts under way at once, over all subscriptions; fewer where half of the file descriptors or a quarter of the memory is for fewer (128 KiB each), which the log tells. After a crash those that were under way are made again, so handlers may get as many twice.",
+      "Attempts under way at once, over all subscriptions. Fewer where half of the file descriptors, or a quarter of the memory (128 KiB each), allows fewer; the log says so. After a crash the attempts under way are made again, so handlers may get as many events twice.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT",
   },
   {
@@ -220,7 +220,7 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     type: { kind: "integer", min: 1, max: 10_000 },
     default: 512,
     description:
-      "What the attempts under way at once for one subscription may grow to, which they do while its handler takes as long as ever; below maxInFlight, so that none can take all. Not set: 512, or half of a smaller maxInFlight.",
+      "Most attempts under way at once for one subscription. Its limit grows up to this while its handler answers as fast as before. Below maxInFlight, so that no subscription can take all. Not set: 512, or half of a smaller maxInFlight.",
     env: "EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION",
   },
   {

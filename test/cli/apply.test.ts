@@ -47,7 +47,7 @@ test("prints its plan, carries it out, and has nothing to do the second time", a
     `+ action ${application}.made`,
     `+ subscription ${application}/one to ${application}.made`,
     `+ subscription ${application}/two to ${application}.made`,
-    "Plan: 3 to create; 0 as declared.",
+    "Plan: 3 to create; 0 unchanged.",
     "",
   ].join("\n");
   expect(await run(["apply", "-f", path, "--dry-run"])).toEqual({ code: 0, stdout: plan, stderr: "" });
@@ -64,7 +64,7 @@ test("prints its plan, carries it out, and has nothing to do the second time", a
   });
   for (const more of [[], ["--dry-run", "--exit-code"], ["--prune"]]) {
     const again = await run(["apply", "-f", path, ...more]);
-    expect(again).toEqual({ code: 0, stdout: "Nothing to do; 3 as declared.\n", stderr: "" });
+    expect(again).toEqual({ code: 0, stdout: "Nothing to do; 3 unchanged.\n", stderr: "" });
   }
   const kept = readFileSync(join(folder, secrets), "utf8").trim().split("\n");
   expect(kept.map((line) => (JSON.parse(line) as { subscription: string }).subscription).toSorted()).toEqual([
@@ -175,7 +175,7 @@ test("--prune deletes what is no longer declared, and without a terminal only wi
   await run(["apply", "-f", file(registry("[]", "one", "two")), "--secrets-file", "/dev/null"]);
   const path = file(registry("[]", "one"));
   const kept = await run(["apply", "-f", path]);
-  expect(kept).toMatchObject({ code: 0, stdout: "Nothing to do; 2 as declared.\n" });
+  expect(kept).toMatchObject({ code: 0, stdout: "Nothing to do; 2 unchanged.\n" });
   expect(kept.stderr).toBe(
     `Not declared, and left alone without --prune:\n  ${application}/two to ${application}.made\n`,
   );
@@ -185,7 +185,7 @@ test("--prune deletes what is no longer declared, and without a terminal only wi
   const pruned = await run(["apply", "-f", path, "--prune", "--yes"]);
   expect(pruned).toMatchObject({ code: 0, stderr: "Done: 0 created, 0 changed, 1 deleted.\n" });
   expect(pruned.stdout).toBe(
-    `- subscription ${application}/two to ${application}.made\nPlan: 1 to delete; 2 as declared.\n`,
+    `- subscription ${application}/two to ${application}.made\nPlan: 1 to delete; 2 unchanged.\n`,
   );
   expect(await subscribed()).toEqual(["one"]);
   expect(await run(["apply", "-f", path, "--yes"])).toMatchObject({ code: 2 });
@@ -313,7 +313,7 @@ test("export writes what apply reads, to stdout, a file or a folder", async () =
   const again = await run(["apply", "-f", "all", "--dry-run", "--exit-code", "--prune"]);
   expect(again).toMatchObject({
     code: 0,
-    stdout: expect.stringMatching(/^Nothing to do; \d+ as declared\.\n$/),
+    stdout: expect.stringMatching(/^Nothing to do; \d+ unchanged\.\n$/),
     stderr: "",
   });
   const some = await run(["export", ...only, "--output-dir", "all", "--json"]);

@@ -69,7 +69,7 @@ test("a file is recognised by its size, beginning and end wherever it lies, and 
     writeFileSync(at("changed"), text);
     const changed = options({ of: at("changed") });
     await expect(Checkpoint.open(changed)).rejects.toThrow(difference);
-    await expect(Checkpoint.open(changed)).rejects.toThrow("are then stored twice, except those with");
+    await expect(Checkpoint.open(changed)).rejects.toThrow("are then stored again, unless they have");
     const other = await Checkpoint.open({ ...changed, path: at("checkpoint of another") });
     expect(other.keyOf(lineOf(9))).not.toBe(key);
     rmSync(at("checkpoint of another"));

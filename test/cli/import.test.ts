@@ -53,7 +53,7 @@ subscriptions: []
   const applied = await run(["apply", "--file", "registry"]);
   expect(applied).toMatchObject({ code: 0, stderr: "Done: 2 created, 0 changed, 0 deleted.\n" });
   expect((await run(["import", path, "--output-dir", "registry"])).stderr).toContain(
-    "Wrote nothing in registry; 1 as they were.",
+    "Wrote nothing in registry; 1 unchanged.",
   );
   expect((await run(["apply", "--file", "registry", "--dry-run", "--exit-code"])).code).toBe(0);
 

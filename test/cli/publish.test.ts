@@ -86,7 +86,7 @@ test("a refused publish reports why, and ends with the exit code for it", async 
   expect(word).toEqual({
     code: 1,
     stdout: "",
-    stderr: `Error: "not-json" is no payload. A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'.\n`,
+    stderr: `Error: "not-json" is no payload. A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file with --file FILE.\n`,
   });
   expect(three).toMatchObject({
     code: 1,
@@ -124,7 +124,7 @@ test("--wait ends with 0 when all was delivered or filtered, else with 1", async
     /^Failed: 1 of 1 deliveries .*evreg deliveries get \d+\. .*evreg deliveries retry \d+$/m,
   );
   expect(nowhere).toMatchObject({ code: 0 });
-  expect(nowhere.stderr).toContain("No delivery to be seen");
+  expect(nowhere.stderr).toContain("No delivery to show");
   expect(document.meta).toMatchObject({
     outcome: "delivered",
     deliveries: [{ event_id: document.data.rowid, status: "delivered" }],
@@ -201,7 +201,7 @@ test("--wait ends at its time limit, and with 130 at an interruption; the event 
   const late = await run(["publish", "stuck", '{"id": 1}', "--wait", "--timeout", "0"]);
   expect(late.code).toBe(1);
   expect(late.stderr).toMatch(
-    /^Timed out after 0 s: not every delivery .* What is left goes on while a server runs\. .* evreg events deliveries \d+$/m,
+    /^Timed out after 0 s: not every delivery .* A running server goes on with the rest\. .* evreg events deliveries \d+$/m,
   );
   expect(late.stderr).not.toContain("Failed");
   const outcomes = await Promise.all([

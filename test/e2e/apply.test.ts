@@ -86,7 +86,7 @@ async function applied(where: string): Promise<string> {
   report(`apply with nothing left to do, a ${where}`, { records: ALL, "took ms": tookMs });
   expect(again).toEqual({
     code: 0,
-    stdout: `Nothing to do; ${ALL.toLocaleString("en")} as declared.\n`,
+    stdout: `Nothing to do; ${ALL.toLocaleString("en")} unchanged.\n`,
     stderr: "",
   });
   return (await run(["export", "--json"])).stdout;

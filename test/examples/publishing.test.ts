@@ -52,7 +52,7 @@ test("the registry folder is applied once, and the second time there is nothing 
   const words = ["apply", "-f", "registry/", "--secrets-file", "secrets.ndjson"];
   const apply = () => run(words, { env: { EVREG_DATA: join(folder.path, "registry") } });
   expect(await apply()).toMatchObject({ code: 0, stderr: expect.stringMatching(/^Done: /m) });
-  expect(await apply()).toEqual({ code: 0, stdout: "Nothing to do; 5 as declared.\n", stderr: "" });
+  expect(await apply()).toEqual({ code: 0, stdout: "Nothing to do; 5 unchanged.\n", stderr: "" });
 });
 
 describe("the pipeline", () => {

@@ -5,19 +5,19 @@ const STATES_HEAD =
   "An event goes to each active subscription to its action as one delivery, in one of these states. `evreg deliveries` lists them, and `evreg deliveries get ID` shows each attempt.";
 
 const STATES: Readonly<Record<DeliveryStatus, string>> = {
-  pending: "Not sent yet; it will be at once.",
+  pending: "The next attempt is due now: the first one, or one that you asked for.",
   delivering: "An attempt is under way.",
   waiting: "The last attempt failed; the next has its time.",
   held: "Its subscription is paused; it goes on when that is active again.",
   delivered: "The handler answered 200 to 299. Final.",
   failed:
-    "The retries are used up, or the handler answered 410. Final, but `evreg deliveries retry ID` sends it again.",
-  filtered: "The subscription's filter kept it back; nothing was sent. Final.",
+    "The retries are used up, the handler answered 410, or somebody skipped it. Final, but `evreg deliveries retry ID` sends it again.",
+  filtered: "The subscription's filter excluded the event; nothing was sent. Final.",
   cancelled: "Its subscription was deleted. Final.",
 };
 
 const RETRIES =
-  "Retries: all answers but 200 to 299 fail an attempt, redirects as well. The waits before the retries are 0, 2, 4, 8 and 16 seconds, then they go on doubling up to 6 hours, each up to 10 % longer by chance. There are 5 retries unless the subscription says otherwise (--max-retries, at most 20; --retry-schedule for waits of its own). A Retry-After of the handler lengthens a wait. 410 deactivates the subscription, which holds what is still to be sent.";
+  "Retries: all answers but 200 to 299 fail an attempt, redirects as well. The waits before the retries are 0, 2, 4, 8 and 16 seconds, then they go on doubling up to 6 hours, each up to 10 % longer by chance. There are 5 retries unless the subscription says otherwise (--max-retries, at most 20; --retry-schedule for waits of its own). A Retry-After of the handler lengthens a wait. 410 fails the delivery and deactivates the subscription, which holds its other deliveries.";
 
 const ERRORS =
   "The last error is HTTP and the status that the handler answered, or one of these where there was no answer:";
@@ -66,12 +66,12 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
   ],
   [2, "A mistake on the command line or in the configuration. Nothing was done."],
   [3, "Not found: no such record, context or data folder."],
-  [4, "Not allowed: no token, one that is not valid, or one whose scopes do not reach this."],
+  [4, "Not allowed: no token, an invalid one, or one without the scope for this."],
   [5, "Conflict: a name that is taken, a breaking change, a data folder that another process holds."],
   [6, "Unreachable: no evreg answered. Trying again later may help."],
   [
     7,
-    "Of a bulk, some items were refused; the others are done. With a checkpoint only what this run was refused counts.",
+    "Some items of a bulk were refused; the others are done. With a checkpoint, only refusals of this run count.",
   ],
   [130, "Interrupted (Ctrl-C)."],
 ];

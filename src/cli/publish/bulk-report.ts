@@ -51,9 +51,9 @@ export function summary(outcome: BulkOutcome, files: BulkFiles, from: BulkState)
   if (end === "stopped") {
     return settledLine === 0
       ? `Nothing was published: ${counted(refused, "line")} refused. Fix ${refused === 1 ? "it" : "them"} and publish all again.`
-      : `${since} Stopped at line ${settledLine}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
+      : `${since} Stopped at line ${settledLine.toLocaleString("en")}; nothing after it was published. Fix it, then continue with: ${fromLine(settledLine, files)}`;
   }
-  const stopped = `${end === "interrupted" ? "Interrupted" : "Ended"} after line ${settledLine}.`;
+  const stopped = `${end === "interrupted" ? "Interrupted" : "Ended"} after line ${settledLine.toLocaleString("en")}.`;
   return [`${since}${before}`, stopped, ...nextSteps(outcome, files)].join(" ");
 }
 

@@ -187,7 +187,7 @@ function resumeOffset(stored: CheckpointFile, options: CheckpointOptions): numbe
   const offset = isSame ? byte : source.lineEnd(byte);
   if (!isKnown || offset === undefined) {
     throw usageError(
-      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(file, source.file)}. Give the file as it was, which may have grown; or name another file with --checkpoint to start again. Lines that were published before are then stored twice, except those with an idempotency_key of their own.`,
+      `The checkpoint ${path} is of another file than ${source.path}, or that was changed: ${difference(file, source.file)}. Give the file as it was, which may have grown. To publish this file from its first line, name another file with --checkpoint. Lines that were published from another version of it are then stored again, unless they have an idempotency_key of their own.`,
     );
   }
   if (stored.data_id !== dataId) {

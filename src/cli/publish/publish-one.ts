@@ -81,7 +81,7 @@ async function givenPayload({ payload, file }: PublishOneOptions): Promise<RawJs
   } catch (error) {
     const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
     if (!isForm) throw error;
-    const how = `A payload is a JSON object, typed in quotes that keep the shell from it: '{"id": 1}'`;
+    const how = `A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file with --file FILE`;
     if (typed === undefined || typed.trimStart().startsWith("{")) {
       const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${how}.`;
       throw new EvregError(error.code, message, error.details);
@@ -138,7 +138,7 @@ async function reportUnknown(failure: unknown, event: Event, options: PublishOne
 
 /** A token may be allowed to publish, and not to read the subscriptions of others. */
 const NO_DELIVERY_SEEN =
-  "No delivery to be seen: the action had no active subscription, or none that this token may read.";
+  "No delivery to show: the action had no active subscription, or none that this token may read.";
 
 async function reportOutcome(
   evreg: Evreg,
@@ -168,9 +168,9 @@ async function reportOutcome(
       return EXIT.interrupted;
     case "timeout": {
       const blocks = (await blockingNotes(evreg, deliveries)).join(" ");
-      const rest = blocks === "" ? "What is left goes on while a server runs." : blocks;
+      const rest = blocks === "" ? "A running server goes on with the rest." : blocks;
       note(
-        `Timed out after ${timeoutS} s: not every delivery came to its end (${progressOf(deliveries)}). ${rest} ${later}`,
+        `Timed out after ${timeoutS} s: not every delivery has ended (${progressOf(deliveries)}). ${rest} ${later}`,
       );
       return EXIT.failed;
     }
@@ -184,7 +184,7 @@ async function reportOutcome(
       const missed = deliveries.filter((delivery) => !isSuccess(delivery));
       const id = missed[0]?.rowid;
       note(
-        `Failed: ${missed.length} of ${deliveries.length} deliveries came to an end without success. See why: ${nextCommand(`deliveries get ${id}`)}. Send it again: ${nextCommand(`deliveries retry ${id}`)}`,
+        `Failed: ${missed.length} of ${deliveries.length} deliveries did not succeed. See why: ${nextCommand(`deliveries get ${id}`)}. Send it again: ${nextCommand(`deliveries retry ${id}`)}`,
       );
       return EXIT.failed;
     }

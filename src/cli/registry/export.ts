@@ -214,7 +214,7 @@ export async function writeRegistry(
   const { "output-dir": folder, "output-file": path, force = false } = target;
   if (folder !== undefined) {
     const { written, unchanged, others } = await writeExports(folder, byApplication, { format, force });
-    const rest = unchanged.length === 0 ? "" : `; ${unchanged.length} as they were`;
+    const rest = unchanged.length === 0 ? "" : `; ${unchanged.length} unchanged`;
     note(`Wrote ${escapeControl(written.join(", ") || "nothing")} in ${escapeControl(folder)}${rest}.`);
     if (others.length > 0) {
       note(

@@ -98,8 +98,8 @@ export function memberNames({ identity, members, references }: DeclaredKind): re
 
 export function unknownMember(name: string, known: readonly string[]): string {
   const meant = nearest(name, known);
-  const hint = meant === undefined ? `here it takes ${known.join(", ")}` : `did you mean ${meant}?`;
-  return `${name} is not known here; ${hint}`;
+  const hint = meant === undefined ? `use one of ${known.join(", ")}` : `did you mean ${meant}?`;
+  return `${name} is unknown here; ${hint}`;
 }
 
 const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>> = {

@@ -69,7 +69,7 @@ function summary(steps: readonly Step[], unchanged: number): string {
   const plan = counts
     .filter(([number]) => number > 0)
     .map(([number, what]) => `${number.toLocaleString("en")} ${what}`);
-  const rest = `${unchanged.toLocaleString("en")} as declared`;
+  const rest = `${unchanged.toLocaleString("en")} unchanged`;
   return plan.length === 0 ? `Nothing to do; ${rest}.` : `Plan: ${plan.join(", ")}; ${rest}.`;
 }
 

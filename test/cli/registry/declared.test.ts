@@ -60,7 +60,7 @@ describe("a mistake is reported with its line", () => {
       "actions:\n  - action: a\n    aplication: b\n    schemata: {}",
       /^registry\.yaml:3: aplication .*did you mean application\?$/,
     ],
-    ["action: []", /^registry\.yaml:1: action is not known here; did you mean actions\?$/],
+    ["action: []", /^registry\.yaml:1: action is unknown here; did you mean actions\?$/],
     ["actions: 5", /^registry\.yaml:1: actions must be a list$/],
     ["- 1", /^registry\.yaml:1: must be a mapping with the lists actions and subscriptions$/],
     ["actions:\n  - just text", /^registry\.yaml:2: must be a mapping, which declares one action$/],
@@ -131,7 +131,7 @@ subscriptions:
   - { application: billing }`),
     );
     expect(told).toEqual([
-      expect.stringMatching(/^registry\.yaml:6: handlr is not known here; did you mean handler\?$/),
+      expect.stringMatching(/^registry\.yaml:6: handlr is unknown here; did you mean handler\?$/),
       expect.stringMatching(/^registry\.yaml:10: bearer_token must not stand in a file/),
       expect.stringMatching(/^registry\.yaml:11: bearer_token_file: There is no file missing/),
       expect.stringMatching(/^registry\.yaml:5: action: .*single dots/),

@@ -39,7 +39,7 @@ const subscription = (more = "") => `${ACTION}subscriptions: [{ ${SAME}${more} }
 test("what matches its declaration is unchanged, in whichever order its schema is written", async () => {
   const plan = await planOf(evreg, subscription());
   expect(plan).toMatchObject({ steps: [], unchanged: 2, problems: [] });
-  expect(told(plan)).toBe("Nothing to do; 2 as declared.\n");
+  expect(told(plan)).toBe("Nothing to do; 2 unchanged.\n");
 });
 
 test("a difference is shown with the old and the new value", async () => {
@@ -49,7 +49,7 @@ test("a difference is shown with the old and the new value", async () => {
   );
   expect(told(plan)).toBe(
     '~ subscription billing/invoices to order.created: handler "https://a.example" → "https://b.example", max_retries 5 → 3, headers\n' +
-      "Plan: 1 to change; 1 as declared.\n",
+      "Plan: 1 to change; 1 unchanged.\n",
   );
   expect(plan.steps[0]?.body).toEqual({
     handler: "https://b.example",
@@ -97,7 +97,7 @@ test("a breaking change is shown with each break and the way out", async () => {
       "      shown by: …",
       '      instead: Add "total" as an optional property.',
       "    This would break someone. Declare it as order.created.v2 beside order.created, and publish to both for a while; or apply it all the same with --compatibility none (scope admin).",
-      "Plan: 1 that breaks someone; 0 as declared.",
+      "Plan: 1 that breaks someone; 0 unchanged.",
       "",
     ].join("\n"),
   );
@@ -161,7 +161,7 @@ test("only subscriptions of applications that the files name are pruned, and nev
   expect(kept).toMatchObject({ steps: [], undeclared: left });
   const pruned = await planOf(evreg, subscription(), { prune: true });
   expect(pruned.undeclared).toEqual(left);
-  expect(told(pruned)).toBe("- subscription billing/old to order.paid\nPlan: 1 to delete; 2 as declared.\n");
+  expect(told(pruned)).toBe("- subscription billing/old to order.paid\nPlan: 1 to delete; 2 unchanged.\n");
 });
 
 describe("a bearer value", () => {
