@@ -41,6 +41,7 @@ async function bundleProgram(): Promise<Metafile> {
     },
     outdir: join(NEW, "program"),
     bundle: true,
+    // A CommonJS package that is imported when it is needed then has its `default` export alone.
     splitting: true,
     platform: "node",
     format: "esm",

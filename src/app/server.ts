@@ -72,8 +72,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     hasStoreFailed = true;
     options.onFatal?.(error);
   };
-  await checkFirstStart(config);
-  // Loaded while the store's thread opens the file.
+  // Loaded while the port is tried and the store's thread opens the file.
   const loading = Promise.all([
     import("../http/app.ts"),
     import("../http/server.ts"),
@@ -82,6 +81,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     import("../service/retention.ts"),
   ]);
   try {
+    await checkFirstStart(config);
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
