@@ -96,7 +96,7 @@ export interface Claim {
   readonly isLate?: boolean;
   /** The same object in all claims of one answer that are for this event. */
   readonly event: ClaimedEvent;
-  /** Likewise. */
+  /** The same object in all claims of one answer that are for this subscription. */
   readonly subscription: ClaimedSubscription;
 }
 

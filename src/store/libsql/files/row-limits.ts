@@ -176,7 +176,7 @@ export function impossibleRows(
   return found;
 }
 
-/** Finds rows whose foreign keys lead nowhere, likewise. */
+/** Finds rows whose foreign keys lead nowhere. */
 export function danglingRows(sql: Sql, max: number): readonly string[] {
   const rows = sql.rows<{ child: string; row: number | null; parent: string }>(
     `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${max}`,

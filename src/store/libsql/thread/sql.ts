@@ -131,12 +131,12 @@ export function wholeOf(column: string): string {
   return `iif(${column} BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}, ${column}, 0)`;
 }
 
-/** Likewise a column of times. */
+/** A column of times: 0 where damage left something else. */
 export function timeOf(column: string): string {
   return `iif(${column} BETWEEN ${FIRST_MS} AND ${LAST_MS}, ${column}, 0)`;
 }
 
-/** Likewise a column of texts. */
+/** A column of texts: as text where damage left something else. */
 export function textOf(column: string): string {
   return `CAST(${column} AS TEXT)`;
 }
