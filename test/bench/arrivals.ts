@@ -14,11 +14,17 @@ export interface ArrivalRun {
   readonly durationMs: number;
 }
 
+/** Of the events whose times count. */
+export interface Arrivals extends LatencySummary {
+  /** Those of the warm-up included. */
+  readonly published: number;
+}
+
 const CONNECTIONS = 16;
 const LONGEST_MS = 20_000;
 
 /** Publishes at a steady pace; answers the times from when a publish was due until the handler had its event. */
-export async function arrivalTimes(rig: Rig, run: ArrivalRun): Promise<LatencySummary> {
+export async function arrivalTimes(rig: Rig, run: ArrivalRun): Promise<Arrivals> {
   const { action, path, ...pace } = run;
   await rig.receiver.call("reset", { record: true });
   const requests = [{ method: "POST" as const, path: "/v1/events", body: eventBody(action) }];
@@ -33,7 +39,7 @@ export async function arrivalTimes(rig: Rig, run: ArrivalRun): Promise<LatencySu
   const arrivals = await allArrivals(rig, path, events);
   const latencies = new Latencies();
   for (const [rowid, dueMs] of events) latencies.add((arrivals.get(rowid) ?? Number.NaN) - dueMs);
-  return latencies.summary();
+  return { ...latencies.summary(), published: answered };
 }
 
 /** Where others arrive as well, their number says nothing of these. */

@@ -4,13 +4,15 @@ import { isMainThread, type Worker } from "node:worker_threads";
 import { answerCalls } from "./calls.ts";
 import { CpuShare } from "./cpu-share.ts";
 
-// Loaded into the server under test before its own code, to look at its main thread from within.
+// Loaded into the server under test before its own code, to look at its main thread from within. It looks only from `begin`
+// to `end`: a server at a low rate would spend more on the looks than on its events.
 
 /** Coarser than what is looked for is long, and yet so seldom that looking is next to no work. */
 const RESOLUTION_MS = 10;
 const LOOK_MS = 5;
 const MB = 2 ** 20;
 
+/** From `begin` to `end`. */
 export interface Vitals {
   /** Beyond the interval at which it is sampled. */
   readonly loopDelayP99Ms: number;
@@ -20,9 +22,11 @@ export interface Vitals {
    * up: what the delay would have been with nothing else on the machine.
    */
   readonly loopCpuMaxMs: number;
-  /** Of a core, since the reset. */
+  /** Of a core. */
   readonly mainThreadShare: number;
   readonly processShare: number;
+  /** Processor time of the whole process. */
+  readonly processMs: number;
 }
 
 /** What one thread of the server holds, by kind. */
@@ -39,6 +43,7 @@ export interface ThreadMemory {
 const workers = new Set<Worker>();
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
 let cpu = new CpuShare();
+let looks: NodeJS.Timeout | undefined;
 let lastCpuMs = 0;
 let loopCpuMaxMs = 0;
 
@@ -50,8 +55,10 @@ function look(): void {
 }
 
 const calls = {
-  reset(): void {
+  begin(): void {
     delay.reset();
+    delay.enable();
+    looks ??= setInterval(look, LOOK_MS).unref();
     cpu = new CpuShare();
     look();
     loopCpuMaxMs = 0;
@@ -63,15 +70,24 @@ const calls = {
     );
     return [memoryOf("main", getHeapStatistics()), ...(await Promise.all(others))];
   },
-  read(): Vitals {
-    const { mainThread, process } = cpu.read();
+  end(): Vitals {
+    delay.disable();
+    clearInterval(looks);
+    looks = undefined;
+    const { mainThread, process, processMs } = cpu.read();
     return {
       loopDelayP99Ms: beyondIntervalMs(delay.percentile(99)),
       loopDelayMaxMs: beyondIntervalMs(delay.max),
       loopCpuMaxMs,
       mainThreadShare: mainThread,
       processShare: process,
+      processMs,
     };
+  },
+  /** Processor time of the whole process since it started. */
+  processMs(): number {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
   },
 };
 export type ProbeCalls = typeof calls;
@@ -92,8 +108,6 @@ function memoryOf(thread: string, info: HeapInfo): ThreadMemory {
 
 // The server's other threads load this too.
 if (isMainThread) {
-  delay.enable();
-  setInterval(look, LOOK_MS).unref();
   process.on("worker", (worker) => {
     workers.add(worker);
     worker.once("exit", () => workers.delete(worker));

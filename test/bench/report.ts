@@ -21,8 +21,18 @@ export function table(rows: readonly Row[]): string {
 /** What each scenario did to the servers it ran on. */
 export function observationTable(observations: readonly Observation[]): string {
   return columns([
-    ["server during", "on", "memory", "loop p99", "loop max", "loop CPU max", "main thread", "process"],
-    ...worst(observations).map((seen) => [
+    [
+      "server during",
+      "on",
+      "memory",
+      "loop p99",
+      "loop max",
+      "loop CPU max",
+      "main thread",
+      "process",
+      "CPU per 1,000",
+    ],
+    ...overRounds(observations).map((seen) => [
       seen.scenario,
       seen.on,
       mb(seen.peakMb),
@@ -31,21 +41,29 @@ export function observationTable(observations: readonly Observation[]): string {
       ms(seen.loopCpuMaxMs),
       `${Math.round(seen.mainThreadShare * 100)} %`,
       `${Math.round(seen.processShare * 100)} %`,
+      seen.events === undefined ? "-" : ms((seen.processMs * 1_000) / seen.events),
     ]),
   ]);
 }
 
-/** One line a scenario and server, with the most of each over its rounds. */
-function worst(observations: readonly Observation[]): Observation[] {
+/** One line a scenario and server, with the most of each over its rounds, and all events and processor time. */
+function overRounds(observations: readonly Observation[]): Observation[] {
   const seen = new Map<string, Observation>();
   for (const next of observations) {
     const key = `${next.scenario} ${next.on}`;
-    const before = seen.get(key) ?? next;
-    const most = (member: Exclude<keyof Observation, "scenario" | "on">): number =>
+    const before = seen.get(key);
+    if (before === undefined) {
+      seen.set(key, next);
+      continue;
+    }
+    const most = (member: Exclude<keyof Observation, "scenario" | "on" | "events">): number =>
       Math.max(before[member], next[member]);
+    const bothCount = before.events !== undefined && next.events !== undefined;
     seen.set(key, {
       scenario: next.scenario,
       on: next.on,
+      events: bothCount ? before.events + next.events : undefined,
+      processMs: before.processMs + next.processMs,
       peakMb: most("peakMb"),
       loopDelayP99Ms: most("loopDelayP99Ms"),
       loopDelayMaxMs: most("loopDelayMaxMs"),

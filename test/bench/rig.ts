@@ -18,6 +18,8 @@ export interface Observation extends Vitals {
   readonly on: string;
   /** The most since the server started, which was for this scenario. */
   readonly peakMb: number;
+  /** How many it took and delivered, where that is what it was doing. */
+  readonly events: number | undefined;
 }
 
 export interface RigOptions {
@@ -122,16 +124,28 @@ export class Rig {
     return targets;
   }
 
-  /** Does `work` and notes what it did to the server's memory and main thread. */
-  async observe<T>(scenario: string, on: string, server: BenchServer, work: () => Promise<T>): Promise<T> {
-    await server.child.call("reset");
+  /**
+   * Does `work` and notes what it did to the server's memory and main thread.
+   * @param eventsOf how many events the work was, for the processor time of each
+   */
+  async observe<T>(
+    scenario: string,
+    on: string,
+    server: BenchServer,
+    work: () => Promise<T>,
+    eventsOf?: (result: T) => number,
+  ): Promise<T> {
+    await server.child.call("begin");
+    let events: number | undefined;
     try {
-      return await work();
+      const result = await work();
+      events = eventsOf?.(result);
+      return result;
     } finally {
       const peakMb = memoryOf(server.child.pid)?.peakMb;
-      const vitals = await server.child.call("read").catch(() => undefined);
+      const vitals = await server.child.call("end").catch(() => undefined);
       if (vitals !== undefined && peakMb !== undefined) {
-        this.observations.push({ scenario, on, peakMb, ...vitals });
+        this.observations.push({ scenario, on, peakMb, events, ...vitals });
       }
     }
   }

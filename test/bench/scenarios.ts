@@ -6,6 +6,7 @@ import { fanout } from "./scenarios/fanout.ts";
 import { isolation } from "./scenarios/isolation.ts";
 import { latency } from "./scenarios/latency.ts";
 import { load } from "./scenarios/load.ts";
+import { lowrate } from "./scenarios/lowrate.ts";
 import { memory } from "./scenarios/memory.ts";
 import { publish } from "./scenarios/publish.ts";
 import { reads } from "./scenarios/reads.ts";
@@ -24,6 +25,7 @@ export const SCENARIOS: readonly Scenario[] = [
   backlog,
   sustained,
   latency,
+  lowrate,
   reads,
   isolation,
   slow,

@@ -28,7 +28,7 @@ export const backlog: Scenario = {
         rig.options.say(`backlog, round ${round + 1}: ${name}`);
         const server = await startServer(place);
         const work = () => deliverAll(rig, server, { path: PATH, deliveries: EVENTS });
-        const rate = await rig.observe("backlog", name, server, work);
+        const rate = await rig.observe("backlog", name, server, work, () => EVENTS);
         await rig.retire("backlog", name, server);
         rates.set(name, [...(rates.get(name) ?? []), rate]);
       }

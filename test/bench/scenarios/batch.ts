@@ -36,8 +36,9 @@ export const batch: Scenario = {
       rawRates.push(await raw.call("insert", { payloads, durationMs: DURATION_MS }));
       for (const [name, server] of targets) {
         rig.options.say(`batch, round ${round + 1}: ${name}`);
-        const rate = await rig.observe("batch", name, server, () => batchesOn(rig, round, server));
-        rates.set(name, [...(rates.get(name) ?? []), rate]);
+        const publishing = () => batchesOn(rig, round, server);
+        const { ratePerS } = await rig.observe("batch", name, server, publishing, ({ events }) => events);
+        rates.set(name, [...(rates.get(name) ?? []), ratePerS]);
       }
     }
     await raw.end("SIGKILL");
@@ -56,8 +57,12 @@ export const batch: Scenario = {
   },
 };
 
-/** Events a second. */
-export async function batchesOn(rig: Rig, round: number, server: BenchServer): Promise<number> {
+/** Answers events a second, and how many there were with those of the warm-up. */
+export async function batchesOn(
+  rig: Rig,
+  round: number,
+  server: BenchServer,
+): Promise<{ readonly ratePerS: number; readonly events: number }> {
   const before = await countEvents(server);
   const { port, token } = server;
   const { ratePerS, answeredInAll } = await rig.load.call("closed", {
@@ -73,7 +78,7 @@ export async function batchesOn(rig: Rig, round: number, server: BenchServer): P
   if (stored !== answeredInAll * BATCH_ITEMS) {
     throw new Error(`${answeredInAll} batches were answered, and ${stored} events are stored.`);
   }
-  return ratePerS * BATCH_ITEMS;
+  return { ratePerS: ratePerS * BATCH_ITEMS, events: stored };
 }
 
 function absoluteRow(rawRates: Rates, rates: Rates): readonly Row[] {

@@ -29,9 +29,10 @@ export const bulk: Scenario = {
     const peaksMb: number[] = [];
     for (let round = 0; round < rig.options.rounds; round += 1) {
       rig.options.say(`bulk, round ${round + 1}`);
-      batches.push(await batchesOn(rig, round, server));
+      batches.push((await batchesOn(rig, round, server)).ratePerS);
       const file = await writeEvents(rig, round * EVENTS);
-      const { ratePerS, peakMb } = await rig.observe("bulk", "empty", server, () => publish(server, file));
+      const publishing = () => publish(server, file);
+      const { ratePerS, peakMb } = await rig.observe("bulk", "empty", server, publishing, () => EVENTS);
       rates.push(ratePerS);
       peaksMb.push(peakMb);
     }

@@ -33,12 +33,13 @@ export const fanout: Scenario = {
     await rig.receiver.call("reset", { record: false });
     const beforeMb = memoryOf(server.child.pid)?.nowMb ?? 0;
     const sent: Sent[] = [];
-    await rig.observe("fanout", "1,000 subscriptions", server, async () => {
+    const sending = async (): Promise<void> => {
       for (let event = 0; event < EVENTS; event += 1) {
         rig.options.say(`fanout, event ${event + 1}`);
         sent.push(await sendOne(rig, server, event));
       }
-    });
+    };
+    await rig.observe("fanout", "1,000 subscriptions", server, sending, () => EVENTS * SUBSCRIPTIONS);
     const afterMb = memoryOf(server.child.pid)?.nowMb ?? 0;
     await rig.retire("fanout", "1,000 subscriptions", server);
     const peakMb = sent.at(-1)?.peakMb ?? Number.NaN;

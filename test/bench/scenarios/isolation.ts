@@ -1,4 +1,4 @@
-import { arrivalTimes } from "../arrivals.ts";
+import { arrivalTimes, type Arrivals } from "../arrivals.ts";
 import { startChild } from "../child.ts";
 import type { FillCalls } from "../fill.ts";
 import { besideRow } from "../beside.ts";
@@ -29,9 +29,11 @@ export const isolation: Scenario = {
     const besides: LatencySummary[] = [];
     for (let round = 0; round < rig.options.rounds; round += 1) {
       rig.options.say(`isolation, round ${round + 1}: alone`);
-      alones.push(await rig.observe("isolation", "alone", alone, () => run(rig, round, alone)));
+      alones.push(await rig.observe("isolation", "alone", alone, () => run(rig, round, alone), publishedIn));
       rig.options.say(`isolation, round ${round + 1}: beside hung handlers`);
-      besides.push(await rig.observe("isolation", "beside hung", beside, () => run(rig, round, beside)));
+      besides.push(
+        await rig.observe("isolation", "beside hung", beside, () => run(rig, round, beside), publishedIn),
+      );
     }
     await rig.retire("isolation", "alone", alone);
     // It would be busy with its hung handlers for ever.
@@ -59,7 +61,7 @@ async function serverWithHung(rig: Rig): Promise<BenchServer> {
   return server;
 }
 
-function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<LatencySummary> {
+function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<Arrivals> {
   return arrivalTimes(rig, {
     port,
     token,
@@ -69,4 +71,8 @@ function run(rig: Rig, round: number, { port, token }: BenchServer): Promise<Lat
     warmUpMs: round === 0 ? FIRST_WARM_UP_MS : WARM_UP_MS,
     durationMs: DURATION_MS,
   });
+}
+
+function publishedIn({ published }: Arrivals): number {
+  return published;
 }

@@ -1,4 +1,4 @@
-import { arrivalTimes } from "../arrivals.ts";
+import { type Arrivals, arrivalTimes } from "../arrivals.ts";
 import { startChild } from "../child.ts";
 import type { HopCalls } from "../hop.ts";
 import { type LatencySummary, median } from "../latencies.ts";
@@ -31,7 +31,8 @@ export const latency: Scenario = {
       hops.push(await run(rig, round, { port }));
       for (const [name, server] of targets) {
         rig.options.say(`latency, round ${round + 1}: ${name}`);
-        const times = await rig.observe("latency", name, server, () => run(rig, round, server));
+        const publishing = () => run(rig, round, server);
+        const times = await rig.observe("latency", name, server, publishing, ({ published }) => published);
         seen.set(name, [...(seen.get(name) ?? []), times]);
       }
     }
@@ -41,11 +42,7 @@ export const latency: Scenario = {
   },
 };
 
-function run(
-  rig: Rig,
-  round: number,
-  { port, token }: { port: number; token?: string },
-): Promise<LatencySummary> {
+function run(rig: Rig, round: number, { port, token }: { port: number; token?: string }): Promise<Arrivals> {
   return arrivalTimes(rig, {
     port,
     ...(token === undefined ? {} : { token }),

@@ -31,7 +31,14 @@ export const publish: Scenario = {
       echoes.push(await load(rig, round, { port: echoPort, expect: 200 }));
       for (const [name, server] of targets) {
         rig.options.say(`publish, round ${round + 1}: ${name}`);
-        const result = await rig.observe("publish", name, server, () => publishOn(rig, round, server));
+        const publishing = () => publishOn(rig, round, server);
+        const result = await rig.observe(
+          "publish",
+          name,
+          server,
+          publishing,
+          ({ answeredInAll }) => answeredInAll,
+        );
         published.set(name, [...(published.get(name) ?? []), result]);
       }
     }

@@ -55,7 +55,8 @@ async function backlogRow(rig: Rig, backlog: (typeof BACKLOGS)[number]): Promise
     await rig.receiver.call("reset", { record: false });
     const server = await startServer(place);
     const { pathname: path } = new URL(handler);
-    rates.push(await rig.observe("slow", name, server, () => deliverAll(rig, server, { path, deliveries })));
+    const delivering = () => deliverAll(rig, server, { path, deliveries });
+    rates.push(await rig.observe("slow", name, server, delivering, () => deliveries));
     await rig.retire("slow", name, server);
   }
   const rate = median(rates);
@@ -81,7 +82,7 @@ async function liveRow(rig: Rig): Promise<Row> {
     const { port, token } = server;
     const { pathname: path } = new URL(handler);
     const live = () => arrivalTimes(rig, { port, token, action: DELIVERED_ACTION, path, ...pace });
-    runs.push(await rig.observe("slow", "live", server, live));
+    runs.push(await rig.observe("slow", "live", server, live, ({ published }) => published));
     await rig.retire("slow", "live", server);
   }
   const p99Ms = median(runs.map((run) => run.p99Ms));

@@ -11,10 +11,10 @@ const TARGET_PER_S = 6_000;
 const STEPS_PER_S = [2_000, 3_000, 4_000, 5_000, 6_000, 8_000, 10_000, 12_000];
 const HISTORY_TARGET = 0.9;
 const DURATION_MS = 6_000;
-/** For a server that was started a moment ago; what it does then is not judged. */
-const WARM_UP = { ratePerS: 3_000, durationMs: 2_000 };
-const SAMPLE_MS = 500;
 const CONNECTIONS = 64;
+/** For a server that was started a moment ago; what it does then is not judged. */
+const WARM_UP = { ratePerS: 3_000, durationMs: 2_000, connections: CONNECTIONS };
+const SAMPLE_MS = 500;
 const PATH = "/fast/orders";
 /** How long after the last publish was due the last event may arrive. */
 const LAST_WITHIN_MS = 1_000;
@@ -24,6 +24,7 @@ const DRAIN_MS = 60_000;
 
 interface Step {
   readonly ratePerS: number;
+  readonly published: number;
   readonly holds: boolean;
   /** Published and not yet received, each half second. */
   readonly backlogs: readonly number[];
@@ -40,7 +41,8 @@ export const sustained: Scenario = {
     const steps = new Map<string, Step[]>();
     const tryOn = async (name: string, server: BenchServer, ratePerS: number): Promise<boolean> => {
       rig.options.say(`sustained, ${name}: ${perSecond(ratePerS)}`);
-      const step = await rig.observe("sustained", name, server, () => tryRate(rig, server, ratePerS));
+      const trying = () => tryRate(rig, server, ratePerS);
+      const step = await rig.observe("sustained", name, server, trying, ({ published }) => published);
       steps.set(name, [...(steps.get(name) ?? []), step]);
       return step.holds;
     };
@@ -91,7 +93,11 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
       backlogs.push(Math.max(due, answered) - deliveries);
     }
   })();
-  const { result, lastMs } = await publishPaced(rig, server, { ratePerS, durationMs: DURATION_MS });
+  const { result, lastMs } = await publishPaced(rig, server, {
+    ratePerS,
+    durationMs: DURATION_MS,
+    connections: CONNECTIONS,
+  });
   await sampling;
   const lastAfterMs = lastMs - (startedMs + DURATION_MS);
   const late = backlogs.slice(backlogs.length / 2);
@@ -99,6 +105,7 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
   const grows = growth > (GROWTH * ratePerS * DURATION_MS) / 2_000;
   return {
     ratePerS,
+    published: result.answered,
     holds: result.unsent === 0 && lastAfterMs <= LAST_WITHIN_MS && !grows,
     backlogs,
     lastAfterMs,
@@ -108,10 +115,10 @@ async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise
 }
 
 /** Publishes at a steady rate and waits until all of it was received. */
-async function publishPaced(
+export async function publishPaced(
   rig: Rig,
   { port, token }: BenchServer,
-  pace: { ratePerS: number; durationMs: number },
+  pace: { ratePerS: number; durationMs: number; connections: number },
 ): Promise<{ result: PacedLoopResult; lastMs: number }> {
   await rig.receiver.call("reset", { record: false });
   const result = await rig.load.call("paced", {
@@ -119,7 +126,6 @@ async function publishPaced(
     port,
     token,
     requests: [{ method: "POST", path: "/v1/events", body: eventBody(DELIVERED_ACTION) }],
-    connections: CONNECTIONS,
     warmUpMs: 0,
     expect: 201,
   });
