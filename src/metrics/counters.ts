@@ -153,7 +153,11 @@ interface LoopDelays {
   readonly maxSeconds: number;
 }
 
-const RESOLUTION_MS = 10;
+/**
+ * The time between two ticks. Each wakes the thread, which takes 65 µs where it sleeps: at 10 ms that was 6.5 ms a second of a
+ * server at rest.
+ */
+const RESOLUTION_MS = 50;
 /** A period lasts this long at least, so that a second scraper does not cut the first one's short. */
 const PERIOD_MS = 10_000;
 

@@ -121,6 +121,6 @@ describe("the event loop monitor", () => {
 /** A few ticks of the monitor. */
 function turn(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, 20);
+    setTimeout(resolve, 120);
   });
 }

@@ -12,9 +12,10 @@ const DURATION_MS = 3_000;
 const CONNECTIONS = 4;
 /** Until the code that each event runs is compiled. */
 const WARM_UP = { ratePerS: 1_000, durationMs: 3_000, connections: CONNECTIONS };
-/** After the last event, until what it leaves behind is done. */
-const SETTLE_MS = 2_000;
-const IDLE_MS = 4_000;
+/** After the last event, until the server has seen that nothing comes and has given memory back. */
+const SETTLE_MS = 22_000;
+/** Several short ones: a late collection is then in one of them. */
+const IDLE = { times: 5, durationMs: 1_500 };
 const LOW_TARGET_MS = 110;
 const IDLE_TARGET_MS = 5;
 
@@ -39,9 +40,11 @@ export const lowrate: Scenario = {
       lows.push(await publishing(rig, server, LOW_PER_S));
       rig.options.say(`lowrate, round ${round + 1}: ${MODERATE_PER_S} a second`);
       moderates.push(await publishing(rig, server, MODERATE_PER_S));
-      rig.options.say(`lowrate, round ${round + 1}: idle`);
-      await pause(SETTLE_MS);
-      idles.push(await spent(server, 0, () => pause(IDLE_MS)));
+    }
+    rig.options.say("lowrate: idle");
+    await pause(SETTLE_MS);
+    for (let time = 0; time < IDLE.times; time += 1) {
+      idles.push(await spent(server, 0, () => pause(IDLE.durationMs)));
     }
     await rig.retire("lowrate", "empty", server);
     const lowMs = median(lows.map(({ perSecondMs }) => perSecondMs));
