@@ -23,7 +23,7 @@ const BODY_WAIT_MS = 10_000;
 /** One request as the routes see it. */
 export class ApiRequest {
   readonly nodeRequest: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly nodeResponse: ServerResponse;
   readonly #event: H3Event;
   readonly #bodies: ByteBudget;
   /** Memory of a large body, until its request has ended: the answer often refers to the body. */
@@ -35,7 +35,7 @@ export class ApiRequest {
   constructor(event: H3Event, bodies: ByteBudget) {
     const { req, res } = event.runtime!.node!;
     this.nodeRequest = req as IncomingMessage;
-    this.#response = res as ServerResponse;
+    this.nodeResponse = res as ServerResponse;
     this.#event = event;
     this.#bodies = bodies;
   }
@@ -51,7 +51,7 @@ export class ApiRequest {
 
   /** Calls back once, when the answer is sent or the client has disconnected. */
   onFinished(callback: () => void): void {
-    onFinished(this.#response, callback);
+    onFinished(this.nodeResponse, callback);
   }
 
   /** Does work that ends when the client disconnects, and then throws `ClientDisconnected`. */
@@ -143,7 +143,7 @@ export class ApiRequest {
     const longest = declared === undefined ? maxBytes : Number(declared);
     if (longest > maxBytes) throw tooLarge(maxBytes, longest);
     // Only now is it certain that the body is read.
-    if (expect !== undefined && /^100-continue$/i.test(expect)) this.#response.writeContinue();
+    if (expect !== undefined && /^100-continue$/i.test(expect)) this.nodeResponse.writeContinue();
     return this.#read(maxBytes, longest, declared !== undefined);
   }
 
