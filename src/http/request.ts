@@ -17,6 +17,8 @@ const NO_PARAMETERS: QuerySchema = { type: "object", properties: {}, additionalP
 /** A body up to this size reserves no memory: every connection may have one. */
 const FREE_BYTES = 16 * 1024;
 
+const HANDED_OVER = Promise.resolve();
+
 /** How long a body waits for memory before it is refused. */
 const BODY_WAIT_MS = 10_000;
 
@@ -137,13 +139,20 @@ export class ApiRequest {
    * is the declared length or what had arrived; `malformed` without a body; `unavailable` without memory, or when the
    * client is too slow while others wait
    */
-  body(maxBytes: number): Promise<Uint8Array> {
+  async body(maxBytes: number): Promise<Uint8Array> {
     checkMediaType(this.header("content-type"), this.header("content-encoding"));
-    const { "content-length": declared, expect } = this.nodeRequest.headers;
+    const request = this.nodeRequest;
+    const { "content-length": declared, expect } = request.headers;
     const longest = declared === undefined ? maxBytes : Number(declared);
     if (longest > maxBytes) throw tooLarge(maxBytes, longest);
     // Only now is it certain that the body is read.
     if (expect !== undefined && /^100-continue$/i.test(expect)) this.nodeResponse.writeContinue();
+    if (declared !== undefined && longest <= FREE_BYTES) {
+      // After this call node hands over what came together with the headers: mostly the whole body.
+      await HANDED_OVER;
+      const whole = request.readableLength === longest && !isEnding(request.socket) ? request.read() : null;
+      if (whole !== null) return whole as Uint8Array;
+    }
     return this.#read(maxBytes, longest, declared !== undefined);
   }
 
