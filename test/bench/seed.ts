@@ -28,12 +28,9 @@ const EVENTS = `${NUMBERS}
   FROM series JOIN temp.history USING (place)`;
 
 const DELIVERIES = `${NUMBERS}
-  INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms)
-  SELECT n, n, history.subscription_id, 2, 1, at_ms, at_ms + 5 FROM series JOIN temp.history USING (place)`;
-
-const ATTEMPTS = `${NUMBERS}
-  INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code)
-  SELECT n, 1, at_ms + 2, 3, 'delivered', 200 FROM series`;
+  INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms,
+    first_start_ms, first_duration_ms, first_status_code)
+  SELECT n, n, history.subscription_id, 2, 1, at_ms, at_ms + 5, 2, 3, 200 FROM series JOIN temp.history USING (place)`;
 
 function placeCases(): string {
   let below = 0;
@@ -70,7 +67,6 @@ const calls = {
       const series = [first, first + CHUNK - 1, history.startMs, history.stepMs];
       await run(EVENTS, [...series, before, after]);
       await run(DELIVERIES, series);
-      await run(ATTEMPTS, series);
     }
     client.close();
   },

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
 import { rawSql } from "../store/processes.ts";
 import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 
@@ -49,7 +50,7 @@ interface Received {
 const KEPT = `SELECT
   (SELECT json_group_array(json_object('id', rowid, 'n', CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
   (SELECT json_group_array(json_object('key', d.event_id || '_' || a.attempt, 'status', a.status_code))
-    FROM attempt AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
+    FROM ${ATTEMPTS} AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
   (SELECT json_group_array(event_id) FROM delivery WHERE state = 2) AS delivered,
   (SELECT integrity_check FROM pragma_integrity_check) AS integrity`;
 const TAIL = /,"delivery_attempt":\d+\}$/;

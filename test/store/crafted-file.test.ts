@@ -165,6 +165,8 @@ describe("rows that evreg could not have written", () => {
     ["UPDATE subscription SET max_retries = -1", /^max_retries of subscription 1$/],
     ["UPDATE subscription_secret SET secret = hex(zeroblob(10000))", /^secret of subscription_secret 1$/],
     ["UPDATE delivery SET state = 1, due_ms = NULL WHERE rowid = 1", /^state of delivery 1$/],
+    ["UPDATE delivery SET first_status_code = 7 WHERE rowid = 1", /^first_status_code of delivery 1$/],
+    ["UPDATE delivery SET first_duration_ms = -1 WHERE rowid = 1", /^first_duration_ms of delivery 1$/],
     ["UPDATE delivery SET event_id = 77 WHERE rowid = 1", /^delivery 1 without its event$/],
     ["UPDATE attempt SET response = zeroblob(20000)", /^response of attempt 1.1$/],
     ["UPDATE attempt SET error_code = 'none'", /^error_code of attempt 1.1$/],

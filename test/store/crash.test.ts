@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
@@ -48,8 +49,8 @@ describe("kill -9 in the middle of writing", () => {
       file,
       `SELECT (SELECT count(*) FROM event) AS events, (SELECT count(*) FROM delivery) AS deliveries,
         (SELECT count(*) FROM delivery WHERE state = 2) AS delivered,
-        (SELECT count(*) FROM attempt WHERE outcome = 'delivered') AS successes,
-        (SELECT count(*) FROM attempt WHERE outcome = 'returned') AS cut_short,
+        (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS successes,
+        (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'returned') AS cut_short,
         (SELECT count(*) FROM delivery WHERE attempt > 0 AND state = 0 AND failures > 0) AS counted`,
     )[0] as Record<string, number>;
     expect(counts["deliveries"]).toBe(counts["events"]);

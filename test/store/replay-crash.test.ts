@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -50,8 +51,8 @@ it("a replay that is killed again and again makes each delivery due once", async
   const [row] = rawSql(
     file,
     `SELECT (SELECT status FROM replay) AS status, (SELECT queued FROM replay) AS queued,
-      (SELECT count(*) FROM delivery) AS deliveries, (SELECT count(*) FROM attempt WHERE outcome = 'delivered') AS sent,
-      (SELECT count(DISTINCT delivery_id) FROM attempt WHERE outcome = 'delivered') AS arrived`,
+      (SELECT count(*) FROM delivery) AS deliveries, (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS sent,
+      (SELECT count(DISTINCT delivery_id) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS arrived`,
   );
   expect(row).toMatchObject({ status: "done", queued: EVENTS, deliveries: EVENTS });
   // One that was leased when the kill came is handed back, and that is no delivery.

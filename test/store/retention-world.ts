@@ -4,6 +4,7 @@ import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
 import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
 import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -308,7 +309,7 @@ export class RetentionWorld {
       expect(list(status)).toEqual(all.filter((each) => each[2] === status));
     }
     const attempts = [...this.#deliveries.values()].reduce((sum, each) => sum + each.attempts, 0);
-    expect(sql.first("SELECT count(*) AS n FROM attempt")).toEqual({ n: attempts });
+    expect(sql.first(`SELECT count(*) AS n FROM ${ATTEMPTS}`)).toEqual({ n: attempts });
     expect(sql.rows("PRAGMA foreign_key_check")).toEqual([]);
     expect(sql.rows("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   }

@@ -334,6 +334,18 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE sequence IS NOT NULL AND priority = 1 AND due_ms IS NOT NULL`,
     ],
   },
+  {
+    version: 13,
+    name: "first attempts that delivered, with their deliveries",
+    schemaDigest: "67294bdf58d582de5e43c5ae8d5fa6da",
+    statements: [
+      // A first attempt that delivered and of which nothing else is to be said has no row in `attempt`, which would be as
+      // large as its delivery's. Earlier ones keep theirs. `first_start_ms`: after `created_ms`.
+      "ALTER TABLE delivery ADD COLUMN first_start_ms INTEGER",
+      "ALTER TABLE delivery ADD COLUMN first_duration_ms INTEGER",
+      "ALTER TABLE delivery ADD COLUMN first_status_code INTEGER",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

@@ -82,7 +82,9 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       ],
       [optional(time), ["expires_ms", "last_used_ms"]],
       [span, ["failing_ms", "failing_total_ms", "duration_ms"]],
-      [optional(span), ["dns_ms", "connect_ms", "first_byte_ms"]],
+      [optional(span), ["dns_ms", "connect_ms", "first_byte_ms", "first_duration_ms"]],
+      // The clock may have been set back in between.
+      [optional(between(-MAX_INTEGER, MAX_INTEGER)), ["first_start_ms"]],
       // Up to version 11 of the schema also a place in an order and, below 0, a request.
       [optional(between(-MAX_INTEGER, MAX_INTEGER)), ["due_ms"]],
       [optional(id), ["sequence"]],
@@ -105,7 +107,7 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [optional(between(0, 2 ** 32 - 1)), ["checksum"]],
       [deliveryState, ["state"]],
       [optional(text(KIB)), ["last_error"]],
-      [optional(between(100, 999)), ["status_code"]],
+      [optional(between(100, 999)), ["status_code", "first_status_code"]],
       [optional(oneOf(ATTEMPT_ERROR_CODES)), ["error_code"]],
       [optional(blob(0, MAX_RESPONSE_BYTES)), ["response"]],
       [blob(0, 64 * 1_024 * KIB), ["filler"]],

@@ -11,6 +11,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import {
+  ATTEMPTS,
   DELIVERY_STATE,
   deliveryOf,
   type DeliveryRow,
@@ -33,7 +34,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
     `SELECT attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
         error_code, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
           response) AS TEXT) AS response
-      FROM attempt WHERE delivery_id = ? ORDER BY attempt`,
+      FROM ${ATTEMPTS} WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
   return { ...deliveryOf(row), attempts: attempts.map(attemptOf) };

@@ -69,6 +69,14 @@ export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
   };
 }
 
+/** All attempts. Most are first ones that delivered, and are stored with their deliveries; see migration 13. */
+export const ATTEMPTS = `(
+  SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response
+    FROM attempt
+  UNION ALL
+  SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL
+    FROM delivery WHERE first_start_ms IS NOT NULL)`;
+
 /**
  * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
  * and to attempts that were cut short.

@@ -28,6 +28,7 @@ export function finishAttempts(
   const constraints = loadConstraints(sql, results, leases);
   const writes: FinishWrites = {
     ended: [],
+    first: [],
     delivered: [],
     filtered: [],
     moved: [],
@@ -217,6 +218,12 @@ function collect(
   writes.ended.push(id);
   if (next.kind === "filtered") writes.filtered.push(id);
   if (next.kind === "unsent" || next.kind === "filtered") return;
+  const startedMs = Math.round(startedAtMs);
+  const attemptMs = Math.max(0, Math.round(durationMs));
+  if (isPlainFirst(leased, row)) {
+    writes.first.push(FIRST.pack({ id, startedMs, durationMs: attemptMs, statusCode }));
+    return;
+  }
   if (next.kind === "delivered") writes.delivered.push(id);
   const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
   if (transition !== undefined) {
@@ -235,8 +242,8 @@ function collect(
   const attempt = [
     id,
     leased.attempt,
-    Math.round(startedAtMs),
-    Math.max(0, Math.round(durationMs)),
+    startedMs,
+    attemptMs,
     outcome,
     statusCode,
     errorCode ?? (outcome === "returned" ? "interrupted" : null),
@@ -248,6 +255,12 @@ function collect(
   else writes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
 }
 
+/** Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. */
+function isPlainFirst({ attempt }: Leased, { next, errorCode, textBytes, more }: FinishedRow): boolean {
+  const isBare = errorCode === null && textBytes === null && more?.connection === undefined;
+  return attempt === 1 && next.kind === "delivered" && isBare;
+}
+
 function rounded(durationMs: number | undefined): number | null {
   return durationMs === undefined ? null : Math.max(0, Math.round(durationMs));
 }
@@ -256,6 +269,8 @@ function rounded(durationMs: number | undefined): number | null {
 interface FinishWrites {
   /** Rowids of deliveries that are not leased any more. */
   readonly ended: number[];
+  /** First attempts that delivered, and are stored with their deliveries. */
+  readonly first: unknown[];
   readonly delivered: number[];
   readonly filtered: number[];
   readonly moved: unknown[];
@@ -271,13 +286,14 @@ interface FinishWrites {
 }
 
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
-  const { ended, delivered, filtered, moved, attempts, connected, long } = writes;
+  const { ended, first, delivered, filtered, moved, attempts, connected, long } = writes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   insertAttempts(sql, STORED, attempts, bytes);
   // Few have connection times, and each value that is taken out of the JSON costs something.
   insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
   const asDelivered = `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`;
+  if (first.length > 0) endFirst(sql, first, nowMs, asDelivered);
   endAll(sql, delivered, nowMs, asDelivered);
   endAll(sql, filtered, nowMs, `state = ${DELIVERY_STATE.filtered}`);
   if (moved.length > 0) moveAll(sql, moved);
@@ -290,6 +306,18 @@ function endAll(sql: Sql, ids: readonly number[], nowMs: number, assignments: st
     `UPDATE delivery SET ${assignments}, due_ms = NULL, finished_ms = ?2
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(ids),
+    nowMs,
+  );
+}
+
+const FIRST = columns("id", "startedMs", "durationMs", "statusCode");
+
+function endFirst(sql: Sql, first: readonly unknown[], nowMs: number, assignments: string): void {
+  sql.run(
+    `UPDATE delivery SET ${assignments}, due_ms = NULL, finished_ms = ?2, first_start_ms = r.startedMs - created_ms,
+        first_duration_ms = r.durationMs, first_status_code = r.statusCode
+      FROM (SELECT ${FIRST.values} FROM json_each(?1)) AS r WHERE delivery.rowid = r.id`,
+    JSON.stringify(first),
     nowMs,
   );
 }
