@@ -1,9 +1,12 @@
 import { parseArgs } from "node:util";
+import { HISTORY_SIZES } from "./history.ts";
 
 export interface BenchArguments {
   /** Names of scenarios; all without. */
   readonly only: readonly string[] | undefined;
   readonly rounds: number;
+  /** Events of the filled file. */
+  readonly historyEvents: number;
   /** Where the figures go as JSON. */
   readonly jsonFile: string;
   /** Fail when a target is missed. */
@@ -18,6 +21,7 @@ export function readArguments(args: readonly string[], names: readonly string[])
     options: {
       only: { type: "string" },
       rounds: { type: "string", default: "3" },
+      size: { type: "string", default: "2m" },
       json: { type: "string", default: "bench-results.json" },
       strict: { type: "boolean", default: false },
       list: { type: "boolean", default: false },
@@ -29,5 +33,8 @@ export function readArguments(args: readonly string[], names: readonly string[])
     throw new Error(`There is no scenario ${unknown}; there are ${names.join(", ")}.`);
   const rounds = Number(values.rounds);
   if (!Number.isInteger(rounds) || rounds < 1) throw new Error("--rounds takes a whole number from 1.");
-  return { only, rounds, jsonFile: values.json, strict: values.strict, list: values.list };
+  const historyEvents = HISTORY_SIZES[values.size];
+  if (historyEvents === undefined)
+    throw new Error(`--size takes one of ${Object.keys(HISTORY_SIZES).join(", ")}.`);
+  return { only, rounds, historyEvents, jsonFile: values.json, strict: values.strict, list: values.list };
 }

@@ -12,18 +12,20 @@ import { SCENARIOS } from "./scenarios.ts";
 /** A run ends after this long, with what it has measured by then and as failed. */
 const LONGEST_MS = 8 * 60_000;
 const LONGEST_MS_A_ROUND = 160_000;
+/** To fill and to count a million events. */
+const LONGEST_MS_A_MILLION = 60_000;
 
 const names = [...SCENARIOS.map(({ name }) => name), "history"];
 const options = argumentsOrEnd();
 if (options.list) {
   for (const { name, summary } of SCENARIOS) process.stdout.write(`${name.padEnd(12)}${summary}\n`);
   process.stdout.write(
-    "history     publish, batch, backlog, sustained and latency on 2 million events as well.\n",
+    "history     publish, batch, backlog, sustained and latency on the file with a month's events as well.\n",
   );
   process.exit(0);
 }
 
-const { only, rounds } = options;
+const { only, rounds, historyEvents } = options;
 // On its own it stands for all that it applies to.
 const onlyHistory = only?.length === 1 && only[0] === "history";
 const onHistory = new Set(["publish", "batch", "backlog", "sustained", "latency"]);
@@ -37,6 +39,7 @@ const [loadBefore = 0] = loadavg();
 const rig = new Rig({
   rounds,
   history: only === undefined || only.includes("history"),
+  historyEvents,
   idle: only === undefined || only.includes("memory"),
   say: process.stderr.isTTY ? say : () => undefined,
 });
@@ -67,7 +70,8 @@ function say(what: string): void {
 }
 
 const rows: Row[] = [];
-const longestMs = Math.max(LONGEST_MS, rounds * LONGEST_MS_A_ROUND);
+const longestMs =
+  Math.max(LONGEST_MS, rounds * LONGEST_MS_A_ROUND) + (historyEvents / 1_000_000 - 2) * LONGEST_MS_A_MILLION;
 const outOfTime = pause(longestMs, undefined, { ref: false }).then(() => {
   throw new Error(`The run was cut off after ${longestMs / 1_000} s.`);
 });

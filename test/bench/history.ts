@@ -2,9 +2,9 @@ import { DELIVERED_ACTION, PAUSED_ACTION } from "./workload.ts";
 
 // What a data folder holds that has been in use for a month: known well enough to check every total against.
 
-export const HISTORY_EVENTS = 2_000_000;
-/** Between two events; their times go up to about now. */
-const STEP_MS = 1_296;
+/** How many events, by what `--size` takes; a month's each. */
+export const HISTORY_SIZES: Readonly<Record<string, number>> = { "2m": 2_000_000, "10m": 10_000_000 };
+const MONTH_MS = 30 * 86_400_000;
 
 /** Of a hundred events, how many are of each action. Nothing is published to the last six while the benchmark runs. */
 export const HISTORY_ACTIONS: readonly { readonly action: string; readonly share: number }[] = [
@@ -18,17 +18,20 @@ export const HISTORY_ACTIONS: readonly { readonly action: string; readonly share
   { action: "refund.made", share: 1 },
 ];
 
-/** Event `n`, from 1, was published at `startMs + n * stepMs`. */
+/** Event `n`, from 1 to `events`, was published at `startMs + n * stepMs`. */
 export interface History {
+  readonly events: number;
   readonly startMs: number;
   readonly stepMs: number;
 }
 
-export function historyUntil(nowMs: number): History {
-  return { startMs: nowMs - (HISTORY_EVENTS + 1) * STEP_MS, stepMs: STEP_MS };
+/** Their times go up to about now. */
+export function historyUntil(nowMs: number, events: number): History {
+  const stepMs = Math.floor(MONTH_MS / events);
+  return { events, startMs: nowMs - (events + 1) * stepMs, stepMs };
 }
 
-export function eventsOf(action: string): number {
+export function eventsOf(action: string, { events }: History): number {
   const share = HISTORY_ACTIONS.find((each) => each.action === action)?.share ?? 0;
-  return (HISTORY_EVENTS / 100) * share;
+  return (events / 100) * share;
 }

@@ -26,6 +26,8 @@ export interface RigOptions {
   readonly rounds: number;
   /** Whether what is measured on an empty file is measured on the filled one as well. */
   readonly history: boolean;
+  /** How many events the filled one has. */
+  readonly historyEvents: number;
   /** Whether servers are watched after their load until they have given memory back. */
   readonly idle: boolean;
   readonly say: (what: string) => void;
@@ -101,11 +103,17 @@ export class Rig {
     };
   }
 
-  /** The folder with two million events, made at the first call. */
+  /** What the report calls the filled file. */
+  get historyName(): string {
+    return `${this.options.historyEvents / 1_000_000} million`;
+  }
+
+  /** The folder with the history, made at the first call. */
   seeded(): Promise<SeededFolder> {
     this.#seeded ??= (async () => {
-      this.options.say("filling a data folder with 2,000,000 events");
-      return seedFolder(this.newPlace(), await this.handler("fast", "orders"));
+      this.options.say(`filling a data folder with ${this.historyName} events`);
+      const handler = await this.handler("fast", "orders");
+      return seedFolder(this.newPlace(), handler, this.options.historyEvents);
     })();
     return this.#seeded;
   }
@@ -120,7 +128,7 @@ export class Rig {
   /** The servers a scenario is measured on, by their names in the report. */
   async targets(): Promise<ReadonlyMap<string, BenchServer>> {
     const targets = new Map([["empty", await this.emptyServer()]]);
-    if (this.options.history) targets.set("2 million", await startServer((await this.seeded()).place));
+    if (this.options.history) targets.set(this.historyName, await startServer((await this.seeded()).place));
     return targets;
   }
 

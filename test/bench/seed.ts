@@ -1,6 +1,6 @@
 import { type Client, createClient, type InArgs } from "@libsql/client";
 import { answerCalls } from "./calls.ts";
-import { HISTORY_ACTIONS, HISTORY_EVENTS, type History } from "./history.ts";
+import { HISTORY_ACTIONS, type History } from "./history.ts";
 import { ID_MARK } from "./request-bytes.ts";
 import { PAYLOAD } from "./workload.ts";
 
@@ -63,7 +63,7 @@ const calls = {
     const run = async (sql: string, args: InArgs): Promise<void> => {
       await client.execute({ sql, args });
     };
-    for (let first = 1; first <= HISTORY_EVENTS; first += CHUNK) {
+    for (let first = 1; first <= history.events; first += CHUNK) {
       const series = [first, first + CHUNK - 1, history.startMs, history.stepMs];
       await run(EVENTS, [...series, before, after]);
       await run(DELIVERIES, series);

@@ -30,7 +30,7 @@ interface Sample {
   readonly threads: readonly ThreadMemory[];
 }
 
-const rig = new Rig({ rounds: 1, history: false, idle: false, say: () => {} });
+const rig = new Rig({ rounds: 1, history: false, historyEvents: 0, idle: false, say: () => {} });
 process.once("exit", () => rig.close());
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
 

@@ -20,7 +20,7 @@ export const backlog: Scenario = {
       rig.options.say(`backlog, round ${round + 1}: undici`);
       loopRates.push(await loop(handler));
       const places = new Map([["empty", rig.newPlace()]]);
-      if (rig.options.history) places.set("2 million", (await rig.seeded()).place);
+      if (rig.options.history) places.set(rig.historyName, (await rig.seeded()).place);
       for (const [name, place] of places) {
         rig.options.say(`backlog, round ${round + 1}: ${name}, filling`);
         await fill(place, [handler], EVENTS);

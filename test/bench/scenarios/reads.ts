@@ -1,4 +1,4 @@
-import { eventsOf, HISTORY_ACTIONS, HISTORY_EVENTS, type History } from "../history.ts";
+import { eventsOf, HISTORY_ACTIONS, type History } from "../history.ts";
 import type { ListingRead } from "../load-reads.ts";
 import { countEvents } from "../registry.ts";
 import { ms } from "../row.ts";
@@ -19,7 +19,7 @@ const WINDOW = { first: 500_001, end: 700_001 };
 
 export const reads: Scenario = {
   name: "reads",
-  summary: "GET /v1/events over 2 million events in each way, while 1,000 events a second are published.",
+  summary: "GET /v1/events over the history in each way, while 1,000 events a second are published.",
   async run(rig) {
     const { place, history } = await rig.seeded();
     const server = await startServer(place);
@@ -28,7 +28,7 @@ export const reads: Scenario = {
     const { port, token } = server;
     const durationMs = ((READS_EACH * kinds.length) / READS_PER_S) * 1_000;
     const shared = { port, token, warmUpMs: WARM_UP_MS };
-    const result = await rig.observe("reads", "2 million", server, () =>
+    const result = await rig.observe("reads", rig.historyName, server, () =>
       rig.load.call("reads", {
         publishing: {
           ...shared,
@@ -43,7 +43,7 @@ export const reads: Scenario = {
       }),
     );
     // The next scenario on this folder waits until it has rested.
-    if (rig.options.idle) rig.rests.begin("reads", "2 million", server);
+    if (rig.options.idle) rig.rests.begin("reads", rig.historyName, server);
     else await server.stop();
 
     const { wrong, reading, publishing } = result;
@@ -76,7 +76,8 @@ export const reads: Scenario = {
   },
 };
 
-async function kindsOf(server: BenchServer, { startMs, stepMs }: History): Promise<readonly ListingRead[]> {
+async function kindsOf(server: BenchServer, history: History): Promise<readonly ListingRead[]> {
+  const { events, startMs, stepMs } = history;
   const total = await countEvents(server);
   const busy = await countEvents(server, PAUSED_ACTION);
   const at = (event: number): string => encodeURIComponent(new Date(startMs + event * stepMs).toISOString());
@@ -84,8 +85,8 @@ async function kindsOf(server: BenchServer, { startMs, stepMs }: History): Promi
   const inWindow = WINDOW.end - WINDOW.first;
   const share = HISTORY_ACTIONS.find(({ action }) => action === QUIET_ACTION)?.share ?? 0;
   const all = { total, grows: true };
-  const after = HISTORY_EVENTS / 2;
-  const deepPage = Math.floor(HISTORY_EVENTS / 2 / PER_PAGE);
+  const after = events / 2;
+  const deepPage = Math.floor(events / 2 / PER_PAGE);
   const kind = (
     name: string,
     query: string,
@@ -98,7 +99,7 @@ async function kindsOf(server: BenchServer, { startMs, stepMs }: History): Promi
   });
   return [
     kind("page 1", "", all),
-    kind("action", `&action=${QUIET_ACTION}`, { total: eventsOf(QUIET_ACTION), grows: false }),
+    kind("action", `&action=${QUIET_ACTION}`, { total: eventsOf(QUIET_ACTION, history), grows: false }),
     kind("busy action", `&action=${PAUSED_ACTION}`, { total: busy, grows: true }),
     kind("time", `&${window}`, { total: inWindow, grows: false }),
     kind("action and time", `&action=${QUIET_ACTION}&${window}`, {

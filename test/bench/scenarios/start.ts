@@ -17,7 +17,7 @@ const LOAD_MS = 1_000;
 export const start: Scenario = {
   name: "start",
   summary:
-    "From starting evreg on 2 million events to its first answer, after a stop and after kill -9 under load.",
+    "From starting evreg on the history to its first answer, after a stop and after kill -9 under load.",
   async run(rig) {
     const { place } = await rig.seeded();
     await rig.rests.over();
