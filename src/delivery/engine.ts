@@ -9,7 +9,7 @@ import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
-import type { AttemptResult, DeliveryQueue } from "../store/queue.ts";
+import type { AttemptResult, Claim, DeliveryQueue, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, withoutAttempt } from "./attempt.ts";
 import { HostNames } from "./dns/resolver.ts";
@@ -100,6 +100,20 @@ export class Engine {
     this.#run?.wake(changed);
   }
 
+  /**
+   * What an event of the action that is being recorded may lease at once; `undefined` for nothing. To be followed by
+   * `recorded`.
+   */
+  claimOf(action: string): RecordClaim | undefined {
+    return this.#run?.claimOf(action);
+  }
+
+  /** @param claims what was leased; none if the event was refused */
+  recorded(claim: RecordClaim, claims: readonly Claim[]): void {
+    // A run ends only once all that it lets others lease has come.
+    this.#run?.recorded(claim, claims);
+  }
+
   #inOrder(step: () => Promise<void>): Promise<void> {
     const done = this.#last.then(step);
     this.#last = done.catch(() => {});
@@ -138,6 +152,8 @@ class EngineRun {
   /** Resolve when a filter is ready. */
   readonly #preparing = new Set<Promise<void>>();
   #drained: Promise<void> | undefined;
+  /** What was leased as it was recorded is started at the end of this turn. */
+  #isSendDue = false;
 
   constructor(dependencies: EngineDependencies) {
     const { store, clock, random, logger, config, version, longChecks } = dependencies;
@@ -181,6 +197,23 @@ class EngineRun {
     if (changed !== undefined) this.#scheduler.changed(changed);
     this.#scheduler.claims.dueAt();
     this.#advance();
+  }
+
+  claimOf(action: string): RecordClaim | undefined {
+    if (!this.#isRunning) return undefined;
+    const subscriptions = this.#scheduler.reserve(action, this.#dependencies.clock.now());
+    return subscriptions.length === 0 ? undefined : { action, subscriptions, leaseMs: this.#leaseMs };
+  }
+
+  recorded({ subscriptions }: RecordClaim, claims: readonly Claim[]): void {
+    this.#scheduler.recorded(subscriptions, claims, this.#dependencies.clock.now());
+    // Many are recorded by one commit. Those who published them are answered before anything is sent.
+    if (this.#isSendDue) return;
+    this.#isSendDue = true;
+    setImmediate(() => {
+      this.#isSendDue = false;
+      this.#advance();
+    });
   }
 
   /** One claim, carried through until its results are stored. Not for one that was started. */

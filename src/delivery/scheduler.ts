@@ -18,7 +18,12 @@ const MAX_IN_FLIGHT_BYTES = 64 * 1_024 * 1_024;
 const UNSTORED_PER_ATTEMPT = 4;
 const MAX_UNSTORED = 4_096;
 
+/** The part of all attempts up to which deliveries are leased as they are made, and how many of one event are. */
+const RESERVABLE_PART = 1 / 2;
+const MAX_RESERVED = 64;
+
 const NONE: readonly Claim[] = [];
+const NO_IDS: readonly number[] = [];
 
 /** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
@@ -54,6 +59,8 @@ export class Scheduler implements Usage {
   #inFlight = 0;
   #inFlightBytes = 0;
   #unstored = 0;
+  /** Deliveries that may be leased as they are made. */
+  #reserved = 0;
   /** Results that end a blocker when they are stored. */
   readonly #blocking = new WeakMap<
     AttemptResult,
@@ -87,7 +94,7 @@ export class Scheduler implements Usage {
   }
 
   get isIdle(): boolean {
-    return this.#inFlight + this.#unstored === 0;
+    return this.#inFlight + this.#unstored + this.#reserved === 0;
   }
 
   get isBehind(): boolean {
@@ -103,9 +110,40 @@ export class Scheduler implements Usage {
 
   leased(answer: ClaimAnswer, nowMs: number): void {
     this.claims.answered(answer);
-    for (const claim of answer.claims) {
+    this.#buffer(answer.claims, nowMs);
+  }
+
+  /**
+   * Subscriptions that could be sent an event of the action at once. Each has capacity reserved for one, until `recorded`.
+   * With much under way there are none: claims share what is left fairly.
+   */
+  reserve(action: string, nowMs: number): readonly number[] {
+    const used = this.#inFlight + this.#buffered + this.#reserved;
+    if (this.#isClosed || this.isBehind || used >= this.maxInFlight * RESERVABLE_PART) return NO_IDS;
+    const ids: number[] = [];
+    for (const sub of this.#table.receivingFrom(action)) {
+      if (ids.length >= MAX_RESERVED) break;
+      if (sub.reserve(nowMs)) ids.push(sub.subscriptionId);
+    }
+    this.#reserved += ids.length;
+    return ids;
+  }
+
+  /**
+   * The event is recorded, or was refused.
+   * @param reserved as `reserve` answered them
+   */
+  recorded(reserved: readonly number[], claims: readonly Claim[], nowMs: number): void {
+    this.#reserved -= reserved.length;
+    for (const id of reserved) this.#table.of(id).endReservation();
+    this.#buffer(claims, nowMs);
+  }
+
+  #buffer(claims: readonly Claim[], nowMs: number): void {
+    for (const claim of claims) {
       const { subscriptionId, settings } = claim.subscription;
       const sub = this.#table.of(subscriptionId);
+      this.#table.receives(sub, claim.event.action);
       if (this.#isClosed || sub.rejectsClaims) {
         this.#released.push(claim);
         this.#unstored += 1;

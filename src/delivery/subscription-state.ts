@@ -84,6 +84,8 @@ export class SubscriptionState {
   readonly #blockers: Record<Blocker, number> = { filter: 0, order: 0, throttle: 0, stale: 0 };
   #inFlight = 0;
   #inFlightBytes = 0;
+  /** Deliveries that may be leased as they are made, see `RecordClaim`. */
+  #reserved = 0;
   #lastTier: Tier = UNKNOWN;
   /** How long answers take, lately. */
   #answerMs: number | undefined;
@@ -134,9 +136,9 @@ export class SubscriptionState {
     return this.#buffer.size;
   }
 
-  /** All its leases: buffered, in flight, and in order with a result that is not stored. */
+  /** All its leases: buffered, in flight, in order with a result that is not stored, and those that may be under way to here. */
   get leased(): number {
-    return this.buffered + this.#inFlight + this.#blockers.order;
+    return this.buffered + this.#inFlight + this.#blockers.order + this.#reserved;
   }
 
   get head(): BufferedClaim | undefined {
@@ -208,6 +210,23 @@ export class SubscriptionState {
     const startable = Math.max(0, this.#startableSoon(nowMs) - this.buffered);
     const capacity = Math.max(0, Math.min(maxLeased - leased, startable + filterAllowance));
     return { leased, capacity, tier };
+  }
+
+  /**
+   * Reserves capacity for a delivery that is about to be made, so that it can be leased at once. Not while older ones may
+   * be due: claims take those first.
+   * @returns whether there is capacity
+   */
+  reserve(nowMs: number): boolean {
+    if (this.hasBacklog || this.isOrdered || this.rejectsClaims || this.tier(nowMs) !== FAST) return false;
+    if (this.leased >= this.limit + this.prefetch(nowMs)) return false;
+    if (this.#startableSoon(nowMs) <= this.buffered + this.#reserved) return false;
+    this.#reserved += 1;
+    return true;
+  }
+
+  endReservation(): void {
+    this.#reserved -= 1;
   }
 
   /** How many its rate lets it start soon. */
@@ -331,6 +350,8 @@ const MAX_IDLE = 1_000;
 export class SubscriptionTable implements Iterable<SubscriptionState> {
   readonly #maxInFlight: number;
   readonly #states = new Map<number, SubscriptionState>();
+  /** Those that had deliveries of an action, by its name. */
+  readonly #receiving = new Map<string, Set<SubscriptionState>>();
 
   /** @param maxInFlight of each subscription */
   constructor(maxInFlight: number) {
@@ -350,12 +371,29 @@ export class SubscriptionTable implements Iterable<SubscriptionState> {
     return state;
   }
 
+  receives(state: SubscriptionState, action: string): void {
+    const receiving = this.#receiving.get(action);
+    if (receiving === undefined) this.#receiving.set(action, new Set([state]));
+    else receiving.add(state);
+  }
+
+  receivingFrom(action: string): Iterable<SubscriptionState> {
+    return this.#receiving.get(action) ?? [];
+  }
+
   /** Forgets those that are idle, the oldest first, while there are too many. */
   evictIdle(nowMs: number): void {
     if (this.#states.size <= MAX_IDLE) return;
     for (const [id, state] of this.#states) {
-      if (state.isIdle(nowMs)) this.#states.delete(id);
+      if (state.isIdle(nowMs)) this.#evict(id, state);
       if (this.#states.size <= MAX_IDLE) return;
+    }
+  }
+
+  #evict(id: number, state: SubscriptionState): void {
+    this.#states.delete(id);
+    for (const [action, receiving] of this.#receiving) {
+      if (receiving.delete(state) && receiving.size === 0) this.#receiving.delete(action);
     }
   }
 }

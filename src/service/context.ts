@@ -4,6 +4,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { Claim, RecordClaim } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
@@ -32,6 +33,10 @@ export interface Background {
     state(): Health["engine"];
     /** @param changed a subscription after its change: no attempt starts by its settings from before */
     wake(changed?: Subscription): void;
+    /** What an event of the action may lease as it is recorded; to be followed by `recorded`. */
+    claimOf(action: string): RecordClaim | undefined;
+    /** @param claims what it has leased; none if it was refused */
+    recorded(claim: RecordClaim, claims: readonly Claim[]): void;
   };
   replays?: { wake(): void };
 }

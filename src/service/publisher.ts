@@ -9,6 +9,7 @@ import { MAX_FAILURE_BYTES } from "../schema/limits.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
 import type { EventRecord, RecordOutcome } from "../store/events.ts";
+import type { Claim } from "../store/queue.ts";
 import type { LoadedAction } from "./action-cache.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
@@ -39,7 +40,7 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { store, clock, counts, payloads } = this.#context;
+    const { counts, payloads } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
@@ -51,7 +52,7 @@ export class Publisher {
       const action = found instanceof Promise ? await found : found;
       const checking = this.#check(input, action, caller);
       const ready = checking instanceof Promise ? await checking : checking;
-      const outcome = (await store.events.record([ready], clock.now()))[0]!;
+      const outcome = await this.#record(ready);
       const event = this.resultOf(ready, outcome);
       if (event instanceof EvregError) throw event;
       if (event === undefined) continue;
@@ -60,12 +61,27 @@ export class Publisher {
       else counts.single += 1;
       if (outcome.kind === "recorded" && outcome.deliveries > 0) {
         counts.queuedDeliveries += outcome.deliveries;
-        this.#context.background.engine?.wake();
+        if (outcome.deliveries > (outcome.claims?.length ?? 0)) this.#context.background.engine?.wake();
       }
       const { deprecation } = ready.action;
       return deprecation === undefined ? { data: event, replayed } : { data: event, replayed, deprecation };
     }
     throw schemaKeepsChanging(input.action);
+  }
+
+  /** The deliveries that the engine has capacity for go to it at once; what else is due, it claims. */
+  async #record(ready: ValidatedItem): Promise<RecordOutcome> {
+    const { store, clock, background } = this.#context;
+    const { engine } = background;
+    const claim = engine?.claimOf(ready.item.action);
+    let claims: readonly Claim[] = [];
+    try {
+      const [outcome] = await store.events.record([ready], clock.now(), { claim });
+      if (outcome?.kind === "recorded" && outcome.claims !== undefined) ({ claims } = outcome);
+      return outcome!;
+    } finally {
+      if (claim !== undefined) engine?.recorded(claim, claims);
+    }
   }
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */

@@ -1,5 +1,6 @@
 import type { EvregError } from "../domain/error.ts";
 import type { Event } from "../domain/event.ts";
+import type { Claim, RecordClaim } from "./queue.ts";
 
 /** Events, and the deliveries that are made with them. */
 export interface EventStore {
@@ -7,12 +8,13 @@ export interface EventStore {
    * Records each event with one delivery per active subscription of its action. Answers an outcome per event, in order.
    * With `atomic`, one refused event makes all others `withheld`, and nothing is stored. Without, a batch that makes very many
    * deliveries takes several transactions, so that it delays no other call for long; if one fails after others were
-   * committed, the remaining events are `failed`.
+   * committed, the remaining events are `failed`. With `claim`, the deliveries that the first recorded event makes for its
+   * subscriptions are leased at once; not those of ordered subscriptions and of ones that wait.
    */
   record(
     batch: readonly EventRecord[],
     nowMs: number,
-    options?: { atomic?: boolean },
+    options?: { readonly atomic?: boolean; readonly claim?: RecordClaim | undefined },
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
   find(id: number): Promise<StoredEvent | undefined>;
@@ -39,6 +41,8 @@ export type RecordOutcome =
       readonly rowid: number;
       readonly timestampedMs: number;
       readonly deliveries: number;
+      /** Those of the deliveries that were leased at once. */
+      readonly claims?: readonly Claim[];
     }
   /** The key was used before with the same action and payload, whatever revision this record names. */
   | {

@@ -63,6 +63,15 @@ export interface TierLimit {
   readonly isNewestFirst: boolean;
 }
 
+/** Leases deliveries in the transaction that makes them, see `EventStore.record`. */
+export interface RecordClaim {
+  /** Of the events. */
+  readonly action: string;
+  /** Rowids of subscriptions that have capacity for one more. */
+  readonly subscriptions: readonly number[];
+  readonly leaseMs: number;
+}
+
 /** What a claim may lease for one subscription. */
 export interface ClaimQuota {
   /** Its deliveries that are leased already; the fewer, the sooner its turn. */

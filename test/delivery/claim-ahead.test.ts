@@ -167,3 +167,75 @@ describe("a handler that hangs", () => {
     await hanging.close();
   });
 });
+
+describe("an event for a handler that has been fast", () => {
+  let claims = 0;
+  function countingStore() {
+    claims = 0;
+    return portWith(bench.store.queue, {
+      claim: (request) => {
+        claims += 1;
+        return bench.store.queue.claim(request);
+      },
+    });
+  }
+
+  it("is leased as it is recorded, and sent without a claim", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    const engine = bench.engine({}, { store: countingStore() });
+    await engine.start();
+    // Nothing is known of its handler at first.
+    expect(await bench.publishTo(engine, subscription)).toBe(0);
+    await bench.untilDelivered(subscription, 1);
+    // Of the start, of the event, and to see that no more is due.
+    await until("the last claim to be answered", () => claims === 3);
+    await bench.store.catalog.findAction("none");
+    for (let event = 2; event <= 20; event += 1) {
+      expect(await bench.publishTo(engine, subscription)).toBe(1);
+      await bench.untilDelivered(subscription, event);
+    }
+    expect(claims).toBe(3);
+    const [first] = await all(subscription);
+    expect(first).toMatchObject({ status: "delivered", attempt: 1, attempts: [{ status_code: 200 }] });
+  });
+
+  it("waits in the file with others once the handler has as much as it takes", async () => {
+    const subscription = await bench.subscribe(receiver.url, 5, { max_in_flight: 2 });
+    const engine = bench.engine({}, { store: countingStore() });
+    await engine.start();
+    await bench.publishTo(engine, subscription);
+    await bench.untilDelivered(subscription, 1);
+    receiver.answer = () => "hang";
+    let leased = 0;
+    for (let event = 0; event < 400; event += 1) leased += await bench.publishTo(engine, subscription);
+    // Two in flight, and what it gets through in a moment beside them.
+    expect(leased).toBeLessThan(400);
+    expect(leased).toBeGreaterThanOrEqual(2);
+    receiver.answer = () => ({});
+    await engine.stop(0);
+    await engine.start();
+    await bench.untilDelivered(subscription, 401);
+    expect(new Set(receiver.requests.map(({ headers }) => headers["webhook-id"])).size).toBe(401);
+  });
+
+  it("goes back to the store when the engine stops before it is recorded", async () => {
+    const subscription = await bench.subscribe(receiver.url);
+    const engine = bench.engine();
+    await engine.start();
+    await bench.publishTo(engine, subscription);
+    await bench.untilDelivered(subscription, 1);
+    const claim = engine.claimOf(subscription.action)!;
+    let isStopped = false;
+    const stopping = engine.stop(60_000).then(() => (isStopped = true));
+    expect(engine.claimOf(subscription.action)).toBeUndefined();
+    const action = (await bench.store.catalog.findAction(subscription.action))!;
+    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from("{}") };
+    const [outcome] = await bench.store.events.record([record], bench.clock.now(), { claim });
+    expect(isStopped).toBe(false);
+    engine.recorded(claim, outcome?.kind === "recorded" ? outcome.claims! : []);
+    await stopping;
+    expect(await bench.statuses(subscription)).toEqual({ delivered: 1, pending: 1 });
+    const [last] = (await all(subscription)).toSorted((one, other) => other.rowid - one.rowid);
+    expect(last).toMatchObject({ status: "pending", attempt: 0, attempts: [] });
+  });
+});

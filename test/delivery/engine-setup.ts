@@ -142,6 +142,19 @@ export class Bench {
     return outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.rowid : -1));
   }
 
+  /** Publishes one event as the service does: what the engine has capacity for is leased with it. Answers how many are. */
+  async publishTo(engine: Engine, { action: name }: Subscription): Promise<number> {
+    const action = await this.store.catalog.findAction(name);
+    if (action === undefined) throw new Error("no such action");
+    const record = { actionId: action.actionId, revision: action.revision, payload: Buffer.from('{"a":1}') };
+    const claim = engine.claimOf(name);
+    const [outcome] = await this.store.events.record([record], this.clock.now(), { claim });
+    const claims = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
+    if (claim !== undefined) engine.recorded(claim, claims);
+    if (outcome?.kind === "recorded" && outcome.deliveries > claims.length) engine.wake();
+    return claims.length;
+  }
+
   /** Moves on in steps, with time for the store to answer what each step made the engine ask. */
   async advance(byMs: number, stepMs = 1_000): Promise<void> {
     for (let goneMs = 0; goneMs < byMs; goneMs += stepMs) {

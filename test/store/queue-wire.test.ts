@@ -4,6 +4,7 @@ import {
   CLAIM,
   claimAnswer,
   claimCall,
+  ClaimedSubscriptions,
   finishCall,
   packResults,
   QUOTA,
@@ -12,7 +13,6 @@ import {
 } from "../../src/store/libsql/queue/wire.ts";
 import { columns } from "../../src/store/libsql/thread/columns.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
-import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
@@ -126,7 +126,7 @@ describe("claims across the thread", () => {
       limitedTiers: [0],
     };
     const bytes = Uint8Array.from([0, 123, 125]).buffer;
-    const answer = claimAnswer(structuredClone(reply), bytes, new OpenedSecrets(undefined));
+    const answer = claimAnswer(structuredClone(reply), bytes, new ClaimedSubscriptions(undefined));
     expect(answer).toMatchObject({ nextDueAtMs: 42, limitedTiers: [0] });
     expect(
       answer.claims.map(({ deliveryId, claimId, attempt, failures, isLate, event }) => ({

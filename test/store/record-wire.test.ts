@@ -46,10 +46,18 @@ describe("calls that record events, across the thread", () => {
   test("are these numbers, and the keys beside them", () => {
     const calls = [call(4, event(2 ** 53 - 1, 3, 0)), call(5), call(7, event(1, 2, 9, "k"))];
     const { numbers, keys } = packEvents(calls);
-    expect([...numbers]).toEqual([4, 1, 1, 2 ** 53 - 1, 3, 0, 5, 0, 0, 7, 0, 1, 1, 2, 9]);
+    const [first, second, third] = [
+      [4, 1, 1, 0, 0, 2 ** 53 - 1, 3, 0],
+      [5, 0, 0, 0, 0],
+      [7, 0, 1, 0, 0, 1, 2, 9],
+    ];
+    expect([...numbers]).toEqual([...first!, ...second!, ...third!]);
     expect(keys).toEqual([null, "k"]);
     const stored = { kind: "recorded", rowid: 2 ** 53 - 1, timestampedMs: 8, deliveries: 3 } as const;
-    expect([...packOutcomes([[stored], [{ kind: "stale" }]])]).toEqual([0, 2 ** 53 - 1, 8, 3, 3, 0, 0, 0]);
+    const outcomes = packOutcomes([[stored], [{ kind: "stale" }]]);
+    expect({ ...outcomes, numbers: [...outcomes.numbers] }).toEqual({
+      numbers: [0, 2 ** 53 - 1, 8, 3, 3, 0, 0, 0],
+    });
   });
 
   test("and what came of them, whatever it is", () => {
@@ -63,7 +71,17 @@ describe("calls that record events, across the thread", () => {
       { kind: "deferred" },
     ];
     const calls = [call(1, ...every.map(() => event(1, 1, 0))), call(2), call(3, event(1, 1, 0))];
-    const outcomes = [every, [], [recorded]];
+    const leases = { claimId: 9, subscriptions: "[]", deliveries: [[2 ** 53 - 1, 4] as const] };
+    const outcomes = [every, [], [{ ...recorded, leases }]];
     expect(unpackOutcomes(structuredClone(packOutcomes(outcomes)), calls)).toEqual(outcomes);
+  });
+
+  test("and what a call claims with its events", () => {
+    const claim = { action: "a.b", subscriptions: [7, 2 ** 53 - 1], leaseMs: 60_000 };
+    const calls = [{ ...call(1, event(1, 1, 2)), claim }, call(2, event(1, 1, 3))];
+    const [first, second] = unpackEvents(structuredClone(packEvents(calls)), 0);
+    expect(first).toMatchObject({ claim: { subscriptions: [7, 2 ** 53 - 1], leaseMs: 60_000 } });
+    expect(second).toMatchObject({ events: [{ offset: 2, length: 3 }] });
+    expect(second).not.toHaveProperty("claim");
   });
 });

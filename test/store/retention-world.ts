@@ -5,11 +5,10 @@ import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
-import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
+import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync, type Steps } from "../../src/runtime/yielding.ts";
-import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { eventBatch, finished } from "./batches.ts";
 
@@ -130,7 +129,7 @@ export class RetentionWorld {
       return claimAnswer(
         WRITES.claimDue(sql, claimCall(request), out),
         out.pack(),
-        new OpenedSecrets(undefined),
+        new ClaimedSubscriptions(undefined),
       );
     });
     for (const [index, { deliveryId, claimId, event }] of claims.entries()) {

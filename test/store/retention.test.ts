@@ -5,10 +5,9 @@ import { lengthOf, rounds } from "../faults/length.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
 import { findExpired } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
-import { claimAnswer, claimCall } from "../../src/store/libsql/queue/wire.ts";
+import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import { OpenedSecrets } from "../../src/store/secret-cipher.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
 import { type Ending, RetentionWorld } from "./retention-world.ts";
@@ -194,7 +193,7 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
     const { claims } = claimAnswer(
       WRITES.claimDue(sql, claimCall(request), out),
       out.pack(),
-      new OpenedSecrets(undefined),
+      new ClaimedSubscriptions(undefined),
     );
     const next = { kind: "delivered" } as const;
     const rows = claims.map(({ deliveryId, claimId }) => {

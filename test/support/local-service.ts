@@ -73,7 +73,9 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     instance: "test",
     limits: { payloadBytes: PAYLOAD_BYTES },
     delivery: { allowHttp: false, allowNetworks: [] },
-    background: { engine: { state: engineState, wake: countWake } },
+    background: {
+      engine: { state: engineState, wake: countWake, claimOf: () => undefined, recorded: () => undefined },
+    },
     offThread: new ValidationThread(clock),
     counts: published,
     metrics: () => metrics.metrics(),

@@ -17,7 +17,6 @@ import {
   updateSubscription,
 } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
-import { recordEvents } from "./events/record.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
@@ -30,6 +29,7 @@ import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
+import { recordAndClaim } from "./queue/record-claim.ts";
 import { packFinished, unpackResults } from "./queue/wire.ts";
 import { holdLog, moveLog, releaseLog } from "./thread/checkpoints.ts";
 import type { ByteWriter } from "./thread/protocol.ts";
@@ -98,7 +98,7 @@ export const WRITES = {
 
 /** Writes of which all in a transaction are done together. `unpack` and `pack` say how they cross the thread. */
 export const BATCHED_WRITES = {
-  recordEvents: { unpack: unpackEvents, run: recordEvents, pack: packOutcomes },
+  recordEvents: { unpack: unpackEvents, run: recordAndClaim, pack: packOutcomes },
   finishAttempts: { unpack: unpackResults, run: finishAttempts, pack: packFinished },
 } as const;
 

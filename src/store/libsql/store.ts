@@ -1,8 +1,7 @@
 import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, RecordOutcome, StoredEvent } from "../events.ts";
 import type { DamagedEvents } from "../health.ts";
-import type { AttemptResult, FinishOptions, FinishOutcome } from "../queue.ts";
-import { OpenedSecrets } from "../secret-cipher.ts";
+import type { AttemptResult, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
 import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from "./events/record-wire.ts";
@@ -22,11 +21,13 @@ import type {
 import {
   claimAnswer,
   claimCall,
+  ClaimedSubscriptions,
   type FinishCall,
   finishCall,
   outcomeOf,
   type PackedFinished,
   packResults,
+  recordedClaims,
 } from "./queue/wire.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
@@ -58,7 +59,7 @@ interface StoreParts {
 /** The store as the rest of the product has it: each task becomes a message to the thread that owns the data file. */
 export function createLibsqlStore(parts: StoreParts): Store {
   const { supervisor, queue, damaged, backups, dataId, key, onChange } = parts;
-  const secrets = new OpenedSecrets(key);
+  const claimedSubscriptions = new ClaimedSubscriptions(key);
   let closing: Promise<void> | undefined;
 
   const readReply = <N extends ReadName>(name: N, ...args: ReadArgs<N>): Promise<Reply<ReadResult<N>>> =>
@@ -95,6 +96,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
     batch: readonly EventRecord[],
     nowMs: number,
     atomic: boolean,
+    claim: RecordClaim | undefined,
   ): Promise<readonly RecordOutcome[]> {
     const outcomes: RecordOutcome[] = [];
     let maxEvents = batch.length;
@@ -102,7 +104,10 @@ export function createLibsqlStore(parts: StoreParts): Store {
       const events = batch.slice(outcomes.length, outcomes.length + maxEvents);
       let stored: readonly StoredOutcome[];
       try {
-        stored = await recordEvents({ events, nowMs, atomic }, outcomes.length > 0);
+        // A claim is for the first event that is recorded.
+        const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
+        const call = { events, nowMs, atomic, claim: isFirst ? claim : undefined };
+        stored = await recordEvents(call, outcomes.length > 0);
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -112,11 +117,23 @@ export function createLibsqlStore(parts: StoreParts): Store {
       // The rest is sent in portions of about what was not too much.
       if (done.length < events.length) maxEvents = Math.max(1, 2 * done.length);
       for (const outcome of done) {
-        outcomes.push(outcome);
         if (outcome.kind === "recorded") supervisor.noteRecorded(outcome.rowid);
+        outcomes.push(withClaims(outcome, batch[outcomes.length]!, claim));
       }
     }
     return outcomes;
+  }
+
+  function withClaims(
+    outcome: Exclude<StoredOutcome, { kind: "deferred" }>,
+    { payload }: EventRecord,
+    claim: RecordClaim | undefined,
+  ): RecordOutcome {
+    if (outcome.kind !== "recorded" || outcome.leases === undefined || claim === undefined) return outcome;
+    const { leases, ...recorded } = outcome;
+    const { rowid: eventId, timestampedMs } = recorded;
+    const event = { eventId, action: claim.action, payload, timestampedMs };
+    return { ...recorded, claims: recordedClaims(leases, event, claimedSubscriptions) };
   }
 
   async function finish(
@@ -165,7 +182,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         for (const { idempotencyKey } of batch) {
           if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
         }
-        return record(batch, nowMs, options?.atomic === true);
+        return record(batch, nowMs, options?.atomic === true, options?.claim);
       },
       async list(query) {
         const { value, bytes } = await readReply("listEvents", query);
@@ -196,7 +213,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         const value = committed.value as WriteResult<"claimDue">;
         for (const id of value.unreadable) damaged.noteSubscription(id);
         for (const eventId of value.damaged) damaged.note(eventId);
-        return claimAnswer(value, committed.bytes, secrets);
+        return claimAnswer(value, committed.bytes, claimedSubscriptions);
       },
       async finish(results, nowMs, options = {}) {
         const [first] = results;

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Claim, ClaimQuota, TierLimit } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
-import { eventOf, Fixture, NOW, type OpenStore } from "./fixture.ts";
+import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
 
@@ -67,6 +67,87 @@ export function claimSuite(open: OpenStore): void {
     });
     expect((await on.claim({ nowMs: NOW + 10_000 })).claims).toHaveLength(1);
     expect(await on.claim({ nowMs: NOW + 10_000 })).toEqual(NOTHING);
+  });
+
+  it("leases deliveries as they are made, for the subscriptions that are named", async () => {
+    const action = await on.action();
+    const [named, other] = [
+      await on.subscription(action, { subscription: "named" }),
+      await on.subscription(action, { subscription: "other" }),
+    ];
+    const payload = '{"id": 1.0}';
+    const claim = { action: "user.created", subscriptions: [named.rowid], leaseMs: 60_000 };
+    const [outcome] = await on.store.events.record([eventOf(action, payload)], NOW, { claim });
+    const rowid = recordedRowid(outcome);
+    expect(outcome).toMatchObject({ deliveries: 2, claims: [{ attempt: 1, failures: 0 }] });
+    const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
+    const due = await on.claim({ nowMs: NOW });
+    // All that sending needs, as a claim answers it.
+    expect(due.claims).toMatchObject([{ subscription: { subscriptionId: other.rowid } }]);
+    const { event, subscription } = claimed!;
+    expect(Buffer.from(event.payload!).toString()).toBe(payload);
+    expect(event).toMatchObject({ eventId: rowid, action: "user.created", timestampedMs: NOW });
+    expect({ ...subscription, handler: "" }).toEqual({
+      ...due.claims[0]!.subscription,
+      subscriptionId: named.rowid,
+      secret: "secret of named",
+      handler: "",
+    });
+    expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({
+      status: "delivering",
+      attempt: 1,
+    });
+    expect(await on.finish(claimed!, { kind: "delivered" })).toBe(true);
+    expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
+  });
+
+  it("makes due again what was leased as it was made, once the lease has ended", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000 };
+    const [outcome] = await on.store.events.record([eventOf(action)], NOW, { claim });
+    const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
+    expect(await on.store.queue.releaseExpired(NOW + 59_999)).toBe(0);
+    expect(await on.store.queue.releaseExpired(NOW + 60_000)).toBe(1);
+    expect(await on.finish(claimed!, { kind: "delivered" })).toBe(false);
+    expect((await on.claim()).claims).toMatchObject([{ deliveryId: claimed!.deliveryId, attempt: 2 }]);
+  });
+
+  it("leaves due what may not be sent at once, though it is named as it is made", async () => {
+    const action = await on.action();
+    const [ordered, slow, paused, gone] = await Promise.all(
+      ["ordered", "slow", "paused", "gone"].map((subscription) =>
+        on.subscription(action, { subscription, settings: { ordered: subscription === "ordered" } }),
+      ),
+    );
+    await on.publish(action);
+    const first = (await on.claim()).claims.find(
+      ({ subscription: { subscriptionId } }) => subscriptionId === slow!.rowid,
+    )!;
+    const until = { untilMs: NOW + 120_000, handler: slow!.handler };
+    await on.finish(first, { kind: "retry", atMs: NOW + 120_000 }, { statusCode: 429, slow: until });
+    await on.store.catalog.updateSubscription(paused!.rowid, { active: false }, NOW);
+    await on.store.catalog.deleteSubscription(gone!.rowid, NOW);
+    const subscriptions = [ordered, slow, paused, gone].map((one) => one!.rowid);
+    const claim = { action: "user.created", subscriptions: [...subscriptions, 999_999], leaseMs: 60_000 };
+    const [outcome] = await on.store.events.record([eventOf(action)], NOW + 61_000, { claim });
+    expect(outcome).toMatchObject({ kind: "recorded", deliveries: 2 });
+    expect(outcome).not.toHaveProperty("claims");
+  });
+
+  it("leases nothing with an event that is not recorded, and with many only for the first that is", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000 };
+    const keyed = eventOf(action, "{}", "key");
+    const stale = { ...eventOf(action), revision: 99 };
+    await on.store.events.record([keyed], NOW);
+    const outcomes = await on.store.events.record([keyed, stale, eventOf(action), eventOf(action)], NOW, {
+      claim,
+    });
+    expect(outcomes.map(({ kind }) => kind)).toEqual(["replayed", "stale", "recorded", "recorded"]);
+    expect(outcomes.map((outcome) => "claims" in outcome)).toEqual([false, false, true, false]);
+    expect((await on.claim()).claims).toHaveLength(2);
   });
 
   it("leases each to only one of several concurrent callers", async () => {

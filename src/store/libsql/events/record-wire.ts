@@ -1,4 +1,5 @@
 import type { EventRecord, RecordOutcome } from "../../events.ts";
+import type { RecordClaim } from "../../queue.ts";
 import { columns } from "../thread/columns.ts";
 
 // Calls that record events, and their outcomes, as they cross the thread: the numbers of all calls of a batch in one array,
@@ -9,12 +10,14 @@ export interface RecordCall {
   readonly events: readonly EventRecord[];
   readonly nowMs: number;
   readonly atomic: boolean;
+  readonly claim?: RecordClaim | undefined;
 }
 
 /** One call, as the store's thread has it. */
 export interface EventBatch {
   readonly atomic: boolean;
   readonly events: readonly Incoming[];
+  readonly claim?: Omit<RecordClaim, "action">;
 }
 
 /** An event that is to be decided on. */
@@ -28,30 +31,44 @@ export interface Incoming {
   readonly nowMs: number;
 }
 
+/** Deliveries of one event that were leased as they were made. */
+export interface RecordedLeases {
+  readonly claimId: number;
+  /** As in `ClaimReply`, of these and others. */
+  readonly subscriptions: string;
+  readonly deliveries: readonly (readonly [deliveryId: number, subscriptionId: number])[];
+}
+
 /** What came of one event. `deferred`: the rows before it were enough for one transaction; to be sent again. */
-export type StoredOutcome = Exclude<RecordOutcome, { kind: "failed" }> | { readonly kind: "deferred" };
+export type StoredOutcome =
+  | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
+  | (Omit<RecordOutcome & { kind: "recorded" }, "claims"> & { readonly leases?: RecordedLeases })
+  | { readonly kind: "deferred" };
 
 interface EventColumns {
-  /** A call after the other: those of `CALL`, then those of `EVENT` for each event. */
+  /** A call after the other: those of `CALL`, those of `EVENT` for each event, and the subscriptions of its claim. */
   readonly numbers: Float64Array;
   /** By event; absent when none of them has one. */
   readonly keys?: readonly (string | null)[];
 }
 
-/** `atomic` is 0 or 1, `events` how many follow. */
-const CALL = columns("nowMs", "atomic", "events");
+/** `atomic` is 0 or 1; `events` and `subscriptions`: how many follow. Without a claim, the last two are 0. */
+const CALL = columns("nowMs", "atomic", "events", "subscriptions", "leaseMs");
 /** Revisions count from 1. */
 const NO_REVISION = 0;
 const EVENT = columns("actionId", "revision", "payloadBytes");
 
 export function packEvents(calls: readonly RecordCall[]): EventColumns {
   const all = calls.flatMap(({ events }) => events);
-  const numbers = new Float64Array(calls.length * CALL.count + all.length * EVENT.count);
+  const claimed = calls.reduce((count, { claim }) => count + (claim?.subscriptions.length ?? 0), 0);
+  const numbers = new Float64Array(calls.length * CALL.count + all.length * EVENT.count + claimed);
   let at = 0;
-  for (const { events, nowMs, atomic } of calls) {
+  for (const { events, nowMs, atomic, claim } of calls) {
     numbers[at + CALL.at.nowMs] = nowMs;
     numbers[at + CALL.at.atomic] = atomic ? 1 : 0;
     numbers[at + CALL.at.events] = events.length;
+    numbers[at + CALL.at.subscriptions] = claim?.subscriptions.length ?? 0;
+    numbers[at + CALL.at.leaseMs] = claim?.leaseMs ?? 0;
     at += CALL.count;
     for (const { actionId, revision, payload, lookupOnly } of events) {
       numbers[at + EVENT.at.actionId] = actionId;
@@ -59,6 +76,9 @@ export function packEvents(calls: readonly RecordCall[]): EventColumns {
       numbers[at + EVENT.at.payloadBytes] = payload.byteLength;
       at += EVENT.count;
     }
+    if (claim === undefined) continue;
+    numbers.set(claim.subscriptions, at);
+    at += claim.subscriptions.length;
   }
   const isKeyed = all.some(({ idempotencyKey }) => idempotencyKey !== undefined);
   return isKeyed ? { numbers, keys: all.map(({ idempotencyKey }) => idempotencyKey ?? null) } : { numbers };
@@ -72,6 +92,8 @@ export function unpackEvents({ numbers, keys }: EventColumns, start: number): re
   for (let at = 0; at < numbers.length;) {
     const nowMs = numbers[at + CALL.at.nowMs]!;
     const atomic = numbers[at + CALL.at.atomic] === 1;
+    const claimed = numbers[at + CALL.at.subscriptions]!;
+    const leaseMs = numbers[at + CALL.at.leaseMs]!;
     const end = at + CALL.count + numbers[at + CALL.at.events]! * EVENT.count;
     const events: Incoming[] = [];
     for (at += CALL.count; at < end; at += EVENT.count) {
@@ -82,7 +104,9 @@ export function unpackEvents({ numbers, keys }: EventColumns, start: number): re
       offset += length;
       index += 1;
     }
-    calls.push({ atomic, events });
+    at += claimed;
+    const subscriptions = [...numbers.subarray(end, at)];
+    calls.push(claimed === 0 ? { atomic, events } : { atomic, events, claim: { subscriptions, leaseMs } });
   }
   return calls;
 }
@@ -101,12 +125,22 @@ const KIND_NUMBERS = Object.fromEntries(KINDS.map((kind, number) => [kind, numbe
   Record<StoredOutcome["kind"], number>
 >;
 
-/** The numbers of `OUTCOME` for each event. */
-export function packOutcomes(calls: readonly (readonly StoredOutcome[])[]): Float64Array {
+interface PackedOutcomes {
+  /** Those of `OUTCOME` for each event. */
+  readonly numbers: Float64Array;
+  /** By the index of the outcome. */
+  readonly leases?: ReadonlyMap<number, RecordedLeases>;
+}
+
+export function packOutcomes(calls: readonly (readonly StoredOutcome[])[]): PackedOutcomes {
   const outcomes = calls.flat();
   const numbers = new Float64Array(outcomes.length * OUTCOME.count);
+  const leases = new Map<number, RecordedLeases>();
   let at = 0;
   for (const outcome of outcomes) {
+    if (outcome.kind === "recorded" && outcome.leases !== undefined) {
+      leases.set(at / OUTCOME.count, outcome.leases);
+    }
     numbers[at + OUTCOME.at.kind] = KIND_NUMBERS[outcome.kind];
     if ("rowid" in outcome) numbers[at + OUTCOME.at.rowid] = outcome.rowid;
     if ("timestampedMs" in outcome) numbers[at + OUTCOME.at.timestampedMs] = outcome.timestampedMs;
@@ -114,19 +148,20 @@ export function packOutcomes(calls: readonly (readonly StoredOutcome[])[]): Floa
     else if (outcome.kind === "replayed") numbers[at + OUTCOME.at.count] = outcome.revision;
     at += OUTCOME.count;
   }
-  return numbers;
+  return leases.size === 0 ? { numbers } : { numbers, leases };
 }
 
 export function unpackOutcomes(
-  numbers: Float64Array,
+  { numbers, leases }: PackedOutcomes,
   calls: readonly RecordCall[],
 ): readonly (readonly StoredOutcome[])[] {
-  let at = 0;
+  let index = 0;
   return calls.map(({ events }) =>
     events.map(() => {
-      const outcome = outcomeAt(numbers, at);
-      at += OUTCOME.count;
-      return outcome;
+      const outcome = outcomeAt(numbers, index * OUTCOME.count);
+      const own = leases?.get(index);
+      index += 1;
+      return own === undefined || outcome.kind !== "recorded" ? outcome : { ...outcome, leases: own };
     }),
   );
 }

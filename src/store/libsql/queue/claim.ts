@@ -30,8 +30,8 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const { selected, unreadable } = loadReadable(sql, open, tiers);
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
-  const claimId = randomInt(1, CLAIM_IDS);
-  lease(sql, rows, { claimId, nowMs, untilMs: nowMs + leaseMs });
+  const deliveryIds = rows.map((row) => row[CLAIM.at.deliveryId]);
+  const claimId = lease(sql, deliveryIds, nowMs, leaseMs);
   const payloads = rows.map((row) => ({
     eventId: row[CLAIM.at.eventId],
     payloadBytes: row[CLAIM.at.payloadBytes],
@@ -190,7 +190,7 @@ const CLAIM_SQL = CLAIM.select({
   isLate: "d.created_ms > e.timestamped_ms",
 });
 
-const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
+export const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
   subscriptionId: "s.rowid",
   handler: textOf("s.handler"),
   maxRetries: "s.max_retries",
@@ -201,6 +201,14 @@ const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
   bearerToken: "k.bearer_token",
   settings: textOf("s.settings"),
 });
+
+/** Follows `SELECT`: those whose rowids are in the JSON `?2`. */
+export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
+      CROSS JOIN subscription AS s ON s.rowid = requested.value
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
+
+export const IS_READABLE = `(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
+  AND (s.settings IS NULL OR iif(json_valid(s.settings), json_type(s.settings) = 'object', 0)))`;
 
 /** A missing or damaged event shows when its payload is read. */
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
@@ -234,20 +242,19 @@ function withinBytes(rows: readonly ClaimRow[], maxBytes: number): readonly Clai
   return rows;
 }
 
-function lease(
-  sql: Sql,
-  rows: readonly ClaimRow[],
-  { claimId, nowMs, untilMs }: { claimId: number; nowMs: number; untilMs: number },
-): void {
-  if (rows.length === 0) return;
+/** @returns the id of the claim */
+export function lease(sql: Sql, deliveryIds: readonly number[], nowMs: number, leaseMs: number): number {
+  const claimId = randomInt(1, CLAIM_IDS);
+  if (deliveryIds.length === 0) return claimId;
   sql.run(
     `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
       SELECT value, ?2, ?3, ?4 FROM json_each(?1)`,
-    JSON.stringify(rows.map((row) => row[CLAIM.at.deliveryId])),
+    JSON.stringify(deliveryIds),
     claimId,
     nowMs,
-    untilMs,
+    nowMs + leaseMs,
   );
+  return claimId;
 }
 
 /** As JSON. */
@@ -256,11 +263,10 @@ function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   const ids = new Set(rows.map((row) => row[CLAIM.at.subscriptionId]));
   const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows,
-        sum(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
-          AND (s.settings IS NULL OR iif(json_valid(s.settings), json_type(s.settings) = 'object', 0))) AS good
-      FROM json_each(?) AS requested
-      CROSS JOIN subscription AS s ON s.rowid = requested.value
-      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`,
+        sum(${IS_READABLE}) AS good
+      ${REQUESTED_SUBSCRIPTIONS}`,
+    // The time, which nothing here asks for.
+    null,
     JSON.stringify([...ids]),
   )!;
   if (found.good !== ids.size) throw unreadableRow();

@@ -12,7 +12,8 @@ import type {
   FinishOutcome,
   NextStep,
 } from "../../queue.ts";
-import type { StoredSecrets, OpenedSecrets } from "../../secret-cipher.ts";
+import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
+import type { RecordedLeases } from "../events/record-wire.ts";
 import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt } from "../thread/protocol.ts";
@@ -103,21 +104,33 @@ export function claimCall(request: ClaimRequest, excluded: readonly number[] = [
   return { ...request, quotas, excluded };
 }
 
-export function claimAnswer(
-  reply: ClaimReply,
-  bytes: ArrayBuffer | undefined,
-  secrets: OpenedSecrets,
-): ClaimAnswer {
-  const { claimId, nextDueAtMs, limitedTiers } = reply;
-  const subscriptions = new Map<number, ClaimedSubscription>();
-  for (const row of JSON.parse(reply.subscriptions) as SubscriptionRow[]) {
+/** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */
+export class ClaimedSubscriptions {
+  readonly #secrets: OpenedSecrets;
+  #lastRows = "[]";
+  #last: ReadonlyMap<number, ClaimedSubscription> = new Map();
+
+  constructor(key: Uint8Array | undefined) {
+    this.#secrets = new OpenedSecrets(key);
+  }
+
+  /** @param rows `SubscriptionRow`s as JSON */
+  read(rows: string): ReadonlyMap<number, ClaimedSubscription> {
+    if (rows === this.#lastRows) return this.#last;
+    this.#lastRows = rows;
+    const all = (JSON.parse(rows) as SubscriptionRow[]).map((row) => this.#subscription(row));
+    this.#last = new Map(all.map((one) => [one.subscriptionId, one]));
+    return this.#last;
+  }
+
+  #subscription(row: SubscriptionRow): ClaimedSubscription {
     const { at } = SUBSCRIPTION;
     const subscriptionId = row[at.subscriptionId];
-    subscriptions.set(subscriptionId, {
+    return {
       subscriptionId,
       handler: row[at.handler],
       maxRetries: row[at.maxRetries],
-      ...secrets.of(subscriptionId, {
+      ...this.#secrets.of(subscriptionId, {
         secret: row[at.secret],
         previousSecret: row[at.previousSecret],
         previousUntilMs: row[at.previousUntilMs],
@@ -125,8 +138,29 @@ export function claimAnswer(
         bearerToken: row[at.bearerToken],
       }),
       settings: settingsFromJson(row[at.settings]),
-    });
+    };
   }
+}
+
+/** The claims of a delivery's first attempt that were made with its event. */
+export function recordedClaims(
+  { claimId, subscriptions, deliveries }: RecordedLeases,
+  event: ClaimedEvent,
+  subscriptionsOf: ClaimedSubscriptions,
+): readonly Claim[] {
+  const byId = subscriptionsOf.read(subscriptions);
+  return deliveries.map(([deliveryId, subscriptionId]) => {
+    return { deliveryId, claimId, attempt: 1, failures: 0, event, subscription: byId.get(subscriptionId)! };
+  });
+}
+
+export function claimAnswer(
+  reply: ClaimReply,
+  bytes: ArrayBuffer | undefined,
+  subscriptionsOf: ClaimedSubscriptions,
+): ClaimAnswer {
+  const { claimId, nextDueAtMs, limitedTiers } = reply;
+  const subscriptions = subscriptionsOf.read(reply.subscriptions);
   const events = new Map<number, ClaimedEvent>();
   const damaged = new Set(reply.damaged);
   let { offset } = reply;

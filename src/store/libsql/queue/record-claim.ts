@@ -1,0 +1,79 @@
+import { recordEvents } from "../events/record.ts";
+import type { EventBatch, RecordedLeases, StoredOutcome } from "../events/record-wire.ts";
+import type { Sql } from "../thread/sql.ts";
+import { IS_READABLE, lease, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
+import { WAIT_END } from "./handler-health.ts";
+
+/** A delivery that a call claims with its event. */
+type Wanted = readonly [eventId: number, subscriptionId: number];
+
+/** Records events, and leases the deliveries that their calls claim, so that no claim has to look for them. */
+export function recordAndClaim(
+  sql: Sql,
+  batches: readonly EventBatch[],
+  bytes: Uint8Array,
+): readonly (readonly StoredOutcome[])[] {
+  const outcomes = recordEvents(sql, batches, bytes);
+  const wanted: Wanted[] = [];
+  let nowMs = -Infinity;
+  let leaseMs = Infinity;
+  for (const [index, { claim, events }] of batches.entries()) {
+    if (claim === undefined) continue;
+    const recorded = outcomes[index]!.findIndex(({ kind }) => kind === "recorded");
+    const outcome = outcomes[index]![recorded];
+    if (outcome?.kind !== "recorded" || outcome.deliveries === 0) continue;
+    for (const subscriptionId of claim.subscriptions) wanted.push([outcome.rowid, subscriptionId]);
+    nowMs = Math.max(nowMs, events[recorded]!.nowMs);
+    leaseMs = Math.min(leaseMs, claim.leaseMs);
+  }
+  if (wanted.length === 0) return outcomes;
+  const leased = leaseRecorded(sql, wanted, nowMs, leaseMs);
+  return outcomes.map((ofCall) =>
+    ofCall.map((outcome) => {
+      const leases = outcome.kind === "recorded" ? leased.get(outcome.rowid) : undefined;
+      return leases === undefined ? outcome : { ...outcome, leases };
+    }),
+  );
+}
+
+/**
+ * Left due are the deliveries of subscriptions that are ordered, wait or cannot be read: claims care for these.
+ * @returns by event
+ */
+function leaseRecorded(
+  sql: Sql,
+  wanted: readonly Wanted[],
+  nowMs: number,
+  leaseMs: number,
+): ReadonlyMap<number, RecordedLeases> {
+  const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
+      ${REQUESTED_SUBSCRIPTIONS}
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.ordered = 0 AND ${WAIT_END} <= ?1 AND ${IS_READABLE}`,
+    nowMs,
+    JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
+  )!;
+  const open = new Set(JSON.parse(ids) as number[]);
+  const { rows } = sql.first<{ rows: string }>(
+    `SELECT json_group_array(json_array(d.event_id, d.rowid, d.subscription_id)) AS rows
+      FROM json_each(?) AS wanted
+      CROSS JOIN delivery AS d INDEXED BY delivery_event
+        ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1`,
+    JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
+  )!;
+  const deliveries = JSON.parse(rows) as (readonly [
+    eventId: number,
+    deliveryId: number,
+    subscriptionId: number,
+  ])[];
+  const deliveryIds = deliveries.map(([, deliveryId]) => deliveryId);
+  const shared = {
+    claimId: lease(sql, deliveryIds, nowMs, leaseMs),
+    subscriptions: Buffer.from(subscriptions).toString(),
+  };
+  const byEvent = Map.groupBy(deliveries, ([eventId]) => eventId);
+  const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {
+    return [eventId, { ...shared, deliveries: own.map(([, ...delivery]) => delivery) }];
+  });
+  return new Map(leases);
+}
