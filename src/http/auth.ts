@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
@@ -19,6 +20,18 @@ function tokenOf(header: string): string | undefined {
   return BEARER.exec(header)?.[1];
 }
 
+const CALLER = Symbol("last caller");
+
+/** Who sent the last request with a token on a connection. The next one mostly has the same, which need not be hashed then. */
+interface Caller {
+  readonly header: string;
+  readonly principal: Principal;
+  readonly port: Evreg;
+}
+
+/** The caller is stored on the connection itself, as `Connections` does with answers. */
+type CallerSocket = Socket & { [CALLER]?: Caller };
+
 const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
 
@@ -35,7 +48,9 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     return port;
   }
 
-  function byToken(header: string): Evreg | Promise<Evreg> {
+  function byToken(header: string, socket: CallerSocket): Evreg | Promise<Evreg> {
+    const last = socket[CALLER];
+    if (last !== undefined && last.header === header && service.readmit(last.principal)) return last.port;
     const token = tokenOf(header);
     if (token === undefined) {
       throw new EvregError(
@@ -44,11 +59,16 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
       );
     }
     const found = service.authenticate(token);
-    return found instanceof Promise ? found.then(portFor) : portFor(found);
+    const enter = (principal: Principal | undefined): Evreg => enterAs(principal, header, socket);
+    return found instanceof Promise ? found.then(enter) : enter(found);
   }
 
-  function portFor(principal: Principal | undefined): Evreg {
-    if (principal !== undefined) return portOf(principal);
+  function enterAs(principal: Principal | undefined, header: string, socket: CallerSocket): Evreg {
+    if (principal !== undefined) {
+      const port = portOf(principal);
+      socket[CALLER] = { header, principal, port };
+      return port;
+    }
     throw new EvregError(
       "unauthorized",
       withoutToken
@@ -62,7 +82,7 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
     if (access === "open") return portOf(NOBODY);
     const header = request.header("authorization");
     // A bad token is never taken for no token: whoever sends one means to be held to it.
-    if (header !== undefined) return byToken(header);
+    if (header !== undefined) return byToken(header, request.nodeRequest.socket);
     if (withoutToken) return portOf(LOCAL_OWNER);
     if (access === "publish" && config.auth.anonymousPublish) return portOf(ANONYMOUS_PUBLISHER);
     throw new EvregError(

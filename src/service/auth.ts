@@ -103,6 +103,7 @@ export class Access {
 
 interface CachedToken {
   readonly rowid: number;
+  readonly hash: string;
   /** The same object while the token is cached, so that others can keep state by it. */
   readonly principal: Principal;
   readonly expiresAtMs: number;
@@ -122,7 +123,12 @@ export class TokenCache {
   readonly #store: Pick<TokenStore, "find" | "recordUses">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #known = new LRUCache<string, CachedToken>({ max: MAX_TOKENS });
+  readonly #known = new LRUCache<string, CachedToken>({
+    max: MAX_TOKENS,
+    dispose: ({ principal }) => this.#byPrincipal.delete(principal),
+  });
+  /** The same ones. */
+  readonly #byPrincipal = new WeakMap<Principal, CachedToken>();
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
@@ -138,16 +144,22 @@ export class TokenCache {
     if (token.length !== TOKEN_LENGTH) return undefined;
     const hash = hashToken(token);
     const known = this.#known.get(hash);
-    if (known !== undefined) return this.#admit(hash, known);
+    if (known !== undefined) return this.#admit(known);
     // Anything else was not made by evreg, so that the store need not be read.
     if (!isTokenForm(token)) return undefined;
-    return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(hash, found)));
+    return this.#find(hash).then((found) => (found === undefined ? undefined : this.#admit(found)));
   }
 
-  #admit(hash: string, known: CachedToken): Principal | undefined {
+  /** Uses the token of a principal again, without the token. `false` unless it is certain to hold still. */
+  readmit(principal: Principal): boolean {
+    const known = this.#byPrincipal.get(principal);
+    return known !== undefined && this.#admit(known) !== undefined;
+  }
+
+  #admit(known: CachedToken): Principal | undefined {
     const nowMs = this.#clock.now();
     if (known.expiresAtMs <= nowMs) {
-      this.#known.delete(hash);
+      this.#known.delete(known.hash);
       return undefined;
     }
     if (nowMs - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
@@ -157,8 +169,8 @@ export class TokenCache {
   /** Call it once the store has revoked the token. */
   evict(rowid: number): void {
     this.#revocations++;
-    const [hash] = [...this.#known.entries()].find(([, known]) => known.rowid === rowid) ?? [];
-    if (hash !== undefined) this.#known.delete(hash);
+    const revoked = [...this.#known.values()].find((known) => known.rowid === rowid);
+    if (revoked !== undefined) this.#known.delete(revoked.hash);
   }
 
   /** Stores the uses recorded so far. Never rejects. */
@@ -181,11 +193,13 @@ export class TokenCache {
     if (token === undefined) return undefined;
     const known: CachedToken = {
       rowid: token.rowid,
+      hash,
       principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
       recordedAtMs: -Infinity,
     };
     this.#known.set(hash, known);
+    this.#byPrincipal.set(known.principal, known);
     return known;
   }
 

@@ -37,6 +37,11 @@ export interface Service {
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
+   * Whether the token of an authenticated principal still holds, which costs less than the token. `false` also where only
+   * the token can tell.
+   */
+  readmit(principal: Principal): boolean;
+  /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
    * @param given the token to take instead of a new one; `usage` when it has not a token's form
@@ -97,6 +102,7 @@ export function createService(options: ServiceOptions): Service {
       };
     },
     authenticate: (token) => tokens.authenticate(token),
+    readmit: (principal) => tokens.readmit(principal),
     bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
     health,
   };

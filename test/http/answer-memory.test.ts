@@ -135,7 +135,7 @@ describe("over HTTP", () => {
     const get = await filled({
       answers: { heldBytes: 1_000_000, smallBytes: 256 * 1024, waitMs: 0 },
       around: (service) => ({
-        authenticate: (token) => service.authenticate(token),
+        ...service,
         as(principal) {
           const evreg = service.as(principal);
           return { ...evreg, tokens: { ...evreg.tokens, list: () => never } };
@@ -165,7 +165,7 @@ describe("over HTTP", () => {
     harness = await startHarness({
       answers: { heldBytes: 6_000, smallBytes: 1_024 },
       around: (service) => ({
-        authenticate: (token) => service.authenticate(token),
+        ...service,
         as: (principal) => ({ ...service.as(principal), whoami: () => never }),
       }),
     });

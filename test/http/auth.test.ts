@@ -93,6 +93,37 @@ describe("with tokens", () => {
     expect(JSON.stringify(harness.log)).not.toContain(token);
   });
 
+  test("each request of a connection has the rights of its own token, and none once that is revoked or over", async () => {
+    const harness = await started({});
+    const { tokens } = harness.owner;
+    const { clock } = harness.local;
+    const kept = await tokens.create({ name: "kept", scopes: ["read"] });
+    const revoked = await tokens.create({ name: "revoked", scopes: ["read"] });
+    const ending = {
+      name: "ending",
+      scopes: ["read"],
+      expires_at: new Date(clock.now() + 60_000).toISOString(),
+    };
+    const over = await tokens.create(ending);
+    const raw = await RawConnection.open(harness.port);
+    const nameOf = async ({ data: { token } }: typeof kept): Promise<unknown> => {
+      raw.send(`GET /v1/whoami HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${token}\r\n\r\n`);
+      const { status, body } = await raw.answer();
+      return status === 200 ? (JSON.parse(body) as { data: { name: string } }).data.name : status;
+    };
+    for (const token of [kept, kept, revoked, kept, revoked]) {
+      expect(await nameOf(token)).toBe(token.data.name);
+    }
+    await tokens.revoke(revoked.data.rowid);
+    expect(await nameOf(revoked)).toBe(401);
+    expect(await nameOf(kept)).toBe("kept");
+    expect([await nameOf(over), await nameOf(over)]).toEqual(["ending", "ending"]);
+    await clock.advance(60_000);
+    expect(await nameOf(over)).toBe(401);
+    expect(await nameOf(kept)).toBe("kept");
+    raw.destroy();
+  });
+
   test("a missing scope is 403", async () => {
     const harness = await started({});
     const authorization = `Bearer ${await harness.token("read")}`;

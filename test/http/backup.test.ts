@@ -16,7 +16,7 @@ beforeAll(async () => {
     stopping: stopping.signal,
     http: { idleTimeoutMs: 300, checkEveryMs: 10 },
     around: (service) => ({
-      authenticate: (token) => service.authenticate(token),
+      ...service,
       as(principal) {
         const evreg = service.as(principal);
         return {

@@ -26,7 +26,7 @@ beforeAll(async () => {
     bodies: BODIES,
     clock,
     around: (service) => ({
-      authenticate: (token) => service.authenticate(token),
+      ...service,
       as(principal) {
         const evreg = service.as(principal);
         return { ...evreg, tokens: { ...evreg.tokens, list: () => never } };

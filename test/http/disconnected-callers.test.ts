@@ -14,7 +14,7 @@ let calls: { readonly name: string; readonly outcome: Promise<unknown>; readonly
 beforeAll(async () => {
   harness = await startHarness({
     around: (service) => ({
-      authenticate: (token) => service.authenticate(token),
+      ...service,
       as(principal) {
         const evreg = service.as(principal);
         return {

@@ -7,7 +7,7 @@ let harness: Harness;
 beforeAll(async () => {
   harness = await startHarness({
     around: (service) => ({
-      authenticate: (token) => service.authenticate(token),
+      ...service,
       as(principal) {
         const evreg = service.as(principal);
         return {
