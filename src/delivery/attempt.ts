@@ -1,4 +1,3 @@
-import { createHmac, createSecretKey, type KeyObject } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
@@ -8,6 +7,7 @@ import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription, NextStep } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
+import { HmacKey } from "./hmac.ts";
 import { redact, secretsOf } from "./response-text.ts";
 import type { Throttle } from "./scheduler.ts";
 import { destinationOf, type Sender } from "./sender.ts";
@@ -217,18 +217,15 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
   const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);
   const { whole } = previousKeys ?? keys;
   const signedPrefix = `${webhookId}.${timestamp}.`;
-  const standardSignature = ({ standard }: SigningKeys): string =>
-    `v1,${createHmac("sha256", standard).update(signedPrefix).update(body).digest("base64")}`;
   const headers: Record<string, string> = {
     "Content-Type": "application/json",
     "User-Agent": `evreg/${version}`,
     "X-Evreg-Event": action,
     "X-Evreg-Delivery": `${eventId}_${attempt}`,
-    "X-Evreg-Signature": `sha256=${createHmac("sha256", whole).update(body).digest("hex")}`,
+    "X-Evreg-Signature": `sha256=${whole.sign("", body, "hex")}`,
     "webhook-id": webhookId,
     "webhook-timestamp": String(timestamp),
-    "webhook-signature":
-      standardSignature(keys) + (previousKeys === undefined ? "" : ` ${standardSignature(previousKeys)}`),
+    "webhook-signature": standardSignatures(keys, previousKeys, signedPrefix, body),
   } satisfies Record<WebhookHeader | "Content-Type" | "User-Agent", string>;
   if (bearer !== null) headers["Authorization"] = `Bearer ${bearer ?? previousSecret ?? secret}`;
   for (const [name, value] of Object.entries(delivery.extra ?? {})) {
@@ -239,23 +236,33 @@ export function deliveryHeaders(delivery: SignedDelivery): Record<string, string
 
 interface SigningKeys {
   /** The UTF-8 bytes of the whole secret. */
-  readonly whole: KeyObject;
+  readonly whole: HmacKey;
   /** What follows `whsec_`, base64 decoded. */
-  readonly standard: KeyObject;
+  readonly standard: HmacKey;
+}
+
+function standardSignatures(
+  keys: SigningKeys,
+  previousKeys: SigningKeys | undefined,
+  prefix: string,
+  body: Uint8Array,
+): string {
+  const signature = `v1,${keys.standard.sign(prefix, body, "base64")}`;
+  if (previousKeys === undefined) return signature;
+  return `${signature} v1,${previousKeys.standard.sign(prefix, body, "base64")}`;
 }
 
 const STANDARD_PREFIX = "whsec_";
 const MAX_KEYS = 10_000;
 const keysOf = new LRUCache<string, SigningKeys>({ max: MAX_KEYS });
 
-/** Made once for each secret: an HMAC with bytes for a key takes seven times as long as with a key object. */
 function signingKeys(secret: string): SigningKeys {
   const known = keysOf.get(secret);
   if (known !== undefined) return known;
   const encoded = secret.startsWith(STANDARD_PREFIX) ? secret.slice(STANDARD_PREFIX.length) : secret;
   const keys = {
-    whole: createSecretKey(secret, "utf8"),
-    standard: createSecretKey(encoded, "base64"),
+    whole: new HmacKey(Buffer.from(secret)),
+    standard: new HmacKey(Buffer.from(encoded, "base64")),
   };
   keysOf.set(secret, keys);
   return keys;
