@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build as bundle, type BuildOptions, type Plugin } from "esbuild";
 import type { Interfaces } from "@oclif/core";
+import { withoutForge } from "../bundling.ts";
 import { ROOT } from "./packages.ts";
 
 // Everything as three scripts: the program, the thread of its store and the one of long checks. The executable can load no
@@ -30,7 +31,9 @@ const ONLY_BUILTINS = `var require=(name)=>{const found=process.getBuiltinModule
 
 /** The program with all its commands. */
 export function bundleProgram(): Promise<string> {
-  return script(`import { runExecutable } from "./main.ts";\nvoid runExecutable(${packageFiles()});`, {});
+  return script(`import { runExecutable } from "./main.ts";\nvoid runExecutable(${packageFiles()});`, {
+    plugins: [withoutForge],
+  });
 }
 
 /** @param addonHash SHA-256 of libSQL's native part, in hex */

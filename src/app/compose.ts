@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import type { EvregError } from "../domain/error.ts";
@@ -63,12 +64,13 @@ export async function compose(options: ComposeOptions) {
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
-  const [store, { createService }, { ValidationThread }] = await Promise.all([
+  const [store, [{ createService }, { ValidationThread }]] = await Promise.all([
     import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
-    import("../service/service.ts"),
-    import("../service/validation-thread.ts"),
+    storeBegins().then(() =>
+      Promise.all([import("../service/service.ts"), import("../service/validation-thread.ts")]),
+    ),
   ]);
   const offThread = new ValidationThread(clock);
   const loop = new EventLoopMonitor();
@@ -96,6 +98,14 @@ export async function compose(options: ComposeOptions) {
     }),
   });
   return { owner, store, service, background, published, delivered, loop, offThread, clock, random };
+}
+
+/**
+ * By the next turn, a store that was just told to open has started its thread. What is loaded then is loaded while the
+ * thread opens the file; earlier, the thread would have to wait for it.
+ */
+export function storeBegins(): Promise<void> {
+  return nextTurn();
 }
 
 /** What makes text of them is loaded at the first request: not every server is scraped, and hardly a command needs it. */

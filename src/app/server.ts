@@ -12,7 +12,7 @@ import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
 import { folderWarning, writeOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
-import { type AppOptions, compose } from "./compose.ts";
+import { type AppOptions, compose, storeBegins } from "./compose.ts";
 import { certificateFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
@@ -72,21 +72,15 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     hasStoreFailed = true;
     options.onFatal?.(error);
   };
-  // Loaded while the port is tried and the store's thread opens the file.
-  const loading = Promise.all([
-    import("../http/app.ts"),
-    import("../http/server.ts"),
-    import("../delivery/engine.ts"),
-    import("../delivery/replay-runner.ts"),
-    import("../service/retention.ts"),
-  ]);
   try {
     await checkFirstStart(config);
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
+    const composing = compose({ ...options, config, command: "serve", onFatal, findings });
+    const loading = storeBegins().then(loadServerParts);
     const { service, store, background, owner, published, delivered, loop, offThread, clock, random } =
-      await compose({ ...options, config, command: "serve", onFatal, findings });
+      await composing;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
@@ -177,6 +171,16 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     }
     throw error;
   }
+}
+
+function loadServerParts() {
+  return Promise.all([
+    import("../http/app.ts"),
+    import("../http/server.ts"),
+    import("../delivery/engine.ts"),
+    import("../delivery/replay-runner.ts"),
+    import("../service/retention.ts"),
+  ]);
 }
 
 /** A first start that finds its port taken leaves no data behind: later commands would use it without a word. */
