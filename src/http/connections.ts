@@ -7,14 +7,21 @@ import type { Clock } from "../runtime/clock.ts";
 const NEWEST = Symbol("newest answer");
 const SEEN = Symbol("newest answer when an idle one was last looked for");
 const RESERVED = Symbol("in the reserve");
+const KEPT = Symbol("however long it is idle");
 
 /** A connection with the answer to its last request. */
 type Answering = Duplex & { [NEWEST]?: ServerResponse };
+
+type Keepable = Socket & Answering & { [KEPT]?: boolean };
 
 /** A connection as it was accepted; of an encrypted one, what lies below. */
 type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted?: Answering };
 
 export interface ConnectionLimits {
+  /** Without a byte either way on a connection, such as a caller that does not read its answer. */
+  readonly idleTimeoutMs: number;
+  /** How often it is looked for requests that are under way; their idle timeout begins this much late at most. */
+  readonly checkEveryMs: number;
   /** With more, one between two requests is closed for each that comes, and none is taken where there is no such one. */
   readonly maxConnections: number;
   /** The same of one address, unless it is this machine's own. */
@@ -56,15 +63,33 @@ export class Connections {
       }
       this.#opened(socket);
       if (encrypts) this.#handshake(socket);
+      else socket.setTimeout(limits.idleTimeoutMs);
     });
     // Answers belong to the encrypted side. The socket below it counts until then.
     server.on("secureConnection", (socket: Socket) => {
       this.#opened(socket);
+      socket.setTimeout(limits.idleTimeoutMs);
       const from = originOf(socket);
       const below = this.#handshaking.get(from);
       if (below !== undefined) below.encrypted = socket;
       this.#handshaking.delete(from);
     });
+    const looking = setInterval(() => this.#limitIdle(), limits.checkEveryMs).unref();
+    server.once("close", () => clearInterval(looking));
+  }
+
+  /**
+   * Starts the idle timeout of connections with a request under way. With one that node starts for every request, each read
+   * and write would set its timer anew: 4 % of what a publish costs here. Between requests, node's timeout for keep-alive
+   * runs.
+   */
+  #limitIdle(): void {
+    for (const socket of this.#open as Set<Keepable>) {
+      const newest = this.newestOf(socket);
+      const isTimed = socket.timeout !== undefined && socket.timeout > 0;
+      if (newest === undefined || newest.writableFinished || isTimed || socket[KEPT] === true) continue;
+      socket.setTimeout(this.#limits.idleTimeoutMs);
+    }
   }
 
   #handshake(socket: Accepted): void {
@@ -208,6 +233,17 @@ export function lingeringClose(socket: Duplex, text: string, clock: Clock): void
   );
   socket.end(text);
   socket.resume();
+}
+
+/** Keeps a connection open while `work` runs, however long nothing crosses it. */
+export async function withoutIdleTimeout<T>(socket: Keepable, work: () => Promise<T>): Promise<T> {
+  socket[KEPT] = true;
+  socket.setTimeout(0);
+  try {
+    return await work();
+  } finally {
+    socket[KEPT] = false;
+  }
 }
 
 /** Whether its last answer was sent. Nothing that arrives after it may be acted on: that answer was a failure. */

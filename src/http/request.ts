@@ -5,7 +5,7 @@ import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
-import { addressOf, isEnding } from "./connections.ts";
+import { addressOf, isEnding, withoutIdleTimeout } from "./connections.ts";
 
 /** The connection ended before the request did, so nobody can be answered. */
 export class ClientDisconnected extends Error {
@@ -85,15 +85,8 @@ export class ApiRequest {
   }
 
   /** Keeps the connection open while `work` runs, however long nothing crosses it. */
-  async withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
-    const { socket } = this.nodeRequest;
-    const idleTimeoutMs = socket.timeout ?? 0;
-    socket.setTimeout(0);
-    try {
-      return await work();
-    } finally {
-      socket.setTimeout(idleTimeoutMs);
-    }
+  withoutIdleTimeout<T>(work: () => Promise<T>): Promise<T> {
+    return withoutIdleTimeout(this.nodeRequest.socket, work);
   }
 
   /** @param name in lower case */

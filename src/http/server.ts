@@ -74,9 +74,7 @@ export interface HttpLimits extends ConnectionLimits {
   readonly requestTimeoutMs: number;
   /** Between two requests of one connection. */
   readonly keepAliveTimeoutMs: number;
-  /** Without a byte either way on a connection, such as a caller that does not read its answer. */
-  readonly idleTimeoutMs: number;
-  /** How often the first two are checked; they end this much late at most. */
+  /** How often the first two are checked as well; they end this much late at most. */
   readonly checkEveryMs: number;
   readonly maxHeaderBytes: number;
   /** Pipelined requests of one connection that run, or whose answers are not read yet, at once. */
@@ -147,7 +145,6 @@ export async function serveHttp(options: ServeOptions): Promise<HttpListener> {
           key: certificate.key,
         });
   server.maxHeadersCount = MAX_HEADERS;
-  server.timeout = limits.idleTimeoutMs;
   server.on("error", (error) => logger.error({ err: error }, "the HTTP listener failed"));
   const warn = warnSometimes(logger, clock, limits.maxConnections);
   const connections = new Connections(server, limits, warn);

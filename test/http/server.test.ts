@@ -1,4 +1,4 @@
-import { createServer } from "node:net";
+import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { H3 } from "h3";
 import { afterEach, describe, expect, test } from "vitest";
@@ -43,6 +43,49 @@ function holdingApp(): { app: H3; arrived: Promise<void>; release: () => void } 
 }
 
 const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
+
+describe("a connection on which nothing crosses for too long", () => {
+  const limits = { idleTimeoutMs: 80, checkEveryMs: 10 };
+
+  test("is closed, whether it had requests or not, and also in the middle of one", async () => {
+    const { app } = holdingApp();
+    const listener = await serve({ app, limits });
+    const [silent, first, later] = await Promise.all([1, 2, 3].map(() => RawConnection.open(listener.port)));
+    first!.send(GET("/slow"));
+    later!.send(GET("/fast"));
+    expect((await later!.answer()).status).toBe(200);
+    later!.send(GET("/slow"));
+    await Promise.all([silent!.closed(), first!.closed(), later!.closed()]);
+    expect([first!.pending, later!.pending]).toEqual(["", ""]);
+  });
+
+  test("is closed when its caller does not read", async () => {
+    const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>();
+    const app = new H3().get("/large", () => {
+      arrive();
+      return "x".repeat(64 * 1024 * 1024);
+    });
+    const listener = await serve({ app, limits });
+    const caller = connect(listener.port, "127.0.0.1").on("error", () => {});
+    caller.write(GET("/large"));
+    caller.pause();
+    await arrived;
+    await listener.close(60_000);
+    caller.destroy();
+  });
+
+  test("is kept between two requests", async () => {
+    const { app } = holdingApp();
+    const listener = await serve({ app, limits });
+    const raw = await RawConnection.open(listener.port);
+    raw.send(GET("/fast"));
+    expect((await raw.answer()).status).toBe(200);
+    // One that is silent from now on is cut when this ends.
+    await (await RawConnection.open(listener.port)).closed();
+    raw.send(GET("/fast"));
+    expect((await raw.answer()).status).toBe(200);
+  });
+});
 
 describe("listening", () => {
   test("port 0 means any free port, and the URL has it", async () => {
