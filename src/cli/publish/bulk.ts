@@ -7,6 +7,7 @@ import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
+import { boundHeap } from "../../runtime/heap.ts";
 import { deprecationNote, noteUndelivered } from "../notes.ts";
 import { brokenRules } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
@@ -58,6 +59,7 @@ const nowMs = () => performance.now();
 /** Opens the file first, so that a wrong name fails before anything else. */
 export async function openBulk(options: BulkPublishOptions): Promise<Bulk> {
   const { path, checkpoint: checkpointPath, rejects } = options;
+  boundHeap();
   assertDistinctPaths({ "--batch": path, "--checkpoint": checkpointPath, "--rejects": rejects });
   if (checkpointPath === undefined) {
     const input = await openInput(path);
