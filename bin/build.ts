@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "no
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Metafile } from "esbuild";
+import { build, type BuildOptions } from "esbuild";
 import { httpByRequire, withoutForge } from "./bundling.ts";
 
 // `npm run build` makes `dist`: the modules for users' own code as the compiler writes them, with their types, and the
@@ -16,8 +16,24 @@ const DIST = join(ROOT, "dist");
 
 rmSync(NEW, { recursive: true, force: true });
 compileLibraries();
-const metafile = await bundleProgram();
-writeFileSync(join(NEW, "program/LICENSES.txt"), licenses(metafile));
+const bundled = [
+  ...(await bundle(
+    {
+      main: "src/cli/main.ts",
+      plugin: "src/cli/plugin.ts",
+      commands: "src/commands/index.ts",
+      "all-commands": "src/commands/all.ts",
+    },
+    { splitting: true },
+  )),
+  // A thread shares no code with the program, and starts sooner from one file. They find each other by these names: see
+  // `runtime/process.ts`.
+  ...(await bundle({
+    "store-thread": "src/store/libsql/worker.ts",
+    "validation-thread": "src/service/validation-worker.ts",
+  })),
+];
+writeFileSync(join(NEW, "program/LICENSES.txt"), licenses(bundled));
 rmSync(DIST, { recursive: true, force: true });
 renameSync(NEW, DIST);
 
@@ -28,22 +44,20 @@ function compileLibraries(): void {
   execFileSync(process.execPath, words, { stdio: "inherit" });
 }
 
-async function bundleProgram(): Promise<Metafile> {
-  const result = await build({
+/**
+ * Answers the files that went in.
+ * @param options with `splitting`, a CommonJS package that is imported when it is needed has its `default` export alone
+ */
+async function bundle(
+  entryPoints: Readonly<Record<string, string>>,
+  options: Pick<BuildOptions, "splitting"> = {},
+): Promise<string[]> {
+  const { metafile } = await build({
+    ...options,
     absWorkingDir: ROOT,
-    entryPoints: {
-      main: "src/cli/main.ts",
-      plugin: "src/cli/plugin.ts",
-      commands: "src/commands/index.ts",
-      "all-commands": "src/commands/all.ts",
-      // They find each other by these names: see `runtime/process.ts`.
-      "store-thread": "src/store/libsql/worker.ts",
-      "validation-thread": "src/service/validation-worker.ts",
-    },
+    entryPoints,
     outdir: join(NEW, "program"),
     bundle: true,
-    // A CommonJS package that is imported when it is needed then has its `default` export alone.
-    splitting: true,
     platform: "node",
     format: "esm",
     target: "node24",
@@ -58,14 +72,12 @@ async function bundleProgram(): Promise<Metafile> {
     metafile: true,
     logLevel: "warning",
   });
-  return result.metafile;
+  return Object.keys(metafile.inputs);
 }
 
 /** The licences of the packages that are in the program, as they ask for. */
-function licenses({ inputs }: Metafile): string {
-  const folders = Object.keys(inputs).flatMap(
-    (path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [],
-  );
+function licenses(inputs: readonly string[]): string {
+  const folders = inputs.flatMap((path) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []);
   const texts = [...new Set(folders)].toSorted().map((folder) => {
     const { name, version, license } = JSON.parse(
       readFileSync(join(ROOT, folder, "package.json"), "utf8"),
