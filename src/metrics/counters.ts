@@ -212,6 +212,7 @@ interface Commit {
   readonly writes: number;
   readonly tookMs: number;
   readonly commitMs: number;
+  readonly fsyncs: number;
   readonly checkpointFailure: string | undefined;
 }
 
@@ -220,11 +221,13 @@ export class CommitCounts {
   readonly commitSeconds = new Histogram(COMMIT_SECONDS);
   readonly transactionSeconds = new Histogram(COMMIT_SECONDS);
   readonly writes = new Histogram(COMMIT_WRITES);
+  fsyncs = 0;
   isCheckpointFailing = false;
 
-  committed({ writes, tookMs, commitMs, checkpointFailure }: Commit): void {
+  committed({ writes, tookMs, commitMs, fsyncs, checkpointFailure }: Commit): void {
     this.isCheckpointFailing = checkpointFailure !== undefined;
     this.writes.observe(writes);
+    this.fsyncs += fsyncs;
     this.transactionSeconds.observe(tookMs / 1_000);
     this.commitSeconds.observe(commitMs / 1_000);
   }

@@ -238,7 +238,7 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
 
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
-  { gauge, histogram }: Instruments,
+  { counter, gauge, histogram }: Instruments,
   { store: { admin }, commits, engineState }: MetricSources,
 ): void {
   gauge("evreg_store_available", "1 while the store commits.", [], () =>
@@ -258,6 +258,12 @@ function addStoreMetrics(
     "1 while the log cannot be moved into the data file, and grows.",
     [],
     () => Number(commits.isCheckpointFailing),
+  );
+  counter(
+    "evreg_store_fsyncs_total",
+    "How often the store waited until the disk had what it wrote: for each durable transaction, and as the log restarts.",
+    [],
+    () => commits.fsyncs,
   );
   histogram(
     "evreg_store_commit_duration_seconds",

@@ -8,6 +8,8 @@ export interface CommitReport {
   readonly tookMs: number;
   /** What making it durable took. */
   readonly commitMs: number;
+  /** How often it waited for the disk; 0 where a later one makes it durable. */
+  readonly fsyncs: number;
   /** Why the log cannot be moved into the data file, so that it grows. */
   readonly checkpointFailure: string | undefined;
 }

@@ -106,7 +106,8 @@ it("reports each commit: every write in one transaction, and none for a refused 
   await expect(create("a.b")).rejects.toMatchObject({ code: "conflict" });
   expect(commits.reduce((sum, { writes }) => sum + writes, 0)).toBe(3);
   expect(commits.length).toBeLessThanOrEqual(3);
-  for (const { commitMs, tookMs } of commits) {
+  for (const { commitMs, fsyncs, tookMs } of commits) {
+    expect(fsyncs).toBe(1);
     expect(commitMs).toBeGreaterThan(0);
     expect(tookMs).toBeGreaterThanOrEqual(commitMs);
   }

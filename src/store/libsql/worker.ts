@@ -144,9 +144,10 @@ function write(connection: Connection): void {
     const startedMs = performance.now();
     const { outcomes, bytes } = commitBatch(connection, transaction);
     const tookMs = performance.now() - startedMs;
-    const { lastCommitMs: commitMs, checkpointFailure } = connection;
+    const { lastCommitMs: commitMs, lastFsyncs: fsyncs, checkpointFailure } = connection;
     const writes = messages.reduce((sum, message) => sum + message.writes, 0);
-    const commit = commitMs === undefined ? undefined : { writes, tookMs, commitMs, checkpointFailure };
+    const commit =
+      commitMs === undefined ? undefined : { writes, tookMs, commitMs, fsyncs, checkpointFailure };
     const batches = ids.map((id, index) => ({ id, outcomes: outcomes[index]! }));
     post({ kind: "committed", batches, commit, bytes });
   } catch (error) {

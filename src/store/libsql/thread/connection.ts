@@ -15,6 +15,9 @@ export const LOG_PAGES = 4_000;
  */
 export type Durable = "now" | "later";
 
+/** When the log restarts: the log and the file as it is moved into that, and its new beginning. */
+const FSYNCS_OF_RESTART = 3;
+
 const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
   now: "PRAGMA synchronous = FULL",
   later: "PRAGMA synchronous = NORMAL",
@@ -58,6 +61,8 @@ export class Connection {
   readonly read: Sql;
   /** How long the last commit took; to measure a certain one, clear it before. */
   lastCommitMs: number | undefined;
+  /** How often the last commit waited until the disk had what was written. */
+  lastFsyncs = 0;
   /** Why the log could not be moved into the file when it was time; absent while it can. */
   checkpointFailure: string | undefined;
   /** Whether what an earlier process left in the log is in the file. */
@@ -118,6 +123,7 @@ export class Connection {
       // Again: the file may have been moved meanwhile, and then nobody would find this in it.
       this.mustBeInPlace();
       this.#logGuard.check(true);
+      this.lastFsyncs = (durable === "now" ? 1 : 0) + (this.#logGuard.isRestarted ? FSYNCS_OF_RESTART : 0);
       this.#checkCheckpoint();
       return result;
     } catch (error) {

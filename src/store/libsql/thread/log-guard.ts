@@ -33,6 +33,7 @@ export class LogGuard {
   #lastAt = 0;
   #log: number | undefined;
   #pagesBefore = 0;
+  #isRestarted = false;
 
   /** @param file the data file, without links */
   constructor(file: string) {
@@ -43,6 +44,11 @@ export class LogGuard {
   /** How many pages it had before the last commit was appended; 0 where that commit restarted it. */
   get pagesBefore(): number {
     return this.#pagesBefore;
+  }
+
+  /** Whether the last commit found it moved into the data file, and restarted it. */
+  get isRestarted(): boolean {
+    return this.#isRestarted;
   }
 
   /**
@@ -69,6 +75,7 @@ export class LogGuard {
   forget(): void {
     this.#lastAt = 0;
     this.#pagesBefore = 0;
+    this.#salts = "";
   }
 
   /**
@@ -110,6 +117,7 @@ export class LogGuard {
     if (!isLogHeader(header)) return this.#lastAt === 0;
     const salts = logSalts(header);
     // Restarted: what is far behind is still as it was.
+    this.#isRestarted = salts !== this.#salts && this.#salts !== "";
     if (salts !== this.#salts) this.#lastAt = 0;
     else if (!this.#isWhole()) return false;
     this.#salts = salts;
