@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type BuildOptions } from "esbuild";
-import { httpByRequire, withoutForge } from "./bundling.ts";
+import { httpByRequire, leanListhen } from "./bundling.ts";
 
 // `npm run build` makes `dist`: the modules for users' own code as the compiler writes them, with their types, and the
 // program in `dist/program`. The program is put together with its packages into few files: to load a thousand small ones
@@ -64,7 +64,7 @@ async function bundle(
     legalComments: "none",
     // It finds its native part by where it lies itself.
     external: ["libsql"],
-    plugins: [withoutForge, httpByRequire],
+    plugins: [leanListhen, httpByRequire],
     // Packages in CommonJS ask for Node's modules with it.
     banner: {
       js: 'import { createRequire as requireFrom } from "node:module"; const require = requireFrom(import.meta.url);',

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build as bundle, type BuildOptions, type Plugin } from "esbuild";
 import type { Interfaces } from "@oclif/core";
-import { withoutForge } from "../bundling.ts";
+import { leanListhen } from "../bundling.ts";
 import { ROOT } from "./packages.ts";
 
 // Everything as three scripts: the program, the thread of its store and the one of long checks. The executable can load no
@@ -32,7 +32,7 @@ const ONLY_BUILTINS = `var require=(name)=>{const found=process.getBuiltinModule
 /** The program with all its commands. */
 export function bundleProgram(): Promise<string> {
   return script(`import { runExecutable } from "./main.ts";\nvoid runExecutable(${packageFiles()});`, {
-    plugins: [withoutForge],
+    plugins: [leanListhen],
   });
 }
 
