@@ -20,7 +20,7 @@ type Accepted = Socket & { [SEEN]?: ServerResponse; [RESERVED]?: true; encrypted
 export interface ConnectionLimits {
   /** Without a byte either way on a connection, such as a caller that does not read its answer. */
   readonly idleTimeoutMs: number;
-  /** How often it is looked for requests that are under way; their idle timeout begins this much late at most. */
+  /** How often requests under way are looked for, whose idle timeout starts this much late at most. */
   readonly checkEveryMs: number;
   /** With more, one between two requests is closed for each that comes, and none is taken where there is no such one. */
   readonly maxConnections: number;
@@ -48,6 +48,7 @@ export class Connections {
   /** Those in their TLS handshake, by address and port of the peer. */
   readonly #handshaking = new Map<string, Accepted>();
   #placed = 0;
+  #idleCheck: NodeJS.Timeout | undefined;
   #closing = false;
 
   /** @param refused called for each connection that is refused */
@@ -74,8 +75,6 @@ export class Connections {
       if (below !== undefined) below.encrypted = socket;
       this.#handshaking.delete(from);
     });
-    const looking = setInterval(() => this.#limitIdle(), limits.checkEveryMs).unref();
-    server.once("close", () => clearInterval(looking));
   }
 
   /**
@@ -102,7 +101,13 @@ export class Connections {
 
   #opened(socket: Socket): void {
     this.#open.add(socket);
-    socket.on("close", () => this.#open.delete(socket));
+    this.#idleCheck ??= setInterval(() => this.#limitIdle(), this.#limits.checkEveryMs).unref();
+    socket.on("close", () => {
+      this.#open.delete(socket);
+      if (this.#open.size > 0) return;
+      clearInterval(this.#idleCheck);
+      this.#idleCheck = undefined;
+    });
   }
 
   /** Gives it a place, or one that is made for it; answers whether there was one. */
