@@ -221,11 +221,13 @@ export class Responder {
       "no-store",
       "x-request-id",
       requestId,
+      "content-type",
+      reply.mediaType ?? "application/json",
+      "content-length",
+      String(bytes),
     ];
-    if (status !== 204) {
-      const { mediaType = "application/json" } = reply;
-      headers.push("content-type", mediaType, "content-length", String(bytes));
-    }
+    // Without content there is no type and no length. All in one list first: one that grows is copied.
+    if (status === 204) headers.length -= 4;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     const { nodeResponse } = request;
     if (isByteStream(body)) {
