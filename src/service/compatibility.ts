@@ -12,7 +12,6 @@ import {
   type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
-import { compareSteps } from "../schema/compatibility/compare.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
@@ -57,7 +56,7 @@ export async function breaksOf(
     const known = compared.get(digest);
     for (const key of known ?? []) countRevision(found.get(key)!, revision);
     if (known !== undefined) continue;
-    const { breaks, steps } = await tasks.run(compareSteps(schemata, next, { mode }));
+    const { breaks, steps } = await compare(tasks, schemata, next, mode);
     remaining -= STEPS_PER_COMPARISON + text.length + nextLength + steps;
     const keyed = new Map(breaks.map((broken) => [keyOf(broken), broken]));
     compared.set(digest, [...keyed.keys()]);
@@ -104,8 +103,14 @@ export async function admissionOf(
 ): Promise<Admission> {
   const isUnbroken = compatibility === "full" || isDeepStrictEqual(stored.schemata, next);
   if (isUnbroken) return { compatibility, breaks: 0 };
-  const { total: breaks } = await tasks.run(compareSteps(stored.schemata, next, { mode: "full" }));
+  const { total: breaks } = await compare(tasks, stored.schemata, next, "full");
   return { compatibility, breaks };
+}
+
+/** What compares is loaded with the first schema that replaces another: a server starts without it. */
+async function compare(tasks: TaskRunner, older: Schemata, newer: Schemata, mode: CompatibilityMode) {
+  const { compareSteps } = await import("../schema/compatibility/compare.ts");
+  return tasks.run(compareSteps(older, newer, { mode }));
 }
 
 /** Newest first. */
@@ -156,7 +161,7 @@ class InheritedBreaks {
   async of(revision: number, schemata: Schemata): Promise<(broken: SchemaBreak) => boolean> {
     if (revision === this.#last.revision || this.#remaining <= 0) return () => false;
     const last = this.#last.schemata;
-    const { breaks, steps } = await this.#tasks.run(compareSteps(schemata, last, { mode: this.#mode }));
+    const { breaks, steps } = await compare(this.#tasks, schemata, last, this.#mode);
     this.#remaining -= STEPS_PER_COMPARISON + JSON.stringify([schemata, last]).length + steps;
     const places = new Set(breaks.map(placeOf));
     return (broken) => places.has(placeOf(broken));
