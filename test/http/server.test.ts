@@ -11,6 +11,8 @@ import { until } from "../support/until.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { RawConnection } from "./raw-connection.ts";
 
+const CERTIFICATE = { cert: Buffer.from(TEST_CERTIFICATE), key: Buffer.from(TEST_KEY), endsMs: 0 };
+
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
@@ -47,10 +49,11 @@ const GET = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r
 describe("a connection on which nothing crosses for too long", () => {
   const limits = { idleTimeoutMs: 80, checkEveryMs: 10 };
 
-  test("is closed, whether it had requests or not, and also in the middle of one", async () => {
+  test.each([false, true])("is closed, idle from the start or in a request; with TLS: %s", async (tls) => {
     const { app } = holdingApp();
-    const listener = await serve({ app, limits });
-    const [silent, first, later] = await Promise.all([1, 2, 3].map(() => RawConnection.open(listener.port)));
+    const { port } = await serve({ app, limits, ...(tls ? { certificate: CERTIFICATE } : {}) });
+    const opening = [1, 2, 3].map(() => RawConnection.open(port, { tls }));
+    const [silent, first, later] = await Promise.all(opening);
     first!.send(GET("/slow"));
     later!.send(GET("/fast"));
     expect((await later!.answer()).status).toBe(200);
@@ -428,9 +431,8 @@ describe.skipIf(process.platform !== "linux")("more connections than allowed", (
 
   test("a TLS connection with a request in flight keeps its place, and an idle one loses it", async () => {
     const { app, arrived, release } = holdingApp();
-    const certificate = { cert: Buffer.from(TEST_CERTIFICATE), key: Buffer.from(TEST_KEY), endsMs: 0 };
     const limits = { maxConnections: 1, reserved: 0 };
-    const { port } = await serve({ app, certificate, limits, clock: new ManualClock() });
+    const { port } = await serve({ app, certificate: CERTIFICATE, limits, clock: new ManualClock() });
     const busy = await RawConnection.open(port, { tls: true });
     busy.send(GET("/slow"));
     await arrived;
