@@ -85,12 +85,6 @@ export function createLibsqlStore(parts: StoreParts): Store {
     return answer;
   }
 
-  async function recordEvents(call: RecordCall, isRetry: boolean): Promise<readonly StoredOutcome[]> {
-    const payloads = call.events.map(({ payload }) => payload);
-    const pending = { name: "recordEvents", call, rows: payloads.length, payloads };
-    return (await queue.append(pending, isRetry)).value as readonly StoredOutcome[];
-  }
-
   /** In several transactions, where all of it would be too much for one. */
   async function record(
     batch: readonly EventRecord[],
@@ -98,6 +92,9 @@ export function createLibsqlStore(parts: StoreParts): Store {
     atomic: boolean,
     claim: RecordClaim | undefined,
   ): Promise<readonly RecordOutcome[]> {
+    for (const { idempotencyKey } of batch) {
+      if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
+    }
     const outcomes: RecordOutcome[] = [];
     let maxEvents = batch.length;
     while (outcomes.length < batch.length) {
@@ -106,8 +103,10 @@ export function createLibsqlStore(parts: StoreParts): Store {
       try {
         // A claim is for the first event that is recorded.
         const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
-        const call = { events, nowMs, atomic, claim: isFirst ? claim : undefined };
-        stored = await recordEvents(call, outcomes.length > 0);
+        const call: RecordCall = { events, nowMs, atomic, claim: isFirst ? claim : undefined };
+        const payloads = events.map(({ payload }) => payload);
+        const pending = { name: "recordEvents", call, rows: events.length, payloads };
+        stored = (await queue.append(pending, outcomes.length > 0)).value as readonly StoredOutcome[];
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -178,12 +177,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       deleteSubscription: async (id, nowMs) => reported(await write("deleteSubscription", id, nowMs)),
     },
     events: {
-      async record(batch, nowMs, options) {
-        for (const { idempotencyKey } of batch) {
-          if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
-        }
-        return record(batch, nowMs, options?.atomic === true, options?.claim);
-      },
+      record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
       async list(query) {
         const { value, bytes } = await readReply("listEvents", query);
         return { events: value.events.map((event) => storedEvent(event, bytes)), total: value.total };
