@@ -228,7 +228,7 @@ describe("an engine that finds no room", () => {
     const outcomes = commit(connection, two, bytes);
     expect(outcomes).toMatchObject([
       { packed: [{ action: "c.d" }] },
-      { packed: new Float64Array([0, 1, 1, 0]) },
+      { packed: { numbers: new Float64Array([0, 1, 1, 0]) } },
     ]);
     connection.close();
   });
