@@ -3,6 +3,8 @@ import { EVENT_LIMITS } from "../../../domain/event.ts";
 import type { ByteWriter, ByteRange } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
+import { LATEST_VERSION } from "../files/migrations.ts";
+import { loadNames, MAX_SHORTENED_BYTES } from "./payload-names.ts";
 
 /** A payload to be read: its event, and its length. */
 export interface PayloadRequest {
@@ -25,13 +27,13 @@ const SLICE_BYTES = 4 * 1024 * 1024;
  *
  * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
  * joins them as text, which for the engine is any bytes with a length.
- * @param hasChecksums false for files of the first versions, which are only examined
+ * @param form of the file; one of an older form is only examined
  */
 export function* readPayloads(
   sql: Sql,
   requested: readonly PayloadRequest[],
   out: ByteWriter,
-  hasChecksums = true,
+  form = LATEST_VERSION,
 ): Steps<ReadonlyMap<number, PayloadSpan>> {
   const spans = new Map<number, PayloadSpan>();
   // A larger one could not be published, and may not fit into memory.
@@ -41,7 +43,7 @@ export function* readPayloads(
   for (const slice of slices(readable)) {
     if (!isFirst) yield;
     isFirst = false;
-    readSlice(sql, slice, out, spans, hasChecksums);
+    readSlice(sql, slice, out, spans, form);
   }
   return spans;
 }
@@ -55,9 +57,9 @@ export function addPayloads(
   sql: Sql,
   requested: readonly PayloadRequest[],
   out: ByteWriter,
-  hasChecksums = true,
+  form = LATEST_VERSION,
 ): ReadonlyMap<number, PayloadSpan> {
-  return runSync(readPayloads(sql, requested, out, hasChecksums));
+  return runSync(readPayloads(sql, requested, out, form));
 }
 
 /** Requests of some megabytes each, as lengths by event. */
@@ -79,56 +81,80 @@ export function* slices(requested: readonly PayloadRequest[]): Generator<Readonl
   if (slice.size > 0) yield slice;
 }
 
+/** The form that brought checksums. */
+const CHECKSUMS_SINCE = 11;
+/** The form that brought the names of each revision. */
+const NAMES_SINCE = 14;
 /** No checksum has this value. */
 const NONE = -1;
 /** An event with other damaged columns gets one that no payload has. */
 const CHECKSUM = `iif((e.checksum IS NULL OR typeof(e.checksum) = 'integer') AND e.revision BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}
   AND e.timestamped_ms BETWEEN ${FIRST_MS} AND ${LAST_MS}, e.checksum, ${NONE})`;
 
-/** @param lengths of the payloads, by event */
+/** @param lengths of the payloads as they are stored, by event */
 function readSlice(
   sql: Sql,
   lengths: ReadonlyMap<number, number>,
   out: ByteWriter,
   spans: Map<number, PayloadSpan>,
-  hasChecksums: boolean,
+  form: number,
 ): void {
   const ids = JSON.stringify([...lengths.keys()]);
-  const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; checksums: string }>(
+  const row = sql.first<{ bytes: ArrayBuffer | null; actions: string; revisions: string; checksums: string }>(
     `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS bytes,
         json_group_array(iif(typeof(e.action_id) = 'integer', e.action_id, ${NONE})) AS actions,
-        json_group_array(${hasChecksums ? CHECKSUM : "NULL"}) AS checksums
+        json_group_array(iif(typeof(e.revision) = 'integer', e.revision, ${NONE})) AS revisions,
+        json_group_array(${form < CHECKSUMS_SINCE ? "NULL" : CHECKSUM}) AS checksums
       FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value`,
     ids,
   )!;
   const actions = JSON.parse(row.actions) as number[];
+  const revisions = JSON.parse(row.revisions) as number[];
   const checksums = JSON.parse(row.checksums) as (number | null)[];
   const existing = actions.length === lengths.size ? [...lengths.keys()] : existingIds(sql, ids);
   const bytes = row.bytes ?? new ArrayBuffer(0);
-  const damaged = new Set<number>();
+  const names = form < NAMES_SINCE ? [] : loadNames(sql, actions, revisions);
+  const isAsStored = names.every(({ isEmpty }) => isEmpty);
+  let read = isAsStored ? new Uint8Array(bytes) : new Uint8Array(2 * bytes.byteLength);
+  const base = out.length;
+  let start = 0;
   let end = 0;
   for (const [index, eventId] of existing.entries()) {
     const length = lengths.get(eventId) ?? 0;
+    const stored = new Uint8Array(bytes, start, length);
+    start += length;
     const checksum = checksums[index] ?? null;
-    // Old events have none.
-    const isWhole =
-      checksum === null ||
-      eventChecksum(eventId, actions[index]!, new Uint8Array(bytes, end, length)) === checksum;
-    if (!isWhole) damaged.add(eventId);
-    end += length;
+    const isWhole = (stop: number): boolean =>
+      // Old events have none.
+      checksum === null || eventChecksum(eventId, actions[index]!, read.subarray(end, stop)) === checksum;
+    let stop = end + length;
+    if (isAsStored) {
+      // Only behind a damaged one is it not in its place.
+      if (end < start - length) read.copyWithin(end, start - length, start);
+    } else {
+      read = withRoom(read, end + Math.max(length, MAX_SHORTENED_BYTES));
+      stop = names[index]!.restore(stored, read, end);
+      // What their names were made of shows them, too, where they are damaged.
+      if (!isWhole(stop))
+        stop = loadNames(sql, [actions[index]!], [revisions[index]!], "schema")[0]!.restore(
+          stored,
+          read,
+          end,
+        );
+    }
+    // Nothing of a damaged one is passed on: the next one takes its place.
+    const isGood = isWhole(stop);
+    spans.set(eventId, isGood ? [base + end, stop - end] : null);
+    if (isGood) end = stop;
   }
-  let [offset] = damaged.size === 0 ? out.add(bytes) : [0];
-  for (const eventId of existing) {
-    const length = lengths.get(eventId) ?? 0;
-    spans.set(eventId, [offset, length]);
-    offset += length;
-  }
-  if (damaged.size === 0) return;
-  // Nothing of a damaged one is passed on, so the others are added one by one.
-  for (const eventId of existing) {
-    const [start, length] = spans.get(eventId)!;
-    spans.set(eventId, damaged.has(eventId) ? null : out.add(bytes.slice(start, start + length)));
-  }
+  out.add(isAsStored && end === bytes.byteLength ? bytes : read.slice(0, end).buffer);
+}
+
+function withRoom(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  if (bytes.length >= length) return bytes;
+  const larger = new Uint8Array(2 * length);
+  larger.set(bytes);
+  return larger;
 }
 
 /** Those that were not deleted meanwhile, in the order requested. */

@@ -1,13 +1,19 @@
-import { ByteWriter } from "../thread/protocol.ts";
+import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
+import { namesOf, type PayloadNames } from "./payload-names.ts";
 import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
 import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
 import { CLOCK_TOLERANCE_MS, type ClockStep, insertClockSteps } from "./timeline.ts";
 
+/** `offset` and `length` become those of its stored form. */
 interface Accepted extends Incoming {
+  offset: number;
+  length: number;
   readonly rowid: number;
   readonly timestampedMs: number;
+  /** Of its payload; 0 until its stored form is made. */
+  checksum: number;
 }
 
 /**
@@ -55,7 +61,7 @@ export function recordEvents(
       lastMs = nowMs;
     }
     lastMs = Math.max(nowMs, lastMs);
-    const event: Accepted = { ...candidate, rowid: next.event, timestampedMs: lastMs };
+    const event: Accepted = { ...candidate, rowid: next.event, timestampedMs: lastMs, checksum: 0 };
     next = { event: next.event + 1, delivery: next.delivery + action.subscribers };
     accepted.push(event);
     if (key !== null) keysHere.set(key, event);
@@ -84,18 +90,42 @@ export function recordEvents(
   });
 
   insertClockSteps(sql, steps);
+  const storedBytes = storedForms(accepted, bytes, actions);
   const isAwaited = ({ actionId }: Accepted): boolean => (actions.get(actionId)?.subscribers ?? 0) > 0;
   const runs = runsOf(accepted);
   if (runs.length * MIN_RUN <= accepted.length) {
-    for (const run of runs) insertRun(sql, run, bytes);
+    for (const run of runs) insertRun(sql, run, storedBytes);
     for (const run of runs.filter(([first]) => isAwaited(first!))) insertRunDeliveries(sql, run);
   } else {
-    insertEvents(sql, accepted, bytes);
+    insertEvents(sql, accepted, storedBytes);
     const awaited = accepted.filter(isAwaited);
     if (awaited.length > 0) insertDeliveries(sql, awaited);
   }
   closePassedBlocks(sql, ends.event, next.event - 1);
   return outcomes;
+}
+
+/**
+ * Computes the checksums of the payloads and shortens these.
+ * @returns the bytes in which they lie from now on
+ */
+function storedForms(
+  accepted: readonly Accepted[],
+  bytes: Uint8Array,
+  actions: ReadonlyMap<number, ActionState>,
+): Uint8Array {
+  const isAny = accepted.some(({ actionId }) => actions.get(actionId)?.names.isEmpty === false);
+  const stored = isAny ? new Uint8Array(accepted.reduce((sum, { length }) => sum + length, 0)) : bytes;
+  let end = 0;
+  for (const event of accepted) {
+    const published = payload(event, bytes);
+    event.checksum = eventChecksum(event.rowid, event.actionId, published);
+    if (!isAny) continue;
+    event.offset = end;
+    end = actions.get(event.actionId)!.names.shorten(published, stored, end);
+    event.length = end - event.offset;
+  }
+  return stored;
 }
 
 /** From so many on, a statement of their own costs less than to give each of them all of its values. */
@@ -132,7 +162,7 @@ function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array
     JSON.stringify(
       accepted.map((event) => {
         const { rowid, actionId, revision, timestampedMs, key } = event;
-        const row = [rowid, actionId, revision, timestampedMs, ...payloadCells(event, bytes, 0)];
+        const row = [rowid, actionId, revision, timestampedMs, ...payloadCells(event, 0)];
         return isKeyed ? [...row, key] : row;
       }),
     ),
@@ -152,7 +182,7 @@ function insertRun(sql: Sql, run: readonly Accepted[], all: Uint8Array): void {
       FROM json_each(?1)`,
     JSON.stringify(
       run.map((event) => {
-        const cells = payloadCells(event, all, start);
+        const cells = payloadCells(event, start);
         return isKeyed ? [...cells, event.key] : cells;
       }),
     ),
@@ -165,13 +195,8 @@ function insertRun(sql: Sql, run: readonly Accepted[], all: Uint8Array): void {
 }
 
 /** Where it lies from `start` on, as `substr` counts, and its checksum. */
-function payloadCells(
-  event: Accepted,
-  bytes: Uint8Array,
-  start: number,
-): [position: number, length: number, checksum: number] {
-  const { rowid, actionId, offset, length } = event;
-  return [offset - start + 1, length, eventChecksum(rowid, actionId, payload(event, bytes))];
+function payloadCells({ offset, length, checksum }: Accepted, start: number): readonly number[] {
+  return [offset - start + 1, length, checksum];
 }
 
 /** In the order of their events, so that the rowids of deliveries rise with theirs. */
@@ -223,6 +248,8 @@ interface ActionState {
   readonly revision: number | null;
   /** Active subscriptions now. */
   readonly subscribers: number;
+  /** Of the last revision. */
+  readonly names: PayloadNames;
 }
 
 /** An event in the file that used a key before. */
@@ -266,13 +293,14 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
   for (const { actionId } of candidates) {
     if (seen.has(actionId)) continue;
     seen.add(actionId);
-    const state = sql.first<ActionState>(
+    const state = sql.first<Omit<ActionState, "names"> & { readonly names: string | null }>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM subscription AS s
-          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
+          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers,
+          (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
-    if (state !== undefined) states.set(actionId, state);
+    if (state !== undefined) states.set(actionId, { ...state, names: namesOf(state.names) });
   }
   return states;
 }
@@ -357,7 +385,7 @@ function loadKeyHits(
   return uses;
 }
 
-/** Whether the stored payload is damaged, and this is the one that it was. */
+/** Whether it is the stored payload in other bytes, or that is damaged and this is the one that it was. */
 function wasSame(
   sql: Sql,
   { id, action_id, checksum, bytes: payloadBytes }: KeyHitRow,
@@ -370,5 +398,8 @@ function wasSame(
   ) {
     return false;
   }
-  return addPayloads(sql, [{ eventId: id, payloadBytes }], new ByteWriter()).get(id) === null;
+  const out = new ByteWriter();
+  const range = addPayloads(sql, [{ eventId: id, payloadBytes }], out).get(id);
+  if (range === undefined || range === null) return range === null;
+  return Buffer.compare(bytesAt(out.pack(), range), bytes.subarray(offset, offset + length)) === 0;
 }

@@ -183,7 +183,7 @@ function* payloadsOf(
     for (const part of slices(next)) {
       const out = new ByteWriter();
       const requests = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
-      const ranges = addPayloads(sql, requests, out, form >= CHECKSUMS_SINCE);
+      const ranges = addPayloads(sql, requests, out, form);
       const bytes = out.pack();
       for (const [eventId, range] of ranges) {
         yield { eventId, payload: range === null ? null : bytesAt(bytes, range) };

@@ -346,6 +346,29 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE delivery ADD COLUMN first_status_code INTEGER",
     ],
   },
+  {
+    version: 14,
+    name: "names in payloads by their numbers",
+    schemaDigest: "07a14a73ad336f74babd5917ef7fe10c",
+    statements: [
+      // The names in the schema of each revision, as JSON, by whose places its payloads are shortened, see
+      // events/payload-names.ts. Never changed: payloads could not be read any more.
+      `CREATE TABLE payload_names (
+        action_id INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        names TEXT NOT NULL,
+        PRIMARY KEY (action_id, revision),
+        FOREIGN KEY (action_id, revision) REFERENCES action_revision (action_id, revision)
+      ) STRICT, WITHOUT ROWID`,
+      `INSERT INTO payload_names (action_id, revision, names)
+        SELECT action_id, revision, (SELECT json_group_array(name) FROM (
+            SELECT DISTINCT key AS name FROM json_tree(iif(json_valid(schemata), schemata, '{}'))
+            WHERE path GLOB '*.properties' AND octet_length(key) BETWEEN 1 AND 64
+              AND key NOT GLOB '*[^ !#-[^-~]*'
+            LIMIT 1303))
+        FROM action_revision`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

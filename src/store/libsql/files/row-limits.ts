@@ -91,7 +91,8 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [actionName, ["action.action"]],
       [optional(actionName), ["successor"]],
       [label, ["application", "subscription.subscription", "token.name"]],
-      [text(1_024 * KIB), ["schemata", "scopes"]],
+      [text(1_024 * KIB), ["schemata", "scopes", "names"]],
+      [id, ["payload_names.action_id"]],
       [optional(text(1_024 * KIB)), ["settings"]],
       [text(8 * KIB), ["handler"]],
       [between(0, 1_000), ["max_retries"]],
@@ -129,6 +130,7 @@ interface Table {
 const TABLES: readonly Table[] = [
   { table: "action", key: ["rowid"], isReadWhole: true },
   { table: "action_revision", key: ["action_id", "revision"], json: ["schemata"], isReadWhole: true },
+  { table: "payload_names", key: ["action_id", "revision"], json: ["names"], isReadWhole: true },
   { table: "event", key: ["rowid"] },
   { table: "clock_step", key: ["rowid"] },
   { table: "subscription", key: ["rowid"], json: ["settings"], isReadWhole: true },

@@ -56,7 +56,7 @@ export const CLAIM = columns(
   "action",
   "isLate",
 );
-export type ClaimRow = readonly [
+export type ClaimRow = [
   deliveryId: number,
   attempt: number,
   failures: number,
