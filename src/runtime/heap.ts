@@ -23,14 +23,27 @@ export function boundServerHeap(): void {
 /** Bounds the memory of a process that works for long. */
 export function boundHeap(options: readonly string[] = OPTIONS): void {
   for (const option of options) setFlagsFromString(option);
-  // V8 takes an option for the size of the young heap only when a process starts, but one that ends its growth at any time.
-  const observer = new PerformanceObserver(() => {
+  youngHeap = new PerformanceObserver(() => {
     const young = getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space");
-    if (young === undefined || young.space_size < YOUNG_BYTES) return;
-    setFlagsFromString("--semi-space-growth-factor=1");
-    observer.disconnect();
+    if (young !== undefined && young.space_size >= YOUNG_BYTES) endYoungGrowth();
   });
-  observer.observe({ entryTypes: ["gc"] });
+  beginYoungGrowth();
+}
+
+/** Observes the growth of a bounded young heap. */
+let youngHeap: PerformanceObserver | undefined;
+
+// V8 takes an option for the size of the young heap only when a process starts, but one for its growth at any time.
+
+function beginYoungGrowth(): void {
+  if (youngHeap === undefined) return;
+  setFlagsFromString("--semi-space-growth-factor=2");
+  youngHeap.observe({ entryTypes: ["gc"] });
+}
+
+function endYoungGrowth(): void {
+  setFlagsFromString("--semi-space-growth-factor=1");
+  youngHeap?.disconnect();
 }
 
 const CHECK_EVERY_MS = 5_000;
@@ -81,4 +94,6 @@ export function compactHeap(): void {
   // A thread from before V8 was given the option has no such function; a new context has.
   const collect = globalThis.gc ?? (runInNewContext("globalThis.gc") as typeof globalThis.gc);
   collect?.({ type: "major", execution: "sync", flavor: "last-resort" });
+  // That has made the young heap as small as at the start, too small for the next load.
+  beginYoungGrowth();
 }

@@ -74,3 +74,41 @@ const SHRINKING = `
   sizes.push(used());
   console.log(JSON.stringify(sizes));
 `;
+
+test("the heap for short-lived objects ends growing in time, and grows again after it was compacted", () => {
+  const printed = execFileSync(process.execPath, ["--input-type=module", "--eval", GROWING], {
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const [grown, compacted, again] = JSON.parse(printed) as [number, number, number];
+  expect(grown).toBeGreaterThanOrEqual(16);
+  expect(grown).toBeLessThanOrEqual(32);
+  expect(compacted).toBeLessThan(8);
+  expect(again).toBeGreaterThanOrEqual(16);
+  expect(again).toBeLessThanOrEqual(32);
+});
+
+/** Prints the size of that heap in MiB: after much work, after `compactHeap`, and after much work again. */
+const GROWING = `
+  import { setImmediate as turn } from "node:timers/promises";
+  import { getHeapSpaceStatistics } from "node:v8";
+  import { boundHeap, compactHeap } from ${JSON.stringify(new URL("../../src/runtime/heap.ts", import.meta.url).href)};
+  const size = () =>
+    getHeapSpaceStatistics().find(({ space_name: name }) => name === "new_space").space_size / 2 ** 20;
+  const work = async () => {
+    let held = [];
+    for (let step = 0; step < 600; step += 1) {
+      held = [...held.slice(-60_000), ...Array.from({ length: 3_000 }, (_, at) => ({ at, text: "x" + at }))];
+      await turn();
+    }
+    return held.length;
+  };
+  boundHeap(["--expose-gc"]);
+  await work();
+  const sizes = [size()];
+  compactHeap();
+  sizes.push(size());
+  await work();
+  sizes.push(size());
+  console.log(JSON.stringify(sizes));
+`;
