@@ -6,7 +6,7 @@ import { startServer } from "../server.ts";
 import type { UndiciLoopCalls } from "../undici-loop.ts";
 
 const EVENTS = 50_000;
-const TARGET = 0.65;
+const TARGET = 0.85;
 const PATH = "/fast/backlog";
 
 export const backlog: Scenario = {

@@ -15,7 +15,7 @@ const CONNECTIONS = 8;
 const DURATION_MS = 2_000;
 const WARM_UP_MS = 300;
 const FIRST_WARM_UP_MS = 1_000;
-const TARGET = 0.5;
+const TARGET = 0.7;
 /** Held to only on a machine on which the raw inserts reach `RAW_FOR_TARGET_PER_S`. */
 const TARGET_PER_S = 60_000;
 const RAW_FOR_TARGET_PER_S = 120_000;
