@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
-import { areAllClosed, closeBlocks } from "./events/counts.ts";
+import { areAllClosed, closeBlocks, isIndexWhole } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
 import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
@@ -93,6 +93,7 @@ function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
     released,
     taken,
     dropped: commitsBehind,
+    isIndexWhole: isIndexWhole(connection.read, lastEvent),
     encrypted,
     copy,
   };

@@ -45,6 +45,27 @@ export function areAllClosed(sql: Sql, last: number, shape: BlockShape = BLOCKS)
   return closedBlocks(sql) >= blocksUpTo(last, shape);
 }
 
+/**
+ * Whether the index leads to all events that the table has, of those in the last block up to `last`: it is open, so their
+ * number is stored nowhere. Where it does not, lists and totals lack some, and nothing else shows it.
+ */
+export function isIndexWhole(sql: Sql, last: number, { rowids }: BlockShape = BLOCKS): boolean {
+  try {
+    const found = sql.first<{ events: number; indexed: number | null }>(
+      `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid >= ?1) AS events,
+          (SELECT sum((SELECT count(*) FROM event AS i INDEXED BY event_action
+              CROSS JOIN event AS e NOT INDEXED ON e.rowid = i.rowid
+            WHERE i.action_id = a.rowid AND i.rowid BETWEEN ?1 AND ?2)) FROM action AS a) AS indexed`,
+      closedBlocks(sql) * rowids,
+      last,
+    );
+    return found?.events === (found?.indexed ?? 0);
+  } catch {
+    // The engine has found the damage.
+    return false;
+  }
+}
+
 /** Closes the next `maxBlocks` blocks up to `last`; empty ones in a row count as one. */
 export function closeBlocks(sql: Sql, last: number, maxBlocks: number, shape: BlockShape = BLOCKS): void {
   const end = blocksUpTo(last, shape);
