@@ -23,7 +23,7 @@ export const EventsList = listCommand(EVENTS, {
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
-    after: numberFlag("Only those after this event.", { helpValue: "ID" }),
+    after: numberFlag("Only those behind this event in the order of the list.", { helpValue: "ID" }),
     all: allFlag,
   },
   pageSize: EVENT_LIMITS.listDefault,

@@ -225,7 +225,7 @@ function overlapOf(text: string | undefined): { overlap_ms?: number } {
 
 export class SubscriptionsReplay extends TargetCommand {
   static override summary = "Send a subscription many events of the past.";
-  static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it goes on as fast as the handler takes them, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
+  static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 
 --status failed sends what failed for good, with all its retries again; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override usage =

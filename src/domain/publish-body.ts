@@ -199,7 +199,7 @@ export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps
 }
 
 function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
-  if (root.kind !== "object") throw invalidField("body", "must be an object with a list of events", null);
+  if (root.kind !== "object") throw invalidField("body", "must be an object with the list `events`", null);
   for (const member of root.children) {
     if (isNamed(bytes, member, "events")) continue;
     throw unknownMember(nameOf(bytes, member), "the body of a batch is { events: [ … ] }");
