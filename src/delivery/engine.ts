@@ -201,12 +201,11 @@ class EngineRun {
 
   claimOf(action: string): RecordClaim | undefined {
     if (!this.#isRunning) return undefined;
-    const subscriptions = this.#scheduler.reserve(action, this.#dependencies.clock.now());
-    return subscriptions.length === 0 ? undefined : { action, subscriptions, leaseMs: this.#leaseMs };
+    return this.#scheduler.reserve(action, this.#dependencies.clock.now(), this.#leaseMs);
   }
 
-  recorded({ subscriptions }: RecordClaim, claims: readonly Claim[]): void {
-    this.#scheduler.recorded(subscriptions, claims, this.#dependencies.clock.now());
+  recorded(claim: RecordClaim, claims: readonly Claim[]): void {
+    this.#scheduler.recorded(claim, claims, this.#dependencies.clock.now());
     // Many are recorded by one commit. Those who published them are answered before anything is sent.
     if (this.#isSendDue) return;
     this.#isSendDue = true;

@@ -1,5 +1,5 @@
 import type { Subscription } from "../domain/subscription.ts";
-import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome } from "../store/queue.ts";
+import type { AttemptResult, Claim, ClaimAnswer, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { ClaimPlanner, type Usage } from "./claim-planner.ts";
 import {
   BLOCKERS,
@@ -23,7 +23,6 @@ const RESERVABLE_PART = 1 / 2;
 const MAX_RESERVED = 64;
 
 const NONE: readonly Claim[] = [];
-const NO_IDS: readonly number[] = [];
 
 /** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
@@ -61,6 +60,8 @@ export class Scheduler implements Usage {
   #unstored = 0;
   /** Deliveries that may be leased as they are made. */
   #reserved = 0;
+  /** How many changes of subscriptions there were. */
+  #changes = 0;
   /** Results that end a blocker when they are stored. */
   readonly #blocking = new WeakMap<
     AttemptResult,
@@ -104,6 +105,8 @@ export class Scheduler implements Usage {
   /** A subscription was changed: no attempt starts any more by what it was. */
   changed(subscription: Subscription): void {
     const sub = this.#table.of(subscription.rowid);
+    this.#changes += 1;
+    sub.lastChange = this.#changes;
     sub.applySettings(subscription);
     if (!sub.isBlockedBy("stale")) this.#block(sub, "stale");
   }
@@ -114,37 +117,36 @@ export class Scheduler implements Usage {
   }
 
   /**
-   * Subscriptions that could be sent an event of the action at once. Each has capacity reserved for one, until `recorded`.
-   * With much under way there are none: claims share what is left fairly.
+   * What an event of the action may lease, for subscriptions that could be sent it at once. Each has capacity reserved for
+   * one, until `recorded`. With much under way there is nothing: claims share what is left fairly.
    */
-  reserve(action: string, nowMs: number): readonly number[] {
+  reserve(action: string, nowMs: number, leaseMs: number): RecordClaim | undefined {
     const used = this.#inFlight + this.#buffered + this.#reserved;
-    if (this.#isClosed || this.isBehind || used >= this.maxInFlight * RESERVABLE_PART) return NO_IDS;
-    const ids: number[] = [];
+    if (this.#isClosed || this.isBehind || used >= this.maxInFlight * RESERVABLE_PART) return undefined;
+    const subscriptions: number[] = [];
     for (const sub of this.#table.receivingFrom(action)) {
-      if (ids.length >= MAX_RESERVED) break;
-      if (sub.reserve(nowMs)) ids.push(sub.subscriptionId);
+      if (subscriptions.length >= MAX_RESERVED) break;
+      if (sub.reserve(nowMs)) subscriptions.push(sub.subscriptionId);
     }
-    this.#reserved += ids.length;
-    return ids;
+    this.#reserved += subscriptions.length;
+    if (subscriptions.length === 0) return undefined;
+    return { action, subscriptions, leaseMs, changes: this.#changes };
   }
 
-  /**
-   * The event is recorded, or was refused.
-   * @param reserved as `reserve` answered them
-   */
-  recorded(reserved: readonly number[], claims: readonly Claim[], nowMs: number): void {
-    this.#reserved -= reserved.length;
-    for (const id of reserved) this.#table.of(id).endReservation();
-    this.#buffer(claims, nowMs);
+  /** The event is recorded, or was refused. What is leased of a subscription that was changed meanwhile goes back. */
+  recorded({ subscriptions, changes }: RecordClaim, claims: readonly Claim[], nowMs: number): void {
+    this.#reserved -= subscriptions.length;
+    for (const id of subscriptions) this.#table.of(id).endReservation();
+    this.#buffer(claims, nowMs, changes);
   }
 
-  #buffer(claims: readonly Claim[], nowMs: number): void {
+  /** @param changes that were known when they were requested; `rejectsClaims` knows of those since the last claim */
+  #buffer(claims: readonly Claim[], nowMs: number, changes = Infinity): void {
     for (const claim of claims) {
       const { subscriptionId, settings } = claim.subscription;
       const sub = this.#table.of(subscriptionId);
       this.#table.receives(sub, claim.event.action);
-      if (this.#isClosed || sub.rejectsClaims) {
+      if (this.#isClosed || sub.rejectsClaims || sub.lastChange > changes) {
         this.#released.push(claim);
         this.#unstored += 1;
         continue;

@@ -75,6 +75,8 @@ export class SubscriptionState {
   /** More may be due than it was allowed to lease. */
   hasBacklog = false;
   isInRing = false;
+  /** Which of all changes was its last. */
+  lastChange = 0;
   readonly #adaptiveLimit: AdaptiveLimit;
   /** The service's limit for each subscription; its own is among its settings. */
   readonly #maxInFlight: number;

@@ -10,7 +10,7 @@ import {
 } from "../../src/delivery/subscription-state.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
-import type { AttemptResult, Claim } from "../../src/store/queue.ts";
+import type { AttemptResult, Claim, RecordClaim } from "../../src/store/queue.ts";
 
 const MAX_IN_FLIGHT = 5;
 /** What a subscription may be changed to. */
@@ -35,7 +35,7 @@ class Model {
   }[] = [];
   readonly #awaitingFilter = new Set<SubscriptionState>();
   /** Subscriptions that events being recorded may be leased for. */
-  readonly #reserved: (readonly number[])[] = [];
+  readonly #reserved: RecordClaim[] = [];
   /** Leased, and not yet started, excluded or released. */
   readonly #open = new Set<number>();
   #isClaiming = false;
@@ -55,8 +55,9 @@ class Model {
       this.#scheduler.leased({ claims, nextDueAtMs: undefined, limitedTiers: [0] }, this.#nowMs);
     },
     reserved: () => {
-      const reserved = this.#scheduler.reserve("a", this.#nowMs);
-      for (const id of reserved) {
+      const reserved = this.#scheduler.reserve("a", this.#nowMs, 60_000);
+      if (reserved === undefined) return;
+      for (const id of reserved.subscriptions) {
         const sub = this.#subs[id]!;
         expect([sub.isOrdered, sub.hasBacklog], "reserved for one in order, or with older ones due").toEqual([
           false,
@@ -69,7 +70,7 @@ class Model {
       const reserved = this.#reserved.shift();
       if (reserved === undefined) return;
       // Of some the store finds that they may not be sent to.
-      const claims = count === 0 ? [] : reserved.map((id) => this.#claim(id));
+      const claims = count === 0 ? [] : reserved.subscriptions.map((id) => this.#claim(id));
       this.#scheduler.recorded(reserved, claims, this.#nowMs);
     },
     started: () =>

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { type NextClaim, Scheduler } from "../../src/delivery/scheduler.ts";
 import type { SubscriptionState } from "../../src/delivery/subscription-state.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
 import type { AttemptResult, Claim } from "../../src/store/queue.ts";
 
 let deliveries = 0;
@@ -280,5 +281,24 @@ describe("prefetched deliveries", () => {
     bench.advance();
     expect(bench.order).toHaveLength(4);
     expect(bench.scheduler.nextChangeAtMs(bench.nowMs)).toBe(Infinity);
+  });
+
+  it("made with their events are released when their subscription was changed before they came", () => {
+    const sub = bench.makeFast(1);
+    const { scheduler } = bench;
+    bench.lease();
+    const [before, other] = [claims(1, 1), claims(1, 1)];
+    const claim = scheduler.reserve("a", bench.nowMs, 60_000)!;
+    expect(claim.subscriptions).toEqual([1]);
+    scheduler.changed({ ...NO_SETTINGS, rowid: 1 } as unknown as Subscription);
+    expect(scheduler.reserve("a", bench.nowMs, 60_000)).toBeUndefined();
+    // What the next claim brings is as it is by then.
+    bench.lease();
+    scheduler.recorded(claim, before, bench.nowMs);
+    bench.advance();
+    expect([bench.released, sub.leased]).toEqual([[before[0]!.deliveryId], 0]);
+    scheduler.recorded(scheduler.reserve("a", bench.nowMs, 60_000)!, other, bench.nowMs);
+    bench.advance();
+    expect(sub.inFlight).toBe(1);
   });
 });

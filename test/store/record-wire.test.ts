@@ -77,7 +77,7 @@ describe("calls that record events, across the thread", () => {
   });
 
   test("and what a call claims with its events", () => {
-    const claim = { action: "a.b", subscriptions: [7, 2 ** 53 - 1], leaseMs: 60_000 };
+    const claim = { action: "a.b", subscriptions: [7, 2 ** 53 - 1], leaseMs: 60_000, changes: 0 };
     const calls = [{ ...call(1, event(1, 1, 2)), claim }, call(2, event(1, 1, 3))];
     const [first, second] = unpackEvents(structuredClone(packEvents(calls)), 0);
     expect(first).toMatchObject({ claim: { subscriptions: [7, 2 ** 53 - 1], leaseMs: 60_000 } });

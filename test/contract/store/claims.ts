@@ -76,7 +76,7 @@ export function claimSuite(open: OpenStore): void {
       await on.subscription(action, { subscription: "other" }),
     ];
     const payload = '{"id": 1.0}';
-    const claim = { action: "user.created", subscriptions: [named.rowid], leaseMs: 60_000 };
+    const claim = { action: "user.created", subscriptions: [named.rowid], leaseMs: 60_000, changes: 0 };
     const [outcome] = await on.store.events.record([eventOf(action, payload)], NOW, { claim });
     const rowid = recordedRowid(outcome);
     expect(outcome).toMatchObject({ deliveries: 2, claims: [{ attempt: 1, failures: 0 }] });
@@ -104,7 +104,7 @@ export function claimSuite(open: OpenStore): void {
   it("makes due again what was leased as it was made, once the lease has ended", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action);
-    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000 };
+    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000, changes: 0 };
     const [outcome] = await on.store.events.record([eventOf(action)], NOW, { claim });
     const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
     expect(await on.store.queue.releaseExpired(NOW + 59_999)).toBe(0);
@@ -129,7 +129,12 @@ export function claimSuite(open: OpenStore): void {
     await on.store.catalog.updateSubscription(paused!.rowid, { active: false }, NOW);
     await on.store.catalog.deleteSubscription(gone!.rowid, NOW);
     const subscriptions = [ordered, slow, paused, gone].map((one) => one!.rowid);
-    const claim = { action: "user.created", subscriptions: [...subscriptions, 999_999], leaseMs: 60_000 };
+    const claim = {
+      action: "user.created",
+      subscriptions: [...subscriptions, 999_999],
+      leaseMs: 60_000,
+      changes: 0,
+    };
     const [outcome] = await on.store.events.record([eventOf(action)], NOW + 61_000, { claim });
     expect(outcome).toMatchObject({ kind: "recorded", deliveries: 2 });
     expect(outcome).not.toHaveProperty("claims");
@@ -138,7 +143,7 @@ export function claimSuite(open: OpenStore): void {
   it("leases nothing with an event that is not recorded, and with many only for the first that is", async () => {
     const action = await on.action();
     const { rowid } = await on.subscription(action);
-    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000 };
+    const claim = { action: "user.created", subscriptions: [rowid], leaseMs: 60_000, changes: 0 };
     const keyed = eventOf(action, "{}", "key");
     const stale = { ...eventOf(action), revision: 99 };
     await on.store.events.record([keyed], NOW);

@@ -17,7 +17,7 @@ export interface RecordCall {
 export interface EventBatch {
   readonly atomic: boolean;
   readonly events: readonly Incoming[];
-  readonly claim?: Omit<RecordClaim, "action">;
+  readonly claim?: Pick<RecordClaim, "subscriptions" | "leaseMs">;
 }
 
 /** An event that is to be decided on. */
