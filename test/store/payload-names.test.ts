@@ -153,3 +153,23 @@ it("A file of before keeps its payloads, and has names for its schemas", async (
     { names: '["customer","total","deep"]' },
   ]);
 });
+
+it("A list under `properties` takes no name from the schema", async () => {
+  const sizes: number[] = [];
+  for (const [action, more] of [
+    ["a.b", {}],
+    ["c.d", { meta: { default: { properties: ["x"] } } }],
+  ] as const) {
+    const store = await open();
+    const schemata = { ...schemaOf("customer_identifier"), ...more };
+    const { rowid: actionId } = await store.catalog.createAction({ action, application: "x", schemata }, 1);
+    const payload = Buffer.from('{"customer_identifier":1}');
+    await store.events.record([{ actionId, revision: 1, payload }], 1);
+    const { events } = await store.events.list({ order: "desc", limit: 1, page: 1 });
+    expect(Buffer.from(events[0]!.payload!).toString()).toBe('{"customer_identifier":1}');
+    await store.close();
+    const [found] = rawSql(file(), "SELECT length(payload) AS bytes FROM event ORDER BY rowid DESC LIMIT 1");
+    sizes.push(Number(found?.["bytes"]));
+  }
+  expect(sizes).toEqual([4, 4]);
+});

@@ -31,6 +31,10 @@ interface Name {
   readonly second: number;
 }
 
+/** What `PayloadNames` take in memory, and each name of theirs. */
+const OWN_BYTES = 3_000;
+const NAME_BYTES = 300;
+
 /** The names in the schema of a revision, by which its payloads are shortened and restored. */
 export class PayloadNames {
   /** By the first byte of the name. */
@@ -38,9 +42,12 @@ export class PayloadNames {
   readonly #single: (Uint8Array | undefined)[] = Array.from({ length: FIRST_LEAD });
   readonly #paired: (Uint8Array | undefined)[] = [];
   readonly isEmpty: boolean;
+  /** About what it takes in memory. */
+  readonly bytes: number;
 
   constructor(names: readonly string[]) {
     this.isEmpty = names.length === 0;
+    this.bytes = OWN_BYTES + names.length * NAME_BYTES;
     for (const [index, name] of names.slice(0, MAX_NAMES).entries()) {
       const text = Buffer.from(`"${name}":`);
       const single = SINGLE[index];
@@ -129,8 +136,8 @@ export class PayloadNames {
 
 /** By their text, as each commit and each read needs them: so nothing has to be forgotten when a transaction is undone. */
 const known = new LRUCache<string, PayloadNames>({
-  maxSize: 4_000_000,
-  sizeCalculation: (_, text) => text.length + 1,
+  maxSize: 16_000_000,
+  sizeCalculation: ({ bytes }, text) => bytes + text.length,
 });
 
 /** @param text as it is stored; `null` where a revision has none */
@@ -142,7 +149,8 @@ export function namesOf(text: string | null): PayloadNames {
 }
 
 function namesFrom(value: unknown): readonly string[] | undefined {
-  return Array.isArray(value) && value.every((name) => typeof name === "string") ? value : undefined;
+  // In a list that is found under `properties`, the places are numbers.
+  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : undefined;
 }
 
 const NO_NAMES = new PayloadNames([]);
