@@ -8,11 +8,11 @@ import type { Plugin } from "esbuild";
  */
 export const leanListhen: Plugin = {
   name: "lean-listhen",
-  setup({ onResolve, onLoad, resolve }) {
-    onResolve({ filter: /^node-forge$/ }, ({ path }) => ({ path, namespace: "left-out" }));
-    onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "export default undefined;" }));
-    onResolve({ filter: /^consola$/ }, ({ kind, importer, resolveDir }) =>
-      resolve("consola/basic", { kind, importer, resolveDir }),
+  setup(build) {
+    build.onResolve({ filter: /^node-forge$/ }, ({ path }) => ({ path, namespace: "left-out" }));
+    build.onLoad({ filter: /.*/, namespace: "left-out" }, () => ({ contents: "export default undefined;" }));
+    build.onResolve({ filter: /^consola$/ }, ({ kind, importer, resolveDir }) =>
+      build.resolve("consola/basic", { kind, importer, resolveDir }),
     );
   },
 };
@@ -23,11 +23,11 @@ export const leanListhen: Plugin = {
  */
 export const httpByRequire: Plugin = {
   name: "http-by-require",
-  setup({ onResolve, onLoad }) {
-    onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
+  setup(build) {
+    build.onResolve({ filter: /^node:http$/ }, ({ path, kind }) =>
       kind === "import-statement" ? { path, namespace: "required" } : undefined,
     );
-    onLoad({ filter: /.*/, namespace: "required" }, ({ path }) => ({
+    build.onLoad({ filter: /.*/, namespace: "required" }, ({ path }) => ({
       contents: `module.exports = require("${path}");`,
     }));
   },

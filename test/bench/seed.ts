@@ -60,7 +60,7 @@ async function shortened(client: Client, part: string): Promise<string> {
   const { rows } = await client.execute(
     "SELECT names FROM payload_names WHERE action_id = (SELECT max(action_id) FROM temp.history)",
   );
-  const names = new PayloadNames(JSON.parse(String(rows[0]?.["names"])) as string[]);
+  const names = new PayloadNames(JSON.parse(rows[0]?.["names"] as string) as string[]);
   const out = Buffer.alloc(part.length);
   return out.subarray(0, names.shorten(Buffer.from(part), out, 0)).toString();
 }

@@ -51,7 +51,7 @@ describe("calls that record events, across the thread", () => {
       [5, 0, 0, 0, 0],
       [7, 0, 1, 0, 0, 1, 2, 9],
     ];
-    expect([...numbers]).toEqual([...first!, ...second!, ...third!]);
+    expect([...numbers]).toEqual([...first, ...second, ...third]);
     expect(keys).toEqual([null, "k"]);
     const stored = { kind: "recorded", rowid: 2 ** 53 - 1, timestampedMs: 8, deliveries: 3 } as const;
     const outcomes = packOutcomes([[stored], [{ kind: "stale" }]]);
