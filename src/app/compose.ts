@@ -101,7 +101,7 @@ export async function compose(options: ComposeOptions) {
 }
 
 /**
- * By the next turn, a store that was just told to open has started its thread. What is loaded then is loaded while the
+ * By the next turn, a store that is being opened has started its thread. What is loaded then is loaded while the
  * thread opens the file; earlier, the thread would have to wait for it.
  */
 export function storeBegins(): Promise<void> {

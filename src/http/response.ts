@@ -158,7 +158,7 @@ function send(
     body.destroy();
     response.end();
   } else {
-    // What fails on the way can no longer be told the caller: its connection ends.
+    // A failure on the way cannot be answered any more: the connection ends.
     pipeline(body, response, () => {});
   }
 }

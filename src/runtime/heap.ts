@@ -5,7 +5,7 @@ import type { Clock } from "./clock.ts";
 
 /**
  * The heap, and what lies outside it such as request bodies, grows by half of what is in use before it is collected. With
- * these and a bounded young heap a server that takes batches holds 180 to 250 MB at most, and 320 to 360 without.
+ * these and a bounded young heap a server that takes batches holds 180 to 260 MB at most, and 320 to 360 without.
  */
 const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-global-limit"];
 /** So that an idle server can give free memory back. */

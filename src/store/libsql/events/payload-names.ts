@@ -8,7 +8,7 @@ import { readableOr } from "../thread/stored-json.ts";
 
 /** Each stands for a name. Without NUL, at which the engine could end a text. */
 const SINGLE = Array.from({ length: 0x1a }, (_, index) => index + 1).filter((code) => !isWhiteSpace(code));
-/** From this one on to the last control character, each stands for 256 names, told apart by the byte behind it. */
+/** From this one on to the last control character, each stands for 256 names, and the byte behind it says which. */
 const FIRST_LEAD = 0x1b;
 const FIRST_TEXT = 0x20;
 const QUOTE = 0x22;
