@@ -23,8 +23,8 @@ function judgeOf(source: RandomSource): (payload: unknown) => boolean | undefine
     try {
       return validate(payload);
     } catch (error) {
-      // Of some schemas with unevaluated members it makes code that names what is not there.
-      if (error instanceof ReferenceError) return undefined;
+      // Of some schemas with unevaluated members it makes code that names what is not there, or sets a member of it.
+      if (error instanceof ReferenceError || error instanceof TypeError) return undefined;
       throw error;
     }
   };
