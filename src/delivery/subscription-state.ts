@@ -138,7 +138,7 @@ export class SubscriptionState {
     return this.#buffer.size;
   }
 
-  /** All its leases: buffered, in flight, in order with a result that is not stored, and those that may be under way to here. */
+  /** All its leases: buffered, in flight, in order with a result that is not stored, and reserved. */
   get leased(): number {
     return this.buffered + this.#inFlight + this.#blockers.order + this.#reserved;
   }
