@@ -37,9 +37,10 @@ function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {
 const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: "filter" };
 /** Members of the API that a flag of another name sets. */
 const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
-/** Flags whose text may be a date, see `timeFlag`. */
-const TAKES_DATES = new Set(["from", "to"]);
-const OR_A_DATE = "or a date alone, such as 2026-01-31, for its 00:00 UTC";
+/** Flags whose text may be more than ISO 8601, see `pastTime`. */
+const TAKES_PAST_TIMES = new Set(["from", "to"]);
+const OR_SHORTER =
+  "or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d";
 
 /**
  * Words the refusal of a value that was typed as the mistake on the command line that it is. What is wrong in a file gets
@@ -74,8 +75,8 @@ function asFlagError(
     const isTyped = words.some((word) => word === text || (start !== undefined && word.startsWith(start)));
     return isTyped ? usageError(error.message, error.details) : error;
   }
-  const takesDate = message === ISO_TIME_EXPECTED && TAKES_DATES.has(flag);
-  const rule = takesDate ? `${message}; ${OR_A_DATE}` : message;
+  const takesMore = message === ISO_TIME_EXPECTED && TAKES_PAST_TIMES.has(flag);
+  const rule = takesMore ? `${message}; ${OR_SHORTER}` : message;
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });

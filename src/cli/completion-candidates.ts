@@ -4,9 +4,9 @@ import { isReservedName } from "../domain/names.ts";
 import type { Evreg } from "../evreg.ts";
 import { ACTIONS } from "../resources/actions.ts";
 import { REPLAYS } from "../resources/replays.ts";
-import { SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 import { TOKENS } from "../resources/tokens.ts";
 import { type Candidate, type FlagValues, type NameKind, unquoted } from "./completion.ts";
+import { subscriptionNames } from "./subscription-name.ts";
 import { serverFor, tokenIn } from "./target/target.ts";
 
 /** The largest answer that is read at the press of a key. */
@@ -70,7 +70,7 @@ const NAMES: Readonly<Record<Exclude<NameKind, "context">, (evreg: Evreg) => Pro
       const names = [...actions.data, ...subscriptions.data].map(({ application }) => application);
       return [...new Set(names)].toSorted().map((value) => ({ value }));
     },
-    subscription: async (evreg) => (await evreg.subscriptions.list()).data.map(SUBSCRIPTIONS.label),
+    subscription: async (evreg) => subscriptionNames((await evreg.subscriptions.list()).data),
     replay: async (evreg) => (await evreg.replays.list()).data.map(REPLAYS.label),
     token: async (evreg) => (await evreg.tokens.list()).data.map(TOKENS.label),
   };

@@ -49,6 +49,7 @@ const NOTHING: CompletionTarget = { kind: "words", candidates: [] };
 /** Arguments by topic (or command) and name. Numbers of events and deliveries are too many to choose from. */
 const ARGUMENT_KINDS: Readonly<Record<string, NameKind | "files">> = {
   "publish.action": "action",
+  "trigger.action": "action",
   "actions.name": "action",
   "subscriptions.id": "subscription",
   "replays.id": "replay",
@@ -62,7 +63,7 @@ const FLAG_KINDS: Readonly<Record<string, NameKind>> = {
   "action NAME": "action",
   "successor NAME": "successor",
   "application NAME": "application",
-  "subscription ID": "subscription",
+  "subscription ID|NAME": "subscription",
   "context NAME": "context",
 };
 /** Their argument is a name that is not there yet. */

@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../domain/action.ts";
 import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats.ts";
-import { toIso } from "../runtime/clock.ts";
+import { systemClock, toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
 
 const GLOBAL = { helpGroup: "GLOBAL" };
@@ -53,10 +53,25 @@ export function optionalArg(description: string) {
 
 /** The number of a record. @param noun as listings have it */
 export function rowidArg(noun: string) {
-  const description = `Number of the ${noun}: its ID in listings, rowid in JSON.`;
-  return Args.custom<number>({
-    parse: (text) => Promise.resolve(wholeNumber("ID ", text)),
-  })({ description, required: true, ignoreStdin: true });
+  return Args.custom<number>({ parse: parseRowid })({ ...rowidArgOf(noun), required: true });
+}
+
+/** As `rowidArg`, for one that may be left out. */
+export function optionalRowidArg(noun: string) {
+  return Args.custom<number>({ parse: parseRowid })(rowidArgOf(noun));
+}
+
+function rowidArgOf(noun: string) {
+  return { description: `Number of the ${noun}: its ID in listings, rowid in JSON.`, ignoreStdin: true };
+}
+
+function parseRowid(text: string): Promise<number> {
+  return Promise.resolve(rowidOf(text));
+}
+
+/** @throws `usage` for a text that is no whole number */
+export function rowidOf(text: string): number {
+  return wholeNumber("ID ", text);
 }
 
 interface FlagSettings {
@@ -98,14 +113,41 @@ export const acceptLossFlag = Flags.boolean({
     "Go on without what a damaged log has lost, which is refused otherwise. Both files are kept as they were, and no number is given out again.",
 });
 
-/** A flag that takes a time. A date is its beginning in UTC; of any other text the service says what a time looks like. */
+/** A flag that takes a time of the past, see `pastTime`. */
 export const timeFlag = Flags.custom({
   helpValue: "TIME",
-  parse: (text) => {
-    const beginning = `${text}T00:00:00Z`;
-    return Promise.resolve(parseIsoTime(beginning) === undefined ? text : beginning);
-  },
+  parse: (text) => Promise.resolve(pastTime(text, systemClock.now())),
 });
+
+/** The beginning and the end of a time range. @param what is in it, such as `Events published` */
+export function rangeFlags(what: string) {
+  return { from: timeFlag({ summary: sinceSummary(what), aliases: ["since"] }), to: untilFlag(what) };
+}
+
+/** The same for a range that must have a beginning. */
+export function requiredRangeFlags(what: string) {
+  const from = timeFlag({ summary: sinceSummary(what), aliases: ["since"], required: true });
+  return { from, to: untilFlag(what) };
+}
+
+function sinceSummary(what: string): string {
+  return `${what} from this time on, inclusive: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601.`;
+}
+
+function untilFlag(what: string) {
+  return timeFlag({ summary: `${what} before this time, exclusive; written as --from is.` });
+}
+
+/**
+ * A time of the past in ISO 8601: `30m`, `1h` or `2d` ago, and of a date its beginning in UTC. Any other text is answered as
+ * it is; of what is no time, the service says what one looks like.
+ */
+export function pastTime(text: string, nowMs: number): string {
+  const span = parseDurationMs(text);
+  if (span !== undefined) return toIso(Math.max(0, nowMs - span));
+  const beginning = `${text}T00:00:00Z`;
+  return parseIsoTime(beginning) === undefined ? text : beginning;
+}
 
 /** An action's schema, in a file. */
 export const schemaFlag = Flags.custom({

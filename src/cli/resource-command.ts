@@ -7,6 +7,7 @@ import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.
 import { note, type Output } from "./io/output.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
 import type { Target } from "./target/target.ts";
+import { subscriptionArg, subscriptionId, type TypedSubscription } from "./subscription-name.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** What help shows of a command. */
@@ -22,7 +23,7 @@ interface RecordOptions<T> extends About {
   readonly after?: (evreg: Evreg, record: T, output: Output) => Promise<void> | void;
 }
 
-type RecordOperation = "get" | "cancel" | "retry" | "skip" | "revoke";
+type RecordOperation = "get" | "cancel" | "skip" | "revoke";
 
 /** A command that does one thing with one record, named by its number or name, and shows it. */
 export function recordCommand<T>(
@@ -31,7 +32,7 @@ export function recordCommand<T>(
   { after, ...about }: RecordOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
-  const args = noun === "action" ? { name: textArg("Name of the action.") } : { id: rowidArg(noun) };
+  const args = argsOf(noun);
   class RecordCommand extends TargetCommand {
     static override args: Interfaces.ArgInput = args;
 
@@ -43,13 +44,21 @@ export function recordCommand<T>(
           RecordOperation,
           (key: unknown) => Promise<Answer<T>>
         >;
-        const answer = await port[operation](typed["id"] ?? typed["name"]);
+        const id = typed["id"] as TypedSubscription | undefined;
+        // Only a subscription's is a text.
+        const key = typeof id === "string" ? await subscriptionId(evreg, id) : (id ?? typed["name"]);
+        const answer = await port[operation](key);
         await output.record(answer, resource.record);
         await after?.(evreg, answer.data, output);
       });
     }
   }
   return Object.assign(RecordCommand, about);
+}
+
+function argsOf(noun: Resource<never>["noun"]): Interfaces.ArgInput {
+  if (noun === "action") return { name: textArg("Name of the action.") };
+  return { id: noun === "subscription" ? subscriptionArg : rowidArg(noun) };
 }
 
 interface ListOptions<T> extends About {
@@ -77,7 +86,7 @@ export function listCommand<T extends { readonly rowid: number }>(
 
     async run(): Promise<void> {
       const { flags: typed } = await this.parse(ListCommand);
-      const { all, ...query } = definedOnly(
+      const { all, ...filters } = definedOnly(
         Object.fromEntries(Object.keys(flags).map((name) => [name, typed[name] as unknown])),
       );
       if (all === true && typed.output !== undefined && typed.output !== "jsonl") {
@@ -88,12 +97,15 @@ export function listCommand<T extends { readonly rowid: number }>(
         const { list } = evreg[plural] as unknown as {
           list: (query: object) => Promise<Answer<readonly T[], Partial<PageMeta>>>;
         };
+        const { subscription: named } = filters as { subscription?: TypedSubscription };
+        const query: object =
+          named === undefined ? filters : { ...filters, subscription: await subscriptionId(evreg, named) };
         const read = async (next: object) => {
           const answer = await list({ ...query, ...next });
           afterPage?.(answer.meta ?? {});
           return answer;
         };
-        if (all === true) return printAllPages(read, output, query["after"] as number | undefined);
+        if (all === true) return printAllPages(read, output, filters["after"] as number | undefined);
         const answer = await read({});
         const { data: records, meta = {} } = answer;
         await output.list(answer, resource.list, async () => {

@@ -1,5 +1,5 @@
 import { TargetCommand, examples } from "../cli/base-command.ts";
-import { choiceFlag, numberFlag, rowidArg, textFlag, timeFlag } from "../cli/flags.ts";
+import { choiceFlag, numberFlag, rangeFlags, rowidArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
@@ -13,13 +13,13 @@ export const EventsList = listCommand(EVENTS, {
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
-    "Of one action, since a day began": "evreg events --action order.created --from 2027-01-31",
+    "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
+    "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
   }),
   flags: {
     action: textFlag("Only events of this action.", "NAME"),
-    from: timeFlag({ summary: "From this time on, inclusive: ISO 8601, or a date for its 00:00 UTC." }),
-    to: timeFlag({ summary: "Before this time, exclusive: ISO 8601, or a date for its 00:00 UTC." }),
+    ...rangeFlags("Those published"),
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),

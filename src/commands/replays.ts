@@ -1,19 +1,20 @@
 import { examples } from "../cli/base-command.ts";
-import { numberFlag, choiceFlag } from "../cli/flags.ts";
+import { choiceFlag } from "../cli/flags.ts";
 import { notePaused } from "../cli/notes.ts";
 import { listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
+import { subscriptionFlag } from "../cli/subscription-name.ts";
 import { type Replay, REPLAY_STATUSES } from "../domain/replay.ts";
 import type { Evreg } from "../evreg.ts";
 import { REPLAYS } from "../resources/replays.ts";
 
 export const ReplaysList = listCommand(REPLAYS, {
-  usage: "<%= command.id %> [--subscription ID] [--status STATUS] [--limit NUMBER] [--after ID]",
+  usage: "<%= command.id %> [--subscription ID|NAME] [--status STATUS] [--limit NUMBER] [--after ID]",
   summary: "List replays, newest first.",
   examples: examples("evreg replays", {
     "Those under way": "evreg replays --status running",
   }),
   flags: {
-    subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
+    subscription: subscriptionFlag,
     status: choiceFlag(`Only those in this state: ${REPLAY_STATUSES.join(", ")}.`, REPLAY_STATUSES, {
       helpValue: "STATUS",
     }),

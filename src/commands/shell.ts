@@ -77,7 +77,7 @@ type Shell = keyof typeof SCRIPTS;
 export class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
-    "It completes commands, flags and their values, and from the server a command would act on the names of actions and applications and the numbers of subscriptions, replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
+    "It completes commands, flags and their values, and from the server a command would act on the names of actions, applications and subscriptions and the numbers of replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
   static override examples = examples({
     "bash, in ~/.bashrc": "source <(evreg completion bash)",
     "zsh, in ~/.zshrc after compinit": "source <(evreg completion zsh)",

@@ -4,10 +4,9 @@ import {
   definedOnly,
   durationFlagMs,
   numberFlag,
-  rowidArg,
-  timeFlag,
   textFlag,
   requiredFlag,
+  requiredRangeFlags,
 } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
@@ -15,6 +14,7 @@ import { escapeControl } from "../cli/io/text.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
+import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
@@ -44,7 +44,9 @@ async function isLimited(evreg: Evreg): Promise<boolean> {
 
 export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   summary: "Show one subscription.",
-  examples: ["evreg subscriptions get 3"],
+  examples: examples("evreg subscriptions get 3", {
+    "By its name": "evreg subscriptions get billing/invoices",
+  }),
 });
 
 export class SubscriptionsCreate extends TargetCommand {
@@ -92,14 +94,15 @@ export class SubscriptionsCreate extends TargetCommand {
 
 export class SubscriptionsUpdate extends TargetCommand {
   static override usage =
-    "subscriptions update ID [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
+    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
   static override examples = examples(
     "evreg subscriptions update 3 --handler https://billing.example.com/v2/hooks",
     {
-      "Pause it": "evreg subscriptions update 3 --no-active",
+      "Pause it, named by application and subscription":
+        "evreg subscriptions update billing/invoices --no-active",
       "Go on": "evreg subscriptions update 3 --active",
       "Let the handler be asked with a bearer value that it knows":
         "evreg subscriptions update 3 --bearer-token-file ./handler.token",
@@ -108,7 +111,7 @@ export class SubscriptionsUpdate extends TargetCommand {
       "Send all of them again": "evreg subscriptions update 3 --filter none",
     },
   );
-  static override args = { id: rowidArg("subscription") };
+  static override args = { id: subscriptionArg };
   static override flags = {
     handler: textFlag("Address that gets the deliveries.", "URL"),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
@@ -131,8 +134,8 @@ export class SubscriptionsUpdate extends TargetCommand {
         "Nothing to change: give at least one flag, such as --handler, --max-retries, --[no-]active or --filter; see --help.",
       );
     }
-    await this.showRecord(flags, SUBSCRIPTIONS.record, (evreg) =>
-      evreg.subscriptions.update(args.id, change),
+    await this.showRecord(flags, SUBSCRIPTIONS.record, async (evreg) =>
+      evreg.subscriptions.update(await subscriptionId(evreg, args.id), change),
     );
   }
 }
@@ -141,18 +144,19 @@ export class SubscriptionsDelete extends TargetCommand {
   static override summary = "Delete a subscription.";
   static override description =
     "Its unfinished deliveries are cancelled, and it tells how many waited (meta.cancelled with --json); what was delivered stays listed. On a terminal it asks before. To stop deliveries for a while, pause it instead.";
-  static override usage = "subscriptions delete ID [--yes] [--json]";
+  static override usage = "subscriptions delete ID|NAME [--yes] [--json]";
   static override examples = examples("evreg subscriptions delete 3", {
     "Pause it instead": "evreg subscriptions update 3 --no-active",
   });
-  static override args = { id: rowidArg("subscription") };
+  static override args = { id: subscriptionArg };
   static override flags = { yes: Flags.boolean({ summary: "Delete without asking." }) };
 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsDelete);
     const answer = await this.withTarget(flags, async (evreg) => {
-      const agreement = flags.yes || !canAsk() ? "yes" : await confirmDelete(evreg, args.id);
-      return agreement === "yes" ? evreg.subscriptions.delete(args.id) : agreement;
+      const id = await subscriptionId(evreg, args.id);
+      const agreement = flags.yes || !canAsk() ? "yes" : await confirmDelete(evreg, id);
+      return agreement === "yes" ? evreg.subscriptions.delete(id) : agreement;
     });
     if (typeof answer === "string") {
       note("Nothing was deleted.");
@@ -187,7 +191,7 @@ function cancelledText(cancelled = 0): string {
 }
 
 export class SubscriptionsRotateSecret extends TargetCommand {
-  static override usage = "subscriptions rotate-secret ID [--overlap TIME | --expire-now]";
+  static override usage = "subscriptions rotate-secret ID|NAME [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
     "The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
@@ -197,7 +201,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
     "Keep only the secret, in a file":
       "evreg subscriptions rotate-secret 3 --json | jq -r .data.secret > secret",
   });
-  static override args = { id: rowidArg("subscription") };
+  static override args = { id: subscriptionArg };
   static override flags = {
     overlap: textFlag(
       "How long the previous secret stays valid, such as 30m, 12h or 2d (default 24h, at most 30d).",
@@ -210,8 +214,8 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
     const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
-    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
-      evreg.subscriptions.rotateSecret(args.id, rotation),
+    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) =>
+      evreg.subscriptions.rotateSecret(await subscriptionId(evreg, args.id), rotation),
     );
     output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
   }
@@ -229,25 +233,19 @@ export class SubscriptionsReplay extends TargetCommand {
 
 --status failed sends what failed for good, with all its retries again; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override usage =
-    "subscriptions replay ID --from TIME --status failed|missed|all [--to TIME] [--dry-run | --wait]";
+    "subscriptions replay ID|NAME --from TIME --status failed|missed|all [--to TIME] [--dry-run | --wait]";
   static override examples = examples({
     "How many deliveries failed since the first of the month":
       "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",
     "Send them again, and wait until the last one is on its way":
       "evreg subscriptions replay 3 --from 2026-11-01 --status failed --wait",
+    "What failed in the last hour": "evreg subscriptions replay billing/invoices --from 1h --status failed",
     "What was published during a pause":
       "evreg subscriptions replay 3 --from 2026-11-20T22:00:00Z --to 2026-11-21T06:00:00Z --status missed",
   });
-  static override args = { id: rowidArg("subscription") };
+  static override args = { id: subscriptionArg };
   static override flags = {
-    from: timeFlag({
-      summary: "Events published from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
-      required: true,
-    }),
-    to: timeFlag({
-      summary:
-        "Events published before this time, exclusive: ISO 8601, or a date for its 00:00 UTC; now unless given.",
-    }),
+    ...requiredRangeFlags("Events published"),
     status: Flags.option({
       summary: `Which of them: ${REPLAY_SELECTIONS.join(", ")}.`,
       options: REPLAY_SELECTIONS,
@@ -267,6 +265,8 @@ export class SubscriptionsReplay extends TargetCommand {
     const input = { from, status, ...definedOnly({ to }) };
     const options = { dryRun: flags["dry-run"], wait, output: this.outputFor(flags) };
     const serverFor = wait ? "--wait" : undefined;
-    return this.withTarget(flags, (evreg) => runReplay(evreg, args.id, input, options), { serverFor });
+    const act = async (evreg: Evreg) =>
+      runReplay(evreg, await subscriptionId(evreg, args.id), input, options);
+    return this.withTarget(flags, act, { serverFor });
   }
 }

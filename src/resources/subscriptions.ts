@@ -1,7 +1,6 @@
 import { ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
-import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
 const BEARERS = { secret: undefined, own: "a value of its own", none: "none" } as const;
@@ -65,10 +64,6 @@ export const SUBSCRIPTIONS = {
   }),
   none: (mayBeHidden = false) =>
     `No subscriptions yet${mayBeHidden ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
-  label: (subscription) => ({
-    value: String(subscription.rowid),
-    about: `${subscriptionOf(subscription)} ${subscription.action}`,
-  }),
 } satisfies Resource<Subscription>;
 
 export const NEW_SUBSCRIPTION_RECORD = recordColumns<SubscriptionWithSecret>({

@@ -171,7 +171,7 @@ describe("names", () => {
     });
     expect(prefix?.stdout).toBe(`--action=user.created\t${EVIL}\n`);
     expect(application?.stdout).toBe(`billing\t\nevreg\t\n${EVIL}\t\n`);
-    expect(subscription?.stdout).toBe("1\tbilling/invoices order.created\n");
+    expect(subscription?.stdout).toBe("billing/invoices\t1 order.created\n");
     expect(token?.stdout).toMatch(/^\d+\tadmin admin\n$/);
     // Neither itself, nor what the service keeps for its own events.
     expect(successor?.stdout).toBe(`order.shipped\t${EVIL}\nuser.created\t${EVIL}\n`);

@@ -32,7 +32,10 @@ const REFUSED: readonly (readonly [string, RegExp])[] = [
   ["events --limit 0", /^Error: --limit: must be a whole number from 1 to 500\n/],
   ["events --from yesterday", /^Error: --from: must be an ISO 8601 .*\n {2}value: yesterday\n/],
   ["events --from 2026-02-30", /^Error: --from: must be an ISO 8601 .*\n {2}value: 2026-02-30\n/],
-  ["events --from 1h", /^Error: --from: must be an ISO 8601 .*or a date alone, such as 2026-01-31/],
+  [
+    "events --since 1x",
+    /^Error: --from: must be an ISO 8601 .*or a date alone, .*or how long ago, such as 30m/,
+  ],
   ["deliveries --subscription 0", /^Error: --subscription: must be/],
   [
     "subscriptions create --application x --subscription y --action a --handler https://example.com --max-retries 99",

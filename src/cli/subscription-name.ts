@@ -1,0 +1,95 @@
+import { Args, Flags } from "@oclif/core";
+import { nearest } from "../config/values.ts";
+import { EvregError } from "../domain/error.ts";
+import { NAME_LENGTH } from "../domain/names.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Evreg } from "../evreg.ts";
+import { subscriptionOf } from "../resources/deliveries.ts";
+import type { Candidate } from "./completion.ts";
+import { rowidOf } from "./flags.ts";
+import { usageError } from "./usage-errors.ts";
+
+type Named = Pick<Subscription, "rowid" | "application" | "subscription" | "action">;
+
+/** A subscription as it was typed: digits alone are its rowid, any other text is its name. */
+export type TypedSubscription = number | string;
+
+const parse = (text: string): Promise<TypedSubscription> =>
+  Promise.resolve(/^\d+$/.test(text) ? rowidOf(text) : text);
+
+export const subscriptionArg = Args.custom<TypedSubscription>({ parse })({
+  description:
+    "ID of the subscription, or its name: APPLICATION/SUBSCRIPTION, with #ACTION if it has several.",
+  required: true,
+  ignoreStdin: true,
+});
+
+export const subscriptionFlag = Flags.custom<TypedSubscription>({ parse, helpValue: "ID|NAME" })({
+  summary: "Only to this subscription: its ID, or its name such as billing/invoices.",
+});
+
+/** `billing/invoices#order.created` */
+function fullName(named: Named): string {
+  return `${subscriptionOf(named)}#${named.action}`;
+}
+
+/** What each can be typed as: the shortest name that is not another's too, else its ID. */
+export function subscriptionNames(all: readonly Named[]): Candidate[] {
+  const counts = new Map<string, number>();
+  for (const name of all.flatMap((one) => [subscriptionOf(one), fullName(one)])) {
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return all.map((one) => {
+    const name = [subscriptionOf(one), fullName(one)].find((text) => counts.get(text) === 1);
+    return { value: name ?? String(one.rowid), about: `${one.rowid} ${one.action}` };
+  });
+}
+
+/**
+ * The rowid of the subscription that was typed. A name is looked up among those that the caller may read, and compared as a
+ * whole: names of applications may hold a slash, and names of subscriptions a slash or a number sign.
+ * `not_found` with the one that was probably meant; `usage` with the candidates where several have that name.
+ */
+export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Promise<number> {
+  if (typeof typed === "number") return typed;
+  const name = typed.trim();
+  try {
+    const found = await named(evreg, name);
+    if (found.length === 1) return found[0]!.rowid;
+    if (found.length > 1) throw ambiguous(name, found);
+    throw unknown(name, (await evreg.subscriptions.list()).data);
+  } catch (error) {
+    if (!(error instanceof EvregError) || error.code !== "forbidden") throw error;
+    // A token may be allowed to change subscriptions, and not to list them.
+    const message = `${error.message} Without that scope, give the subscription's ID and not its name.`;
+    throw new EvregError(error.code, message, error.details, { cause: error });
+  }
+}
+
+async function named(evreg: Evreg, name: string): Promise<readonly Named[]> {
+  const applications = [...name.matchAll(/\//g)]
+    .map(({ index }) => name.slice(0, index))
+    .filter((application) => application !== "" && Array.from(application).length <= NAME_LENGTH);
+  const found: Named[] = [];
+  for (const application of applications) {
+    const { data } = await evreg.subscriptions.list({ application });
+    found.push(...data.filter((one) => subscriptionOf(one) === name || fullName(one) === name));
+  }
+  return found;
+}
+
+function unknown(name: string, all: readonly Named[]): EvregError {
+  const names = subscriptionNames(all).map(({ value }) => value);
+  const bare = all.findIndex(({ subscription }) => subscription === name);
+  const meant = bare === -1 ? nearest(name, names) : names[bare];
+  const rule = meant === undefined ? "A name is APPLICATION/SUBSCRIPTION." : `Did you mean ${meant}?`;
+  return new EvregError("not_found", `There is no subscription ${JSON.stringify(name)}. ${rule}`);
+}
+
+const MAX_CANDIDATES = 10;
+
+function ambiguous(name: string, found: readonly Named[]): EvregError {
+  const candidates = found.slice(0, MAX_CANDIDATES).map((one) => `${one.rowid}: ${fullName(one)}`);
+  const message = `${JSON.stringify(name)} names ${found.length} subscriptions. Give one by its ID, or by its name with the action.`;
+  return usageError(message, { candidates });
+}
