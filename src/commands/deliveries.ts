@@ -1,34 +1,37 @@
-import { examples } from "../cli/base-command.ts";
-import { numberFlag, timeFlag, textFlag, choiceFlag } from "../cli/flags.ts";
-import { note, writeOut } from "../cli/io/output.ts";
+import { Flags } from "@oclif/core";
+import { examples, TargetCommand } from "../cli/base-command.ts";
+import { choiceFlag, numberFlag, optionalRowidArg, rangeFlags, textFlag } from "../cli/flags.ts";
+import { note, type Output, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
+import { retryMany } from "../cli/publish/retry-many.ts";
 import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
+import { subscriptionFlag } from "../cli/subscription-name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
+import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";
+import type { Evreg } from "../evreg.ts";
 import { ATTEMPT_LIST, DELIVERIES } from "../resources/deliveries.ts";
 import type { Resource } from "../resources/resource.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
-    "<%= command.id %> [--event ID] [--subscription ID] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
-    "Those that failed for good": "evreg deliveries --status failed",
-    "What a subscription's filter stopped": "evreg deliveries --subscription 3 --status filtered",
+    "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",
+    "What a subscription's filter stopped":
+      "evreg deliveries --subscription billing/invoices --status filtered",
     "Every one of them, for another program":
       "evreg deliveries --subscription 3 --status failed --all | jq .event_id",
   }),
   flags: {
     event: numberFlag("Only of this event.", { helpValue: "ID" }),
-    subscription: numberFlag("Only to this subscription.", { helpValue: "ID" }),
+    subscription: subscriptionFlag,
     action: textFlag("Only of this action's events.", "NAME"),
     status: choiceFlag(`Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`, DELIVERY_STATUSES, {
       helpValue: "STATUS",
     }),
-    from: timeFlag({
-      summary: "Created from this time on, inclusive: ISO 8601, or a date for its 00:00 UTC.",
-    }),
-    to: timeFlag({ summary: "Created before this time, exclusive: ISO 8601, or a date for its 00:00 UTC." }),
+    ...rangeFlags("Those created"),
     ...pageFlags(DELIVERIES),
     all: allFlag,
   },
@@ -49,20 +52,70 @@ export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAt
   },
 });
 
-export const DeliveriesRetry = recordCommand(DELIVERIES, "retry", {
-  summary: "Send a delivery again now, with all its retries, also one that was delivered.",
-  description:
-    "It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.",
-  examples: ["evreg deliveries retry 7"],
-  after: async (evreg, { rowid, status, subscription_id: subscription }, output) => {
-    if (output.format === "json") return;
-    if (status === "held") {
-      note(
-        `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: ${nextCommand(`subscriptions update ${subscription} --active`)}`,
-      );
-    } else await noteUndelivered(evreg, "Deliveries", () => true);
-  },
-});
+export class DeliveriesRetry extends TargetCommand {
+  static override summary = "Send a delivery again now, or all that failed.";
+  static override description = `With its ID: the delivery is sent again with all its retries, also one that was delivered. It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.
+
+With --status failed: counts what failed for good, asks, and begins a replay for each subscription that has any. The server then sends them in the background, through restarts and crashes, and puts live deliveries first; evreg replays shows how far it is. Only events of a subscription's present action are sent.`;
+  static override usage =
+    "deliveries retry ID | --status failed [--subscription ID|NAME] [--action NAME] [--from TIME] [--to TIME] [--dry-run | --yes] [--wait]";
+  static override examples = examples("evreg deliveries retry 7", {
+    "All of the last hour that failed for one subscription":
+      "evreg deliveries retry --status failed --subscription billing/invoices --since 1h",
+    "How many failed, of each subscription": "evreg deliveries retry --status failed --dry-run",
+  });
+  static override args = { id: optionalRowidArg("delivery") };
+  static override flags = {
+    status: choiceFlag("Send all that failed for good.", ["failed"]),
+    subscription: subscriptionFlag,
+    action: textFlag("Only of subscriptions to this action.", "NAME", { dependsOn: ["status"] }),
+    ...rangeFlags("Events published"),
+    "dry-run": Flags.boolean({
+      summary: "Only count them.",
+      dependsOn: ["status"],
+      exclusive: ["wait", "yes"],
+    }),
+    yes: Flags.boolean({ summary: "Begin without asking.", dependsOn: ["status"] }),
+    wait: Flags.boolean({
+      summary: "Follow it to its end, which needs a running server; Ctrl-C leaves it running.",
+      dependsOn: ["status"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(DeliveriesRetry);
+    const { id } = args;
+    const { status, subscription, action, from, to, yes, wait } = flags;
+    const output = this.outputFor(flags);
+    if (status === undefined) {
+      if (id === undefined) {
+        throw usageError("Give the ID of a delivery, or --status failed for all that failed.");
+      }
+      if ((subscription ?? from ?? to) !== undefined) {
+        throw usageError("--subscription, --from and --to are only for use with --status failed.");
+      }
+      await this.withTarget(flags, (evreg) => retryOne(evreg, id, output));
+      return EXIT.done;
+    }
+    if (id !== undefined) throw usageError("Give the ID of a delivery or --status, not both.");
+    const many = { subscription, action, from, to, yes, wait, dryRun: flags["dry-run"], output };
+    return this.withTarget(flags, (evreg) => retryMany(evreg, many), {
+      serverFor: wait ? "--wait" : undefined,
+    });
+  }
+}
+
+async function retryOne(evreg: Evreg, id: number, output: Output): Promise<void> {
+  const answer = await evreg.deliveries.retry(id);
+  await output.record(answer, DELIVERIES.record);
+  if (output.format === "json") return;
+  const { rowid, status, subscription_id: subscription } = answer.data;
+  if (status === "held") {
+    note(
+      `Delivery ${rowid} is held: it waits until subscription ${subscription} is active again: ${nextCommand(`subscriptions update ${subscription} --active`)}`,
+    );
+  } else await noteUndelivered(evreg, "Deliveries", () => true);
+}
 
 export const DeliveriesSkip = recordCommand(DELIVERIES, "skip", {
   summary: "Give up a delivery that has failed so far, so that later ones are sent.",

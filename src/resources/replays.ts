@@ -30,6 +30,13 @@ const FIELDS: Fields<Replay> = {
 /** What a replay would send. */
 export const REPLAY_COUNT_RECORD = recordColumns<ReplayCount>(COUNT_FIELDS);
 
+/** How many failed deliveries of each subscription there are to send again. */
+export const RETRY_COUNT_LIST = listColumns<ReplayCount>(COUNT_FIELDS, {
+  subscription: { shrinkTo: 12, keepWhole: true },
+  action: { shrinkTo: 10, dropOrder: 1 },
+  total: { title: "FAILED", align: "right" },
+});
+
 export const REPLAYS = {
   noun: "replay",
   plural: "replays",

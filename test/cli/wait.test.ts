@@ -20,7 +20,7 @@ function delivery(status: DeliveryStatus, rowid = 1): Delivery {
   };
 }
 
-/** An event whose deliveries go through the given states, one step a look; time moves only by sleeping. */
+/** Deliveries that go through the given states, one step a look; time moves only by sleeping. */
 function follow(
   steps: readonly (readonly DeliveryStatus[])[],
   timeoutMs?: number,
@@ -31,13 +31,11 @@ function follow(
   const sleeps: number[] = [];
   const told: string[] = [];
   const controller = new AbortController();
-  const events = {
-    deliveries: async () => {
-      look = Math.min(look + 1, steps.length - 1);
-      return { data: (steps[look] ?? []).map((status, at) => delivery(status, at + 1)) };
-    },
+  const read = async () => {
+    look = Math.min(look + 1, steps.length - 1);
+    return (steps[look] ?? []).map((status, at) => delivery(status, at + 1));
   };
-  const followed = pollDeliveries(events, 42, {
+  const followed = pollDeliveries(read, {
     signal: controller.signal,
     timeoutMs,
     nowMs: () => nowMs,

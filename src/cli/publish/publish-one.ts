@@ -18,40 +18,62 @@ import { EVENTS, PUBLISHED_RECORD } from "../../resources/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
+import type { OwnMember } from "../own-members.ts";
 import { pollDeliveries, type PollResult } from "./wait.ts";
 
-interface PublishOneOptions {
+interface PublishOptions {
   readonly action: string | undefined;
   readonly payload: string | undefined;
   readonly file: string | undefined;
-  /** Whether the payload is made up from the action's schema. */
-  readonly sample: boolean;
-  readonly seed: number | undefined;
+  /** Given where payloads are made up from the action's schema. */
+  readonly sample: SampleOptions | undefined;
   readonly key: string | undefined;
   readonly wait: boolean;
   readonly timeoutS: number | undefined;
   readonly output: Output;
 }
 
-/** Reads the payload first, so that a folder is not held while a person is still typing it; then publishes. */
-export async function publishOne(options: PublishOneOptions): Promise<(evreg: Evreg) => Promise<number>> {
+interface SampleOptions {
+  /** Any, if there is none. */
+  readonly seed: number | undefined;
+  /** How many events. */
+  readonly count: number;
+  readonly members: readonly OwnMember[];
+}
+
+/**
+ * Reads the payload first, so that a folder is not held while a person is still typing it; then publishes it, or those made
+ * up.
+ */
+export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg) => Promise<number>> {
   const { action, key, sample, wait, output } = options;
   if (action === undefined)
     throw usageError("Name the action to publish, or give a file of events with --batch.");
-  if (sample && options.payload !== undefined)
+  if (sample !== undefined && options.payload !== undefined)
     throw usageError("With --sample the payload is made up; leave it out.");
-  const given = sample ? undefined : await givenPayload(options);
+  const given = sample === undefined ? [await givenPayload(options)] : undefined;
   return async (evreg) => {
-    const payload = given ?? (await sampleOf(evreg, action, options.seed));
-    const event = key === undefined ? { action, payload } : { action, payload, idempotency_key: key };
-    const { data, replayed, deprecation } = await evreg.events.publish(event);
-    if (deprecation !== undefined) note(deprecationNote(deprecation));
-    if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
-    if (wait) return waitAndReport(evreg, data, options);
-    await output.record({ data }, eventLines(options));
+    const payloads = given ?? (await samplesOf(evreg, action, sample!));
+    const events: Event[] = [];
+    for (const payload of payloads) {
+      // Each of several has its own.
+      const idempotency_key =
+        payloads.length === 1 || key === undefined ? key : `${key}-${events.length + 1}`;
+      const event = { action, payload, ...(idempotency_key === undefined ? {} : { idempotency_key }) };
+      const { data, replayed, deprecation } = await evreg.events.publish(event).catch((error: unknown) => {
+        if (events.length > 0) note(`Published before it failed: ${events.length} of ${payloads.length}.`);
+        throw error;
+      });
+      if (deprecation !== undefined && events.length === 0) note(deprecationNote(deprecation));
+      if (replayed) note(`Nothing new was published: the idempotency key stands for event ${data.rowid}.`);
+      events.push(data);
+    }
+    if (wait) return waitAndReport(evreg, events, options);
+    await printEvents(events, options);
     if (output.format === "table") {
-      await noteUndelivered(evreg, "Its deliveries", async () => {
-        const deliveries = await evreg.events.deliveries(data.rowid).catch(() => undefined);
+      const last = events.at(-1)!.rowid;
+      await noteUndelivered(evreg, events.length === 1 ? "Its deliveries" : "Their deliveries", async () => {
+        const deliveries = await evreg.events.deliveries(last).catch(() => undefined);
         return deliveries?.data.some(({ status }) => !isFinal(status) && status !== "held") === true;
       });
     }
@@ -59,14 +81,18 @@ export async function publishOne(options: PublishOneOptions): Promise<(evreg: Ev
   };
 }
 
-async function sampleOf(evreg: Evreg, action: string, seed: number | undefined): Promise<RawJson> {
+async function samplesOf(
+  evreg: Evreg,
+  action: string,
+  { seed, count, members }: SampleOptions,
+): Promise<readonly RawJson[]> {
   const { data } = await evreg.actions.get(action);
   const { anySeed, samplePayloads } = await import("../sample-payload.ts");
-  return samplePayloads(data, seed ?? anySeed(), 1)[0]!;
+  return samplePayloads(data, seed ?? anySeed(), count, members);
 }
 
 /** The payload as it was typed, or from its file. The target decides how large it may be. */
-async function givenPayload({ payload, file }: PublishOneOptions): Promise<RawJson> {
+async function givenPayload({ payload, file }: PublishOptions): Promise<RawJson> {
   if (payload !== undefined && file !== undefined)
     throw usageError("Give the payload as an argument or by --file, not both.");
   const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;
@@ -93,16 +119,32 @@ async function givenPayload({ payload, file }: PublishOneOptions): Promise<RawJs
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */
-function eventLines({ sample }: PublishOneOptions): typeof EVENTS.record {
-  return sample ? EVENTS.record : PUBLISHED_RECORD;
+async function printEvents(
+  events: readonly Event[],
+  { sample, output }: PublishOptions,
+  meta?: object,
+): Promise<void> {
+  const extra = meta === undefined || output.format === "table" ? {} : { meta };
+  const [only] = events;
+  if (events.length > 1) return output.list({ data: events, ...extra }, EVENTS.list, "");
+  return output.record({ data: only!, ...extra }, sample === undefined ? PUBLISHED_RECORD : EVENTS.record);
 }
 
-async function waitAndReport(evreg: Evreg, event: Event, options: PublishOneOptions): Promise<number> {
+async function waitAndReport(
+  evreg: Evreg,
+  events: readonly Event[],
+  options: PublishOptions,
+): Promise<number> {
   const { timeoutS } = options;
   const line = liveLine();
   let polled: PollResult;
+  const read = async () => {
+    const deliveries = [];
+    for (const { rowid } of events) deliveries.push(...(await evreg.events.deliveries(rowid)).data);
+    return deliveries;
+  };
   try {
-    polled = await pollDeliveries(evreg.events, event.rowid, {
+    polled = await pollDeliveries(read, {
       signal: interruption(),
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
       nowMs: () => systemClock.now(),
@@ -110,30 +152,39 @@ async function waitAndReport(evreg: Evreg, event: Event, options: PublishOneOpti
       waiting: (deliveries) => line.update(deliveries),
     }).finally(() => line.clear());
   } catch (error) {
-    return reportUnknown(error, event, options);
+    return reportUnknown(error, events, options);
   }
-  return reportOutcome(evreg, polled, event, options);
+  return reportOutcome(evreg, polled, events, options);
 }
 
 /**
  * Deliveries that cannot be read, for example with a token that may only publish, are no failure of the publish: a script
  * that saw one would publish again.
  */
-async function reportUnknown(failure: unknown, event: Event, options: PublishOneOptions): Promise<number> {
-  const { output } = options;
-  const meta = output.format === "table" ? {} : { meta: { outcome: "unknown" satisfies PublishOutcome } };
-  await output.record({ data: event, ...meta }, eventLines(options));
+async function reportUnknown(
+  failure: unknown,
+  events: readonly Event[],
+  options: PublishOptions,
+): Promise<number> {
+  await printEvents(events, options, { outcome: "unknown" satisfies PublishOutcome });
   const error = asEvregError(failure);
   if (error.code === "internal") throw error;
-  const words = `events deliveries ${event.rowid}`;
+  const [{ rowid } = { rowid: 0 }] = events;
+  const words = `events deliveries ${rowid}`;
   const look =
     error.code === "forbidden"
       ? `Look at them with one: ${commandWithOtherToken(words)}`
       : `Look at them later: ${nextCommand(words)}`;
   note(
-    `Event ${event.rowid} is published, so do not publish it again; only its deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
+    `${publishedText(events)}, so do not publish ${events.length === 1 ? "it" : "them"} again; only the deliveries cannot be followed: ${escapeControl(error.message)} ${look}`,
   );
   return EXIT.failed;
+}
+
+/** `Event 7 is published`, `Events 7 to 9 are published` */
+function publishedText(events: readonly Event[]): string {
+  const [first, last] = [events[0]!.rowid, events.at(-1)!.rowid];
+  return events.length === 1 ? `Event ${first} is published` : `Events ${first} to ${last} are published`;
 }
 
 /** A token may be allowed to publish, and not to read the subscriptions of others. */
@@ -143,28 +194,27 @@ const NO_DELIVERY_SEEN =
 async function reportOutcome(
   evreg: Evreg,
   polled: PollResult,
-  event: Event,
-  options: PublishOneOptions,
+  events: readonly Event[],
+  options: PublishOptions,
 ): Promise<number> {
   const { deliveries } = polled;
   const { output, timeoutS } = options;
   const outcome = outcomeOf(polled);
+  const [event] = events;
+  await printEvents(events, options, { outcome, deliveries });
   if (output.format === "table") {
-    await output.record({ data: event }, eventLines(options));
     if (deliveries.length > 0) await writeOut("\n");
     await output.list({ data: deliveries }, DELIVERIES.list, NO_DELIVERY_SEEN);
-  } else {
-    await output.record({ data: event, meta: { outcome, deliveries } }, eventLines(options));
   }
-  const later = `See how it goes on: ${nextCommand(`events deliveries ${event.rowid}`)}`;
+  const later = `See how it goes on: ${nextCommand(`events deliveries ${event!.rowid}`)}`;
   switch (outcome) {
     case "none":
-      for (const text of await pausedSubscriptionNotes(evreg, event.action)) note(text);
+      for (const text of await pausedSubscriptionNotes(evreg, event!.action)) note(text);
       return EXIT.done;
     case "delivered":
       return EXIT.done;
     case "interrupted":
-      note(`Interrupted; event ${event.rowid} is published all the same. ${later}`);
+      note(`Interrupted. ${publishedText(events)} all the same. ${later}`);
       return EXIT.interrupted;
     case "timeout": {
       const blocks = (await blockingNotes(evreg, deliveries)).join(" ");

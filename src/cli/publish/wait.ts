@@ -1,7 +1,7 @@
 import { setTimeout as sleepFor } from "node:timers/promises";
 import { type Delivery, isFinal } from "../../domain/delivery.ts";
 import type { NewReplay, Replay } from "../../domain/replay.ts";
-import type { EventsPort, Evreg, ReplaysPort } from "../../evreg.ts";
+import type { Evreg, ReplaysPort } from "../../evreg.ts";
 import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
@@ -34,17 +34,16 @@ export interface PollResult {
   readonly end: "final" | "held" | "timeout" | "interrupted";
 }
 
-/** Polls an event's deliveries until each has ended. */
+/** Polls deliveries until each has ended. @param read all that there are */
 export async function pollDeliveries(
-  events: Pick<EventsPort, "deliveries">,
-  eventId: number,
+  read: () => Promise<readonly Delivery[]>,
   options: PollOptions,
 ): Promise<PollResult> {
   const { signal, timeoutMs, nowMs, sleep } = options;
   const endsAtMs = timeoutMs === undefined ? Infinity : nowMs() + timeoutMs;
   let waitMs = FIRST_DELIVERY_POLL_MS;
   for (;;) {
-    const { data: deliveries } = await events.deliveries(eventId);
+    const deliveries = await read();
     const open = deliveries.filter((delivery) => !isFinal(delivery.status));
     if (open.length === 0) return { deliveries, end: "final" };
     if (open.every((delivery) => delivery.status === "held")) return { deliveries, end: "held" };
@@ -61,7 +60,7 @@ export async function pollDeliveries(
 }
 
 /** Polls a replay until it has ended, or until an interruption; answers it as it was seen last. */
-async function pollReplay(replays: ReplaysPort, started: Replay): Promise<Replay> {
+export async function pollReplay(replays: ReplaysPort, started: Replay): Promise<Replay> {
   const signal = interruption();
   const bar = await progressBar("{bar} {percentage}% | {counts}", { counts: countsOf(started) });
   let waitMs = FIRST_REPLAY_POLL_MS;

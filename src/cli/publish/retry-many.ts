@@ -1,0 +1,139 @@
+import { EvregError } from "../../domain/error.ts";
+import type { NewReplay, Replay, ReplayCount } from "../../domain/replay.ts";
+import type { Evreg } from "../../evreg.ts";
+import { subscriptionOf } from "../../resources/deliveries.ts";
+import { RETRY_COUNT_LIST, REPLAYS } from "../../resources/replays.ts";
+import { interruption } from "../io/interruption.ts";
+import { note, type Output } from "../io/output.ts";
+import { canAsk, confirm } from "../io/prompts.ts";
+import { counted, escapeControl } from "../io/text.ts";
+import { notePaused } from "../notes.ts";
+import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
+import { nextCommand, serveCommand } from "../target/next-command.ts";
+import { EXIT, usageError } from "../usage-errors.ts";
+import { pollReplay } from "./wait.ts";
+
+export interface RetryMany {
+  readonly subscription: TypedSubscription | undefined;
+  readonly action: string | undefined;
+  /** Of the events' publication. */
+  readonly from: string | undefined;
+  readonly to: string | undefined;
+  readonly yes: boolean;
+  readonly dryRun: boolean;
+  readonly wait: boolean;
+  readonly output: Output;
+}
+
+/** Each takes a call to count, and perhaps one to begin. */
+const MAX_SUBSCRIPTIONS = 200;
+const THE_BEGINNING = "1970-01-01T00:00:00Z";
+
+/**
+ * Sends the failed deliveries of some subscriptions again, by a replay for each that has any: counts them, asks, and begins.
+ * Answers the exit code.
+ */
+export async function retryMany(evreg: Evreg, options: RetryMany): Promise<number> {
+  const { from = THE_BEGINNING, to, yes, dryRun, wait, output } = options;
+  const input: NewReplay = { status: "failed", from, ...(to === undefined ? {} : { to }) };
+  const counts = await countFailed(evreg, await subscriptionsOf(evreg, options), input);
+  if (dryRun || counts.length === 0) {
+    await output.list({ data: counts }, RETRY_COUNT_LIST, "No delivery that failed matches.");
+    return EXIT.done;
+  }
+  const total = counts.reduce((sum, count) => sum + count.total, 0);
+  const what = `${total.toLocaleString("en")} ${total === 1 ? "delivery" : "deliveries"} to ${namesOf(counts)}`;
+  if (!yes) {
+    if (!canAsk()) {
+      throw usageError(
+        `This sends ${what} again, and there is no terminal to ask at; say so with --yes. Nothing was sent.`,
+      );
+    }
+    const answer = await confirm(`Send ${what} again?`);
+    if (answer !== "yes") {
+      note("Nothing was sent.");
+      return answer === "no" ? EXIT.failed : EXIT.interrupted;
+    }
+  }
+  const { begun, refused } = await begin(evreg, counts, input);
+  const health = await evreg.health().catch(() => undefined);
+  if (health?.data.engine === "stopped")
+    note(`They are sent by the next server on this data folder: ${serveCommand()}`);
+  await notePaused(
+    evreg,
+    begun.map((replay) => replay.subscription_id),
+  );
+  const last = wait ? await follow(evreg, begun) : begun;
+  await output.list({ data: last }, REPLAYS.list, "");
+  for (const message of refused) note(escapeControl(message));
+  const isOver = last.every(({ status }) => status !== "running");
+  if (!isOver) output.note(`It goes on in the background. Look at it: ${nextCommand("replays")}`);
+  if (wait && !isOver) return EXIT.interrupted;
+  if (refused.length > 0) return EXIT.someFailed;
+  return last.some(({ status }) => status === "failed" || status === "cancelled") ? EXIT.failed : EXIT.done;
+}
+
+async function subscriptionsOf(
+  evreg: Evreg,
+  { subscription, action }: Pick<RetryMany, "subscription" | "action">,
+): Promise<readonly number[]> {
+  if (subscription !== undefined) {
+    const id = await subscriptionId(evreg, subscription);
+    if (action === undefined) return [id];
+    const { data } = await evreg.subscriptions.get(id);
+    return data.action === action ? [id] : [];
+  }
+  const { data } = await evreg.subscriptions.list(action === undefined ? {} : { action });
+  if (data.length <= MAX_SUBSCRIPTIONS) return data.map(({ rowid }) => rowid);
+  throw usageError(
+    `There are ${counted(data.length, "subscription")}, and at most ${MAX_SUBSCRIPTIONS} are looked through: name one with --subscription, or those of one action with --action.`,
+  );
+}
+
+/** Those that have any. */
+async function countFailed(
+  evreg: Evreg,
+  subscriptions: readonly number[],
+  input: NewReplay,
+): Promise<readonly ReplayCount[]> {
+  const signal = interruption();
+  const counts: ReplayCount[] = [];
+  for (const id of subscriptions) {
+    signal.throwIfAborted();
+    const { data } = await evreg.replays.count(id, input);
+    if (data.total > 0) counts.push(data);
+  }
+  return counts;
+}
+
+function namesOf([first, ...others]: readonly ReplayCount[]): string {
+  return others.length === 0
+    ? escapeControl(subscriptionOf(first!))
+    : counted(others.length + 1, "subscription");
+}
+
+/** One that cannot begin, as another replay of its subscription runs, holds up no other. */
+async function begin(
+  evreg: Evreg,
+  counts: readonly ReplayCount[],
+  input: NewReplay,
+): Promise<{ readonly begun: readonly Replay[]; readonly refused: readonly string[] }> {
+  const begun: Replay[] = [];
+  const refused: string[] = [];
+  for (const { subscription_id: id } of counts) {
+    try {
+      begun.push((await evreg.replays.start(id, input)).data);
+    } catch (error) {
+      const isOnlyOne = counts.length === 1;
+      if (isOnlyOne || !(error instanceof EvregError) || error.code !== "conflict") throw error;
+      refused.push(error.message);
+    }
+  }
+  return { begun, refused };
+}
+
+async function follow(evreg: Evreg, begun: readonly Replay[]): Promise<readonly Replay[]> {
+  const last: Replay[] = [];
+  for (const replay of begun) last.push(await pollReplay(evreg.replays, replay));
+  return last;
+}

@@ -1,0 +1,99 @@
+import { afterAll, expect, test } from "vitest";
+import type { Replay, ReplayCount } from "../../src/domain/replay.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { useServed } from "./served.ts";
+
+const EVENTS = 5;
+let receiver: Receiver;
+
+const served = useServed(async ({ evreg }) => {
+  receiver = await startReceiver();
+  receiver.answer = () => ({ status: 500 });
+  for (const action of ["order.created", "order.paid"]) {
+    await evreg.actions.create({ action, application: "shop", schemata: { type: "object" } });
+    const names = { application: "billing", subscription: "invoices", action };
+    await evreg.subscriptions.create({ ...names, handler: receiver.url, max_retries: 0 });
+    const event = { action, payload: RawJson.fromText("{}") };
+    await evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
+  }
+  await until("all to have failed", async () => {
+    const { data } = await evreg.deliveries.list({ status: "failed" });
+    return data.length === 2 * EVENTS;
+  });
+});
+const { run, json } = served;
+afterAll(() => receiver.close());
+
+const MANY = ["deliveries", "retry", "--status", "failed"];
+const CREATED = "billing/invoices#order.created";
+
+test("those that failed are counted by subscription, and none is sent", async () => {
+  const all = await json<readonly ReplayCount[]>([...MANY, "--dry-run"]);
+  expect(all.data.map(({ action, total }) => [action, total])).toEqual([
+    ["order.created", EVENTS],
+    ["order.paid", EVENTS],
+  ]);
+  const { stdout } = await run([...MANY, "--action", "order.paid", "--since", "1h", "--dry-run"]);
+  expect(stdout).toMatch(/^SUBSCRIPTION +ACTION +FAILED\n2 billing\/invoices +order\.paid +5\n$/);
+  const none = await run([...MANY, "--subscription", CREATED, "--from", "2020-01-01", "--to", "2020-01-02"]);
+  expect(none).toEqual({ code: 0, stdout: "", stderr: "No delivery that failed matches.\n" });
+});
+
+test("without a terminal they are sent only with --yes", async () => {
+  const refused = await run(MANY);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toContain(
+    "This sends 10 deliveries to 2 subscriptions again, and there is no terminal to ask at; say so with --yes.",
+  );
+  expect((await served.evreg.replays.list()).data).toEqual([]);
+});
+
+test("those of a subscription are sent again by a replay, which can be followed", async () => {
+  receiver.answer = () => ({});
+  const before = receiver.requests.length;
+  const words = [...MANY, "--subscription", CREATED, "--since", "2d", "--yes", "--wait"];
+  const { data } = await json<readonly Replay[]>(words);
+  expect(data).toMatchObject([{ selection: "failed", status: "done", total: EVENTS, queued: EVENTS }]);
+  await receiver.received(before + EVENTS);
+  await until("these to be delivered", async () => {
+    const failed = await served.evreg.deliveries.list({ status: "failed" });
+    return failed.data.length === EVENTS;
+  });
+});
+
+test("one that cannot begin holds up no other, and is told", async () => {
+  const [first, second] = [1, 2];
+  receiver.answer = () => ({ status: 500 });
+  for (const id of [first, second]) {
+    const replay = await served.evreg.replays.start(id, { from: "2020-01-01T00:00:00Z", status: "all" });
+    await until("the replay to be done", async () => {
+      return (await served.evreg.replays.get(replay.data.rowid)).data.status === "done";
+    });
+  }
+  await until("all to have failed again", async () => {
+    return (await served.evreg.deliveries.list({ status: "failed" })).data.length === 2 * EVENTS;
+  });
+  await served.evreg.subscriptions.update(first, { active: false });
+  const { data: busy } = await served.evreg.replays.start(first, {
+    from: "2020-01-01T00:00:00Z",
+    status: "failed",
+  });
+  const outcome = await run([...MANY, "--yes"]);
+  expect(outcome.code).toBe(7);
+  expect(outcome.stdout).toContain("2 billing/invoices");
+  expect(outcome.stderr).toContain(`Replay ${busy.rowid} of subscription ${first} still runs`);
+});
+
+test.each([
+  [["deliveries", "retry"], "Give the ID of a delivery, or --status failed"],
+  [[...MANY, "7"], "Give the ID of a delivery or --status, not both."],
+  [["deliveries", "retry", "7", "--since", "1h"], "are only for use with --status failed."],
+  [["deliveries", "retry", "7", "--yes"], "--yes is only for use with --status."],
+  [["deliveries", "retry", "--status", "waiting"], "--status: must be one of failed; not"],
+])("%j is refused as usage", async (words, told) => {
+  const outcome = await run(words);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toContain(told);
+});
