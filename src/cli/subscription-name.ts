@@ -54,7 +54,7 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
   if (typeof typed === "number") return typed;
   const name = typed.trim();
   try {
-    const found = await named(evreg, name);
+    const found = await haveName(evreg, name);
     if (found.length === 1) return found[0]!.rowid;
     if (found.length > 1) throw ambiguous(name, found);
     throw unknown(name, (await evreg.subscriptions.list()).data);
@@ -66,7 +66,7 @@ export async function subscriptionId(evreg: Evreg, typed: TypedSubscription): Pr
   }
 }
 
-async function named(evreg: Evreg, name: string): Promise<readonly Named[]> {
+async function haveName(evreg: Evreg, name: string): Promise<readonly Named[]> {
   const applications = [...name.matchAll(/\//g)]
     .map(({ index }) => name.slice(0, index))
     .filter((application) => application !== "" && Array.from(application).length <= NAME_LENGTH);

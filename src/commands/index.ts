@@ -15,6 +15,7 @@ export const COMMANDS: CommandLoaders = {
   publish: async () => (await import("./publish.ts")).Publish,
   restore: async () => (await import("./data.ts")).Restore,
   serve: async () => (await import("./serve.ts")).Serve,
+  trigger: async () => (await import("./publish.ts")).Trigger,
   whoami: async () => (await import("./diagnostics.ts")).Whoami,
   "actions:check": async () => (await import("./action-check.ts")).ActionsCheck,
   "actions:create": async () => (await import("./actions.ts")).ActionsCreate,

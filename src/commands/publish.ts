@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
-import { TargetCommand } from "../cli/base-command.ts";
-import { numberFlag, optionalArg } from "../cli/flags.ts";
+import { examples, TargetCommand } from "../cli/base-command.ts";
+import { numberFlag, optionalArg, textArg } from "../cli/flags.ts";
+import { setFlag } from "../cli/own-members.ts";
 import { openBulk } from "../cli/publish/bulk.ts";
 import { publishOne } from "../cli/publish/publish-one.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -38,7 +39,7 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       command: `evreg publish order.created '{"id": 7}' --wait --timeout 60`,
     },
     {
-      description: "A payload made up from the schema, to try a handler with",
+      description: "A payload made up from the schema, as trigger does it with members of your own",
       command: "evreg publish order.created --sample --wait",
     },
     { description: "A file of events, one a line", command: "evreg publish --batch events.ndjson" },
@@ -120,10 +121,61 @@ Events are stored in the order of the lines. With --concurrency above 1 that hol
       return this.withTarget(flags, publish, { creates: "data" }).finally(close);
     }
     const { action, payload } = args;
-    const { file, sample, seed, wait, timeout, "idempotency-key": key } = flags;
-    const options = { action, payload, file, sample, seed, key, timeoutS: timeout, wait, output };
-    const act = await publishOne(options);
+    const { file, seed, wait, timeout, "idempotency-key": key } = flags;
+    const sample = flags.sample ? { seed, count: 1, members: [] } : undefined;
+    const act = await publishOne({ action, payload, file, sample, key, timeoutS: timeout, wait, output });
     return this.withTarget(flags, act, { creates: "data", serverFor: wait ? "--wait" : undefined });
+  }
+}
+
+/** Each is published by itself. */
+const MAX_TRIGGERED = 100;
+const MAX_SET = 100;
+
+export class Trigger extends TargetCommand {
+  static override usage =
+    "trigger ACTION [--set MEMBER=VALUE]... [--seed NUMBER] [--count NUMBER] [--idempotency-key KEY] [--wait [--timeout SECONDS]]";
+  static override summary = "Publish an event with a payload made up from the action's schema.";
+  static override description = `To try a handler: the event is a real one, and goes to every subscription of the action. Members of the payload can be set. A value is JSON, and any other text is a string: total=12 sets a number, 'zip="01234"' and zip=01234 a string. A payload that the schema refuses with them is not published.
+
+It takes the scopes read and publish. actions sample only shows such payloads, and publish takes one of your own.`;
+  static override examples = examples("evreg trigger order.created", {
+    "With members of your own, and see it delivered":
+      "evreg trigger order.created --set total=12 --set customer.id=c-7 --wait",
+    "The same three each time": "evreg trigger order.created --count 3 --seed 7",
+  });
+  static override args = { action: textArg("Name of the action.") };
+  static override flags = {
+    set: setFlag({ summary: "Sets a member of each payload. Can be given more than once." }),
+    seed: numberFlag("Chooses the payloads; any when not given."),
+    count: numberFlag(`How many events, up to ${MAX_TRIGGERED} (default 1).`),
+    "idempotency-key": Flags.string({
+      summary:
+        "Publishing again with the same key and payload stores nothing new; of several, each adds its number.",
+      helpValue: "KEY",
+    }),
+    wait: Flags.boolean({ summary: "Wait until every delivery has ended." }),
+    timeout: numberFlag("Wait at most this long.", { helpValue: "SECONDS", dependsOn: ["wait"] }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(Trigger);
+    const { set: members = [], seed, count = 1, wait, timeout, "idempotency-key": key } = flags;
+    if (count < 1 || count > MAX_TRIGGERED) {
+      throw usageError(`--count: takes a number from 1 to ${MAX_TRIGGERED}, not ${count}.`);
+    }
+    if (members.length > MAX_SET) throw usageError(`--set: can be given at most ${MAX_SET} times.`);
+    const act = await publishOne({
+      action: args.action,
+      payload: undefined,
+      file: undefined,
+      sample: { seed, count, members },
+      key,
+      timeoutS: timeout,
+      wait,
+      output: this.outputFor(flags),
+    });
+    return this.withTarget(flags, act, { serverFor: wait ? "--wait" : undefined });
   }
 }
 

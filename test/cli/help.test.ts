@@ -131,7 +131,7 @@ test("help exists for commands, topics of commands and topics of its own", async
   expect(commands).toEqual(flagged);
   expect(own?.stdout).toContain("help [COMMAND | TOPIC]");
   expect(two).toMatchObject({ code: 2, stderr: expect.stringContaining("One topic at a time") });
-  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("tokens, whoami.") });
+  expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining("tokens, trigger, whoami.") });
   for (const name of HELP_TOPICS) expect(none?.stderr).toContain(name);
   for (const name of HELP_TOPICS)
     expect(root?.stdout.replaceAll(/\s+/g, " ")).toContain(`evreg help ${name}`);

@@ -67,6 +67,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   },
   // Runs until it is stopped; serve.test.ts has its output.
   serve: null,
+  trigger: { ok: (_, run) => ["order.paid", "--seed", String(run)], missing: NAME },
   whoami: { ok: () => [], missing: null },
   "actions:check": {
     ok: () => ["order.paid", "--schema", "schema.json"],

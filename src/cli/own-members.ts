@@ -1,0 +1,86 @@
+import { Flags } from "@oclif/core";
+import { RawJson } from "../json/raw-json.ts";
+import { childOf, type FieldPath, pathNamed } from "../schema/pointers.ts";
+import { usageError } from "./usage-errors.ts";
+
+/** A member of a payload that a person sets. */
+export interface OwnMember {
+  readonly path: FieldPath;
+  /** As JSON: what was typed, or that text as a string. */
+  readonly value: RawJson;
+}
+
+const PLACE = /^(?:[^.[\]]+|\["(?:[^"\\]|\\.)*"\])(?:\.[^.[\]]+|\[\d+\]|\["(?:[^"\\]|\\.)*"\])*$/s;
+/** As deep as a payload may be. */
+const MAX_STEPS = 64;
+
+export const setFlag = Flags.custom<OwnMember>({
+  helpValue: "MEMBER=VALUE",
+  multiple: true,
+  multipleNonGreedy: true,
+  parse: (text) => Promise.resolve(ownMember(text)),
+});
+
+/**
+ * Reads `customer.id=7`: a place as errors name it (`items[0].sku`, `["odd name"].x`), and JSON, or else a text.
+ * @throws `usage` for any other text
+ */
+export function ownMember(text: string): OwnMember {
+  const at = text.indexOf("=");
+  const place = text.slice(0, Math.max(0, at));
+  const path = PLACE.test(place) ? pathIn(place) : undefined;
+  if (path !== undefined && path.length <= MAX_STEPS) return { path, value: valueIn(text.slice(at + 1)) };
+  throw usageError(
+    `takes MEMBER=VALUE, such as total=12, customer.id=7 or 'items[0].sku="A-1"'; not ${JSON.stringify(text)}.`,
+  );
+}
+
+function pathIn(place: string): FieldPath | undefined {
+  try {
+    return pathNamed(place);
+  } catch {
+    // Something is escaped that JSON does not know.
+    return undefined;
+  }
+}
+
+function valueIn(text: string): RawJson {
+  try {
+    JSON.parse(text);
+    return RawJson.fromText(text);
+  } catch {
+    return RawJson.fromValue(text);
+  }
+}
+
+/**
+ * Sets the members in a payload, in their order, and makes the objects and lists on the way. Answers whether it could: an
+ * item past the end of a list cannot be set.
+ * @param isExact whether the values are put in as they were typed, not parsed
+ */
+export function setMembers(payload: object, members: readonly OwnMember[], isExact: boolean): boolean {
+  return members.every(({ path, value }) => {
+    let place = payload;
+    for (const [index, step] of path.slice(0, -1).entries()) {
+      const found = childOf(place, String(step));
+      const plain = found instanceof RawJson ? found.value() : found;
+      const isList = typeof path[index + 1] === "number";
+      const isUsable = isList ? Array.isArray(plain) : isObject(plain);
+      const child = isUsable ? (plain as object) : isList ? [] : {};
+      if (!put(place, step, child)) return false;
+      place = child;
+    }
+    return put(place, path.at(-1)!, isExact ? value : value.value());
+  });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function put(place: object, step: string | number, value: unknown): boolean {
+  if (Array.isArray(place) && Number(step) > place.length) return false;
+  // An assignment to __proto__ would make no member.
+  Object.defineProperty(place, step, { value, enumerable: true, writable: true, configurable: true });
+  return true;
+}
