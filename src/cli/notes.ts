@@ -62,8 +62,8 @@ function refusedAddress({ handler }: Subscription): string {
   return `address_refused: ${whyRefused(handler)}. What the server itself listens on stays refused.`;
 }
 
-function whyRefused(handler: string): string {
-  const why = handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
+function whyRefused(handler: Subscription["handler"]): string {
+  const why = handler === null ? undefined : handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
   if (why !== undefined) return escapeControl(why);
   return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }

@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import {
+  choiceFlag,
   definedOnly,
   durationFlagMs,
   numberFlag,
@@ -18,7 +19,7 @@ import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
-import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
+import { MODES, SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
@@ -54,12 +55,14 @@ export class SubscriptionsCreate extends TargetCommand {
   static override description =
     "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action NAME --handler URL [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
+    "subscriptions create --application NAME --subscription NAME --action NAME {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
     "Send only those whose payload conforms to a JSON Schema":
       "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
+    "Let consumers claim them, which nothing can reach from outside":
+      "evreg subscriptions create --application billing --subscription invoices --action order.created --mode pull",
     "Keep only the secret, in a file":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks --json | jq -r .data.secret > secret",
     "Be told when a delivery, of anybody, has failed for good":
@@ -69,7 +72,8 @@ export class SubscriptionsCreate extends TargetCommand {
     application: requiredFlag("The subscribing application.", "NAME"),
     subscription: requiredFlag("Name of the subscription.", "NAME", { aliases: ["name"] }),
     action: requiredFlag("The action whose events are delivered.", "NAME"),
-    handler: requiredFlag("Address that gets the deliveries.", "URL"),
+    handler: textFlag("Address that gets the deliveries.", "URL"),
+    mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
     active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
     ...bearerFlags,
@@ -78,17 +82,21 @@ export class SubscriptionsCreate extends TargetCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SubscriptionsCreate);
-    const { application, subscription, action, handler } = flags;
+    const { application, subscription, action, handler, mode } = flags;
+    if (handler === undefined && mode !== "pull") {
+      throw usageError("Name the handler with --handler URL, or give --mode pull.");
+    }
     const optional = {
-      ...definedOnly({ max_retries: flags["max-retries"], active: flags.active }),
+      ...definedOnly({ handler, mode, max_retries: flags["max-retries"], active: flags.active }),
       ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
-    const input = { application, subscription, action, handler, ...optional };
+    const input = { application, subscription, action, ...optional };
     const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
       evreg.subscriptions.create(input),
     );
-    output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
+    const who = mode === "pull" ? "A consumer" : "The handler";
+    output.note(`The secret is shown only now. ${who} verifies each delivery's signature with it.`);
   }
 }
 

@@ -18,13 +18,20 @@ import {
   type SubscriptionSettings,
 } from "./subscription-settings.ts";
 
-/** Binds an application and a subscription name to an action and to the handler its events are sent to. */
+/** push: evreg sends its deliveries to its handler. pull: it has none, and consumers claim them. */
+export const MODES = ["push", "pull"] as const;
+export type SubscriptionMode = (typeof MODES)[number];
+
+/** Binds an application and a subscription name to an action, and to the handler its events are sent to. */
 export interface Subscription extends SubscriptionSettings {
   readonly rowid: number;
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  readonly handler: string;
+  /** Never changes. */
+  readonly mode: SubscriptionMode;
+  /** `null` for one of mode `pull`. */
+  readonly handler: string | null;
   readonly max_retries: number;
   readonly active: boolean;
   /** Why evreg itself deactivated it; `null` while active or when a person paused it. */
@@ -41,6 +48,8 @@ export interface Subscription extends SubscriptionSettings {
   readonly slowed_until: string | null;
   /** Rowid of the delivery that blocks an ordered subscription: it has used up its retries and is still tried. */
   readonly blocked_by: number | null;
+  /** ISO 8601 UTC, to the minute: when a consumer last claimed from one of mode `pull`. */
+  readonly last_claim_at: string | null;
   readonly timestamped: string;
 }
 
@@ -60,15 +69,16 @@ export interface CancelledMeta {
 
 /** What is left out stays as it is; a setting that is `null` goes. */
 export interface SubscriptionUpdate extends Partial<
-  SubscriptionSettings & Pick<Subscription, "handler" | "max_retries" | "active" | "action" | "bearer">
+  SubscriptionSettings &
+    Pick<Subscription, "mode" | "handler" | "max_retries" | "active" | "action" | "bearer">
 > {
   /** Makes `bearer` `own`; never shown again. */
   readonly bearer_token?: string;
 }
 
-/** By default it has 5 retries. */
+/** By default it is of mode `push`, which needs a handler, and has 5 retries. */
 export type NewSubscription = SubscriptionUpdate &
-  Pick<Subscription, "application" | "subscription" | "action" | "handler">;
+  Pick<Subscription, "application" | "subscription" | "action">;
 
 export interface SecretRotation {
   /** How long the previous secret stays valid, in milliseconds: 0 to 30 days, default a day. */
@@ -92,6 +102,31 @@ export const SUBSCRIPTION_LIMITS = {
   overlapMaxMs: 30 * DAY_MS,
 } as const;
 
+/** What only an attempt to reach a handler has, and why one of mode `pull` has not. */
+const OF_PUSH: Readonly<Record<string, string>> = {
+  handler: "consumers claim its deliveries",
+  rate_limit: "a consumer claims at the pace that it wants",
+  max_in_flight: "a consumer claims as many as it wants",
+  timeout_ms: "a claim says how long its lease lasts",
+};
+
+/**
+ * Checks that a subscription of this mode has a handler if it needs one, and nothing that has no meaning for it.
+ * @param values its members by their names, as far as they are given
+ * @throws `invalid`
+ */
+export function checkForMode(mode: SubscriptionMode, values: object): void {
+  const given = values as Readonly<Record<string, unknown>>;
+  if (mode === "push") {
+    if (given["handler"] === null) throw invalidField("handler", "is required for the mode push");
+    return;
+  }
+  for (const [name, why] of Object.entries(OF_PUSH)) {
+    if ((given[name] ?? null) === null) continue;
+    throw invalidField(name, `is not for subscriptions of the mode pull: ${why}`, given[name]);
+  }
+}
+
 /** One for each wait of its schedule, where it has one. */
 export function defaultRetries({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
   return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
@@ -104,11 +139,19 @@ export function checkBearerToken(field: string, value: string): string {
   throw invalidField(field, `must be 1 to ${max} printable ASCII characters without spaces`);
 }
 
-const handler = {
+const mode = {
   type: "string",
+  enum: MODES,
+  description:
+    "push: evreg sends its deliveries to its handler. pull: it has no handler, and consumers claim its deliveries. It never changes.",
+} as const;
+
+const handler = {
+  type: ["string", "null"],
   format: "uri",
   maxLength: SUBSCRIPTION_LIMITS.handlerLength,
-  description: "Absolute https: URL, without user info and not inside the operator's network.",
+  description:
+    "Absolute https: URL, without user info and not inside the operator's network. Required for `push`, and not for `pull`.",
   examples: ["https://hooks.example.com/evreg"],
 } as const;
 
@@ -201,6 +244,7 @@ export const NEW_SUBSCRIPTION = bodySchema(
     application: { ...application, description: "Name of the subscribing application." },
     subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
     action: { ...actionName, description: "The action whose events are delivered." },
+    mode: { ...mode, default: "push" },
     handler,
     max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
     active: { ...active, default: true },
@@ -209,7 +253,7 @@ export const NEW_SUBSCRIPTION = bodySchema(
     ...settings,
     ordered: { ...settings.ordered, default: false },
   },
-  ["application", "subscription", "action", "handler"],
+  ["application", "subscription", "action"],
 );
 
 export const SUBSCRIPTION_UPDATE: BodySchema = {
@@ -217,6 +261,7 @@ export const SUBSCRIPTION_UPDATE: BodySchema = {
   description: "Any subset; what is left out stays as it is, and a setting that is `null` goes.",
   type: "object",
   properties: {
+    mode,
     handler,
     max_retries: maxRetries,
     active,

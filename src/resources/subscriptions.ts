@@ -10,7 +10,7 @@ const FIELDS: Fields<Subscription> = {
   application: "Application",
   subscription: "Subscription",
   action: "Action",
-  handler: "Handler",
+  handler: { title: "Handler", show: ({ handler }) => handler ?? "none: consumers claim its deliveries" },
   max_retries: "Retries",
   active: {
     title: "State",
@@ -46,6 +46,7 @@ const FIELDS: Fields<Subscription> = {
   failing_since: "Failing since",
   blocked_by: { title: "Blocked by", show: blockOf },
   slowed_until: "Slowed until",
+  last_claim_at: "Last claim",
   timestamped: "Created",
 };
 
@@ -60,7 +61,7 @@ export const SUBSCRIPTIONS = {
     action: { shrinkTo: 12, keepWhole: true },
     active: {},
     max_retries: { align: "right", dropOrder: 1 },
-    handler: { shrinkTo: 20, cut: "middle" },
+    handler: { value: ({ handler }) => handler ?? "(pull)", shrinkTo: 20, cut: "middle" },
   }),
   none: (mayBeHidden = false) =>
     `No subscriptions yet${mayBeHidden ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,

@@ -184,9 +184,11 @@ function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Find
   if (failing.length > 0) {
     const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
     const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
-    const refused = failing.find((one) => handlerRefusal(one.handler, allowed) !== undefined);
-    const why = refused && ` The handler of ${nameOf(refused)}: ${handlerRefusal(refused.handler, allowed)}.`;
-    const whole = found + (why ?? "");
+    const refusals = failing.flatMap((one) => {
+      const why = one.handler === null ? undefined : handlerRefusal(one.handler, allowed);
+      return why === undefined ? [] : [` The handler of ${nameOf(one)}: ${why}.`];
+    });
+    const whole = found + (refusals[0] ?? "");
     const advice = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
     return isLong ? problem(check, whole, advice) : warning(check, whole, advice);
   }

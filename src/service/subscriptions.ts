@@ -6,6 +6,7 @@ import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../dom
 import {
   type Bearer,
   checkBearerToken,
+  checkForMode,
   NEW_SUBSCRIPTION,
   type NewSubscription,
   defaultRetries,
@@ -100,7 +101,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const body = readBody<NewSubscription>(NEW_SUBSCRIPTION, input, checks);
       access.require("write", body.application);
       await checkSubscribable(body.action);
-      const { application, subscription, action, handler } = body;
+      const { application, subscription, action, mode = "push" } = body;
+      if (mode === "push" && body.handler === undefined) throw invalidField("handler", "is required");
+      checkForMode(mode, body);
+      const { handler = null } = body;
       const { active = true, max_retries: maxRetries = defaultRetries(body) } = body;
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
@@ -118,7 +122,12 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const before = await writable(id);
       const body = readBody<SubscriptionUpdate>(SUBSCRIPTION_UPDATE, input, updateChecks);
       if (Object.keys(body).length === 0) return { data: shown(before) };
-      const { handler, max_retries: maxRetries, active, action } = body;
+      const { mode = before.mode, max_retries: maxRetries, active, action } = body;
+      if (mode !== before.mode) {
+        throw invalidField("mode", "cannot be changed; create another subscription of that mode", mode);
+      }
+      checkForMode(mode, body);
+      const handler = body.handler ?? undefined;
       const settings = settingsOf(body, before);
       const warned = await filterWarnings(settings, signal);
       if (action !== undefined && action !== before.action) await checkSubscribable(action);

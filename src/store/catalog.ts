@@ -94,7 +94,8 @@ export interface SubscriptionRecord {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  readonly handler: string;
+  /** `null` for one of mode `pull`, and only for such. */
+  readonly handler: string | null;
   readonly maxRetries: number;
   readonly active: boolean;
   readonly secret: string;

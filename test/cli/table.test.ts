@@ -143,6 +143,7 @@ const SUBSCRIPTION = {
   active: true,
   disabled_reason: null,
   blocked_by: null,
+  last_claim_at: null,
   failing_since: null,
   max_retries: 5,
 } as Subscription;

@@ -74,7 +74,12 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "flags with one there",
     ["subscriptions", "create", "--name", "x"],
-    /Missing: --application NAME, --action NAME, --handler URL\.\n/,
+    /Missing: --application NAME, --action NAME\.\n/,
+  ],
+  [
+    "no handler, and no word that none is wanted",
+    ["subscriptions", "create", "--name", "x", "--application", "a", "--action", "b"],
+    /Name the handler with --handler URL, or give --mode pull\./,
   ],
   ["a flag without its value", ["events", "--action"], /--action needs a value\./],
   [

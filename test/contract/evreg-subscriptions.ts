@@ -85,6 +85,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
         application: "billing",
         subscription: "invoices",
         action,
+        mode: "push",
         handler: "https://hooks.example.com/evreg",
         max_retries: 5,
         active: true,
@@ -94,6 +95,7 @@ export function subscriptionsContract(open: OpenEvreg): void {
         failing_since: null,
         slowed_until: null,
         blocked_by: null,
+        last_claim_at: null,
         ...NO_SETTINGS,
         timestamped: "2026-01-01T00:00:00.000Z",
       });

@@ -10,6 +10,7 @@ import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
 import { filtersContract } from "./evreg-filters.ts";
 import { publishContract } from "./evreg-publish.ts";
+import { pullContract } from "./evreg-pull.ts";
 import { secretsContract } from "./evreg-secrets.ts";
 import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
@@ -37,6 +38,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     subscriptionsContract(open);
     settingsContract(open);
     filtersContract(open);
+    pullContract(open);
     secretsContract(open);
     deliveriesContract(open);
     replaysContract(open);

@@ -23,6 +23,7 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
   application: "billing",
   subscription: "invoices",
   action: "user.created",
+  mode: "push",
   handler: "https://hooks.example.com/secret-path",
   max_retries: 5,
   active: true,
@@ -32,6 +33,7 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
   failing_since: null,
   slowed_until: null,
   blocked_by: null,
+  last_claim_at: null,
   timestamped: inHours(-100),
   ...given,
 });

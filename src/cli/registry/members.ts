@@ -9,7 +9,7 @@ import {
   NO_SETTINGS,
   type SubscriptionSettings,
 } from "../../domain/subscription-settings.ts";
-import { NEW_SUBSCRIPTION, defaultRetries } from "../../domain/subscription.ts";
+import { checkForMode, NEW_SUBSCRIPTION, defaultRetries } from "../../domain/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
 import { compileSchema } from "../../schema/validate/compile.ts";
@@ -71,7 +71,8 @@ export const SUBSCRIPTION: DeclaredKind = {
   list: "subscriptions",
   identity: ["application", "subscription", "action"],
   members: new Map<string, Default>([
-    ["handler", noDefault],
+    ["mode", defaultTo("push")],
+    ["handler", ({ mode }) => (mode === "pull" ? null : undefined)],
     ["max_retries", (declared) => defaultRetries(declared)],
     // A pause by a person or by the handler stays, unless the file says otherwise.
     ["active", noDefault],
@@ -146,10 +147,18 @@ export function validateMembers(
   for (const error of schemaErrors(kind, values)) {
     report(String(pathNamed(String(error.details["field"]))[0]), error);
   }
-  const { headers, ordered, on_exhausted: exhausted } = values as Values;
+  const { headers, ordered, on_exhausted: exhausted, mode } = values as Values;
   trying("headers", () => {
     if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
   });
+  if (kind === SUBSCRIPTION) {
+    if (mode !== "pull" && values["handler"] === undefined && !meant.has("handler")) {
+      report("handler", invalidField("handler", "is required"));
+    }
+    for (const member of Object.keys(values)) {
+      trying(member, () => checkForMode(mode === "pull" ? "pull" : "push", { [member]: values[member] }));
+    }
+  }
   trying("on_exhausted", () => {
     if (ordered === true || (exhausted ?? null) === null) return;
     throw invalidField("on_exhausted", "is for subscriptions that are ordered only");

@@ -1,6 +1,7 @@
 import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
   BEARERS,
+  MODES,
   NEW_SUBSCRIPTION,
   SECRET_ROTATION,
   SUBSCRIPTION_QUERY,
@@ -15,7 +16,12 @@ const subscription = {
   application: field.text,
   subscription: field.text,
   action: field.text,
-  handler: { type: "string", format: "uri" },
+  mode: {
+    type: "string",
+    enum: MODES,
+    description: "`push`: evreg sends its deliveries to its handler. `pull`: consumers claim them.",
+  },
+  handler: { type: ["string", "null"], format: "uri", description: "`null` for `pull`." },
   max_retries: { type: "integer", minimum: 0, maximum: 20 },
   active: { type: "boolean" },
   disabled_reason: {
@@ -46,6 +52,10 @@ const subscription = {
     minimum: 1,
     description:
       "Rowid of the delivery that blocks an ordered subscription: it has used up its retries, and attempts go on. `null` if none does.",
+  },
+  last_claim_at: {
+    ...field.nullableTimestamp,
+    description: "To the minute: when a consumer last claimed from one of mode `pull`.",
   },
   filter: { type: ["object", "null"], additionalProperties: true },
   rate_limit: { type: ["number", "null"] },
@@ -89,16 +99,21 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     maxBytes: REGISTRY_BYTES,
     run: (evreg, { query }) => evreg.subscriptions.list(query),
   }),
-  operation("POST /v1/subscriptions", "createSubscription", "Send an action's events to a handler", {
-    body: NEW_SUBSCRIPTION,
-    status: 201,
-    answer: [
-      "The subscription with its secret; `meta` if it has a filter.",
-      one("SubscriptionWithSecret", WARNINGS),
-    ],
-    failures: [404, 409],
-    run: (evreg, { body, signal }) => evreg.subscriptions.create(body, signal),
-  }),
+  operation(
+    "POST /v1/subscriptions",
+    "createSubscription",
+    "Send an action's events to a handler, or let consumers claim them",
+    {
+      body: NEW_SUBSCRIPTION,
+      status: 201,
+      answer: [
+        "The subscription with its secret; `meta` if it has a filter.",
+        one("SubscriptionWithSecret", WARNINGS),
+      ],
+      failures: [404, 409],
+      run: (evreg, { body, signal }) => evreg.subscriptions.create(body, signal),
+    },
+  ),
   operation("GET /v1/subscriptions/:id", "getSubscription", "Get one subscription", {
     answer: ["The subscription.", one("Subscription")],
     failures: [404],

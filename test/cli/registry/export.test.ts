@@ -16,7 +16,7 @@ import {
 import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
 import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
-import { type NewSubscription, defaultRetries } from "../../../src/domain/subscription.ts";
+import { type NewSubscription, defaultRetries, type Subscription } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";
@@ -137,6 +137,15 @@ const model: fc.Arbitrary<Model> = fc.record({
   ),
 });
 
+/** Where its deliveries go: some without what only handlers have are claimed by consumers. */
+function placeOf(given: object): Pick<Subscription, "mode" | "handler"> {
+  const isOfPush = ["rate_limit", "max_in_flight", "timeout_ms"].some(
+    (name) => (given as Record<string, unknown>)[name] !== undefined,
+  );
+  const isPull = !isOfPush && "headers" in given;
+  return isPull ? { mode: "pull", handler: null } : { mode: "push", handler: "https://a.example/x" };
+}
+
 /** Puts it into an evreg; what the service itself refuses is left out. */
 async function fill(evreg: Evreg, { actions, subscriptions }: Model): Promise<number> {
   let made = 0;
@@ -148,7 +157,7 @@ async function fill(evreg: Evreg, { actions, subscriptions }: Model): Promise<nu
     const named: Record<string, unknown> = {
       ...input,
       action: `a${of % actions.length}.made`,
-      handler: "https://a.example/x",
+      ...placeOf(input),
     };
     if (named["bearer_token"] !== undefined) delete named["bearer"];
     const created = await evreg.subscriptions
@@ -171,7 +180,7 @@ function listed({ actions, subscriptions }: Model): Registry {
     const record = {
       ...common,
       rowid: bound.size + 1,
-      handler: "https://a.example/x",
+      ...placeOf(rest),
       active: true,
       disabled_reason: null,
       previous_secret_until: null,

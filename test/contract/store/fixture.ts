@@ -97,18 +97,23 @@ export class Fixture {
     return made;
   }
 
-  subscription(
+  /** One of mode `push`. */
+  async subscription(
     action: Action,
     given: Partial<
       Pick<SubscriptionRecord, "application" | "subscription" | "active" | "maxRetries" | "settings">
     > = {},
-  ): Promise<Subscription> {
+  ): Promise<Subscription & { readonly handler: string }> {
     const { application = "mailer", subscription = "welcome" } = given;
     const { active = true, maxRetries = 5, settings = {} } = given;
     const handler = `https://${application}.example/${subscription}`;
     const named = { application, subscription, action: action.action, handler };
     const record = { ...named, maxRetries, active, settings };
-    return this.store.catalog.createSubscription({ ...record, secret: `secret of ${subscription}` }, NOW);
+    const created = await this.store.catalog.createSubscription(
+      { ...record, secret: `secret of ${subscription}` },
+      NOW,
+    );
+    return { ...created, handler };
   }
 
   /** Records `count` events, one call each, a millisecond apart. */

@@ -2,7 +2,6 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
-import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptResult, Claim, NextStep } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
@@ -20,14 +19,15 @@ export function orderedSuite(open: OpenStore): void {
   async function ordered(
     settings: Partial<SubscriptionSettings> = {},
     maxRetries = 1,
-  ): Promise<{ action: Action; subscription: Subscription; id: number }> {
+  ): Promise<{ action: Action; subscription: { readonly handler: string }; id: number }> {
     const action = await on.action();
+    const handler = "https://mailer.example/welcome";
     const subscription = await on.store.catalog.createSubscription(
       {
         application: "mailer",
         subscription: "welcome",
         action: action.action,
-        handler: "https://mailer.example/welcome",
+        handler,
         maxRetries,
         active: true,
         secret: "a secret",
@@ -35,7 +35,7 @@ export function orderedSuite(open: OpenStore): void {
       },
       NOW,
     );
-    return { action, subscription, id: subscription.rowid };
+    return { action, subscription: { handler }, id: subscription.rowid };
   }
 
   async function claimed(nowMs = NOW + 60_000, most = 1): Promise<Claim[]> {

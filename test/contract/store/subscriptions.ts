@@ -15,6 +15,7 @@ export function subscriptionSuite(open: OpenStore): void {
       application: "mailer",
       subscription: "welcome",
       action: "user.created",
+      mode: "push",
       handler: "https://mailer.example/welcome",
       max_retries: 0,
       active: true,
@@ -24,6 +25,7 @@ export function subscriptionSuite(open: OpenStore): void {
       failing_since: null,
       slowed_until: null,
       blocked_by: null,
+      last_claim_at: null,
       ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",
     });

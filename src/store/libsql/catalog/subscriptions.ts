@@ -17,6 +17,9 @@ import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./credentials.ts";
 
+/** Stored where there is none. */
+const NO_HANDLER = "";
+
 /** @param key encrypts its secrets, if given; so for the other writes here */
 export function createSubscription(
   sql: Sql,
@@ -28,13 +31,14 @@ export function createSubscription(
   assertFree(sql, input, actionId);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const { id } = sql.first<{ id: number }>(
-    `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms, settings,
+    `INSERT INTO subscription (application, subscription, action_id, mode, handler, max_retries, active, created_ms, settings,
         ordered)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
     actionId,
-    input.handler,
+    input.handler === null ? "pull" : "push",
+    input.handler ?? NO_HANDLER,
     input.maxRetries,
     input.active,
     nowMs,
@@ -96,7 +100,7 @@ export function updateSubscription(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
         ordered = coalesce(?, ordered)
       WHERE rowid = ?`,
-    handler,
+    handler ?? NO_HANDLER,
     maxRetries,
     patch.active ?? row.active,
     actionId,
@@ -181,7 +185,12 @@ function assertFree(
   });
 }
 
-type SubscriptionTimes = "previous_secret_until" | "failing_since" | "slowed_until" | "timestamped";
+type SubscriptionTimes =
+  | "previous_secret_until"
+  | "failing_since"
+  | "slowed_until"
+  | "last_claim_at"
+  | "timestamped";
 
 interface SubscriptionRow extends StoredRecord<
   Omit<Subscription, keyof SubscriptionSettings>,
@@ -193,10 +202,11 @@ interface SubscriptionRow extends StoredRecord<
 
 /** Of those that were not deleted; goes on with conditions on `s` and `a`. */
 const SELECT_SUBSCRIPTION = `
-  SELECT s.rowid AS rowid, s.application, s.subscription, a.action, ${textOf("s.handler")} AS handler, s.max_retries, s.active,
+  SELECT s.rowid AS rowid, s.application, s.subscription, a.action, s.mode,
+    iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, k.bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped, s.action_id
+    ${BLOCKED_BY} AS blocked_by, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped, s.action_id
   FROM subscription s JOIN action a ON a.rowid = s.action_id
     JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
@@ -218,6 +228,7 @@ function subscriptionOf({
     previous_secret_until: isoOrNull(row.previous_secret_until),
     failing_since: isoOrNull(row.failing_since),
     slowed_until: isoOrNull(row.slowed_until),
+    last_claim_at: isoOrNull(row.last_claim_at),
     ...settingsFromJson(settings),
     timestamped: toIso(timestamped),
   };

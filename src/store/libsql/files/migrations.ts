@@ -369,6 +369,21 @@ export const MIGRATIONS: readonly Migration[] = [
         FROM action_revision`,
     ],
   },
+  {
+    version: 15,
+    name: "pull subscriptions",
+    schemaDigest: "47ecdbbc30c977ed11924a737731a313",
+    statements: [
+      // One of mode `pull` has an empty handler.
+      "ALTER TABLE subscription ADD COLUMN mode TEXT NOT NULL DEFAULT 'push' CHECK (mode IN ('push', 'pull'))",
+      // To the minute.
+      "ALTER TABLE subscription ADD COLUMN last_claim_ms INTEGER",
+      // Who took a delivery of a pull subscription; NULL for those that evreg sends. Without a CHECK, for which the engine
+      // would read every attempt through.
+      "ALTER TABLE lease ADD COLUMN consumer TEXT",
+      "ALTER TABLE attempt ADD COLUMN consumer TEXT",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

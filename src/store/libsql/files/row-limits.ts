@@ -74,7 +74,14 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [time, ["from_ms", "to_ms"]],
       [
         optional(time),
-        ["deprecated_ms", "retired_ms", "deleted_ms", "slowed_until_ms", "retry_wait_until_ms"],
+        [
+          "deprecated_ms",
+          "retired_ms",
+          "deleted_ms",
+          "slowed_until_ms",
+          "retry_wait_until_ms",
+          "last_claim_ms",
+        ],
       ],
       [
         optional(time),
@@ -95,6 +102,7 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [id, ["payload_names.action_id"]],
       [optional(text(1_024 * KIB)), ["settings"]],
       [text(8 * KIB), ["handler"]],
+      [optional(label), ["consumer"]],
       [between(0, 1_000), ["max_retries"]],
       [optional(text(4 * KIB)), ["disabled_reason", "reason"]],
       [secret, ["secret"]],

@@ -100,7 +100,7 @@ function loadClaimables(
       ), found AS (
         SELECT s.rowid AS id, s.ordered, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
         FROM waiting CROSS JOIN subscription AS s
-        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL
+        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push'
       )
       SELECT id, ordered, waits_until_ms,
         CASE WHEN waits_until_ms IS NOT NULL THEN EXISTS (

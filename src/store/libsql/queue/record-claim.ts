@@ -49,7 +49,7 @@ function leaseRecorded(
   const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
       ${REQUESTED_SUBSCRIPTIONS}
-      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.ordered = 0 AND ${WAIT_END} <= ?1 AND ${IS_READABLE}`,
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND s.ordered = 0 AND ${WAIT_END} <= ?1 AND ${IS_READABLE}`,
     nowMs,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
   )!;
