@@ -17,6 +17,7 @@ import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/repla
 import type {
   CancelledMeta,
   NewSubscription,
+  RotationMeta,
   SecretRotation,
   Subscription,
   SubscriptionQuery,
@@ -138,8 +139,9 @@ export interface EventsPort {
 export interface SubscriptionsPort {
   list(query?: SubscriptionQuery): Promise<Answer<readonly Subscription[]>>;
   /**
-   * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. `meta` warns of what in a
-   * filter is probably a slip.
+   * `not_found` (action), `conflict` (application, subscription and action taken), `invalid`. An action such as `order.*`, or
+   * `*`, stands for all that there are and will be, and needs `read` or `write` for all applications. It has the secret of
+   * others of its application and name. `meta` warns of what in a filter is probably a slip.
    * @param signal ends the check of the filter, before anything is changed
    */
   create(input: NewSubscription, signal?: AbortSignal): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
@@ -155,10 +157,11 @@ export interface SubscriptionsPort {
     signal?: AbortSignal,
   ): Promise<Answer<Subscription, WarningMeta>>;
   /**
-   * Gives it a new secret, which only this answer shows. Until the overlap ends, deliveries are signed with the previous one
-   * as well. `not_found`, `invalid`; `conflict` for an overlap while another one lasts.
+   * Gives it, and all others of its application and name, a new secret, which only this answer shows; `meta` says how many
+   * have it. Until the overlap ends, deliveries are signed with the previous one as well. `not_found`, `invalid`; `conflict`
+   * for an overlap while another one lasts.
    */
-  rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret>>;
+  rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret, RotationMeta>>;
   /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }

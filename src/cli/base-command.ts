@@ -3,6 +3,7 @@ import { nearest } from "../config/values.ts";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
+import { isPattern } from "../domain/names.ts";
 import type { Answer, Evreg } from "../evreg.ts";
 import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
@@ -112,7 +113,7 @@ interface ListFilters {
 export async function emptyListHint(sentence: string, evreg: Evreg, query: ListFilters): Promise<string> {
   const { action, event, subscription } = query;
   try {
-    if (action !== undefined) await evreg.actions.get(action);
+    if (action !== undefined && !isPattern(action)) await evreg.actions.get(action);
     if (event !== undefined) await evreg.events.get(event);
     if (subscription !== undefined) await evreg.subscriptions.get(subscription);
   } catch (error) {
@@ -217,7 +218,7 @@ export abstract class TargetCommand extends ConfigCommand {
   protected async showRecord<T>(
     flags: TargetFlags & OutputChoice,
     columns: readonly Column<T>[],
-    call: (evreg: Evreg) => Promise<Answer<T, WarningMeta | undefined>>,
+    call: (evreg: Evreg) => Promise<Answer<T, object | undefined>>,
     needs?: CommandNeeds,
   ): Promise<Output> {
     const answer = await this.withTarget(flags, call, needs);
@@ -225,7 +226,8 @@ export abstract class TargetCommand extends ConfigCommand {
     await output.record(answer, columns);
     // In the document of --json they stand themselves.
     if (output.format === "json") return output;
-    for (const { pointer, message } of answer.meta?.warnings ?? []) {
+    const { warnings = [] }: Partial<WarningMeta> = answer.meta ?? {};
+    for (const { pointer, message } of warnings) {
       note(`Warning: ${escapeControl(pointer === "" ? "schema" : pointer)}: ${escapeControl(message)}`);
     }
     return output;

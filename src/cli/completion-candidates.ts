@@ -1,6 +1,6 @@
 import { Contexts } from "../config/contexts.ts";
 import { loadConfig } from "../config/load.ts";
-import { isReservedName } from "../domain/names.ts";
+import { isReservedName, patternsOf } from "../domain/names.ts";
 import type { Evreg } from "../evreg.ts";
 import { ACTIONS } from "../resources/actions.ts";
 import { REPLAYS } from "../resources/replays.ts";
@@ -61,6 +61,11 @@ export async function candidatesFor(
 const NAMES: Readonly<Record<Exclude<NameKind, "context">, (evreg: Evreg) => Promise<readonly Candidate[]>>> =
   {
     action: async (evreg) => (await evreg.actions.list()).data.map(ACTIONS.label),
+    pattern: async (evreg) => {
+      const { data } = await evreg.actions.list();
+      const patterns = [...new Set(data.flatMap(({ action }) => patternsOf(action)))].toSorted();
+      return [...data.map(ACTIONS.label), ...patterns.map((value) => ({ value, about: "a pattern" }))];
+    },
     successor: async (evreg) => {
       const { data } = await evreg.actions.list();
       return data.filter(({ action, retired }) => !retired && !isReservedName(action)).map(ACTIONS.label);

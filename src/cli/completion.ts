@@ -19,6 +19,7 @@ export interface Candidate {
 /** What is named by numbers or names that only a server knows, or by those of the user's contexts. */
 export type NameKind =
   | "action"
+  | "pattern"
   | "successor"
   | "application"
   | "subscription"
@@ -61,6 +62,7 @@ const ARGUMENT_KINDS: Readonly<Record<string, NameKind | "files">> = {
 /** Flags by name and the value that their help shows. */
 const FLAG_KINDS: Readonly<Record<string, NameKind>> = {
   "action NAME": "action",
+  "action PATTERN": "pattern",
   "successor NAME": "successor",
   "application NAME": "application",
   "subscription ID|NAME": "subscription",

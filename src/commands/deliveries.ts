@@ -15,7 +15,7 @@ import type { Resource } from "../resources/resource.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
-    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action NAME] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
     "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",
@@ -27,7 +27,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
   flags: {
     event: numberFlag("Only of this event.", { helpValue: "ID" }),
     subscription: subscriptionFlag,
-    action: textFlag("Only of this action's events.", "NAME"),
+    action: textFlag("Only of this action's events; order.* for all beneath order.", "PATTERN"),
     status: choiceFlag(`Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`, DELIVERY_STATUSES, {
       helpValue: "STATUS",
     }),

@@ -9,7 +9,7 @@ import { EVENTS } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action NAME] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
@@ -18,7 +18,7 @@ export const EventsList = listCommand(EVENTS, {
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
   }),
   flags: {
-    action: textFlag("Only events of this action.", "NAME"),
+    action: textFlag("Only events of this action; order.* for all beneath order.", "PATTERN"),
     ...rangeFlags("Those published"),
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),

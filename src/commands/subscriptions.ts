@@ -19,19 +19,36 @@ import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
-import { MODES, SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
+import {
+  MODES,
+  type NewSubscription,
+  SUBSCRIPTION_LIMITS,
+  type SubscriptionMode,
+  type SubscriptionWithSecret,
+} from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
+import { recordColumns } from "../resources/resource.ts";
 import { NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
+const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
+
+function secretNote(mode?: SubscriptionMode): string {
+  const who = mode === "pull" ? "A consumer" : "The handler";
+  return `The secret is shown only now. ${who} verifies each delivery's signature with it.`;
+}
+
 export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
-  usage: "<%= command.id %> [--application NAME] [--action NAME] [--[no-]active]",
+  usage: "<%= command.id %> [--application NAME] [--action PATTERN] [--[no-]active]",
   summary: "List the subscriptions: who gets which events, and where.",
   examples: examples("evreg subscriptions", {
     "The paused ones of an application": "evreg subscriptions list --application billing --no-active",
   }),
   flags: {
     application: textFlag("Only those of this application.", "NAME"),
-    action: textFlag("Only those to this action.", "NAME"),
+    action: textFlag(
+      "Only those that get this action's events; of order.*, those with this very pattern.",
+      "PATTERN",
+    ),
     active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
   },
   none: async (evreg, { kind }) => SUBSCRIPTIONS.none(kind === "remote" && (await isLimited(evreg))),
@@ -51,14 +68,16 @@ export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
 });
 
 export class SubscriptionsCreate extends TargetCommand {
-  static override summary = "Subscribe a webhook handler to an action.";
+  static override summary = "Subscribe a webhook handler to an action, or to several.";
   static override description =
-    "Each event of the action published from now on is sent to the handler. The secret that signs the deliveries is printed once, here.";
+    "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action NAME {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
+    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]]";
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
+    "Send each event of what is beneath order, now and later, and of refund.made":
+      "evreg subscriptions create --application billing --subscription books --action 'order.*' --action refund.made --handler https://billing.example.com/hooks",
     "Send only those whose payload conforms to a JSON Schema":
       "evreg subscriptions create --application billing --subscription french --action order.created --handler https://billing.example.com/hooks --filter french.json",
     "Let consumers claim them, which nothing can reach from outside":
@@ -71,7 +90,13 @@ export class SubscriptionsCreate extends TargetCommand {
   static override flags = {
     application: requiredFlag("The subscribing application.", "NAME"),
     subscription: requiredFlag("Name of the subscription.", "NAME", { aliases: ["name"] }),
-    action: requiredFlag("The action whose events are delivered.", "NAME"),
+    action: Flags.string({
+      summary: "The action whose events are delivered, or a pattern such as 'order.*'; may be repeated.",
+      helpValue: "PATTERN",
+      required: true,
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     handler: textFlag("Address that gets the deliveries.", "URL"),
     mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
@@ -82,27 +107,52 @@ export class SubscriptionsCreate extends TargetCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SubscriptionsCreate);
-    const { application, subscription, action, handler, mode } = flags;
+    const { application, subscription, handler, mode } = flags;
     if (handler === undefined && mode !== "pull") {
       throw usageError("Name the handler with --handler URL, or give --mode pull.");
     }
+    const [action = "", ...others] = flags.action;
+    const twice = flags.action.find((one, index) => flags.action.indexOf(one) !== index);
+    if (twice !== undefined) throw usageError(`--action names ${twice} twice; give it once.`);
     const optional = {
       ...definedOnly({ handler, mode, max_retries: flags["max-retries"], active: flags.active }),
       ...(await bearerOf(flags)),
       ...(await settingsOf(flags)),
     };
     const input = { application, subscription, action, ...optional };
+    if (others.length > 0) return this.createAll(flags, flags.action, input);
     const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
       evreg.subscriptions.create(input),
     );
-    const who = mode === "pull" ? "A consumer" : "The handler";
-    output.note(`The secret is shown only now. ${who} verifies each delivery's signature with it.`);
+    output.note(secretNote(mode));
+  }
+
+  /** One after the other. Where one is refused, those before it are shown all the same: their secret is told only here. */
+  private async createAll(
+    flags: Parameters<TargetCommand["outputFor"]>[0],
+    actions: readonly string[],
+    input: NewSubscription,
+  ): Promise<void> {
+    const created: SubscriptionWithSecret[] = [];
+    let failure: unknown;
+    await this.withTarget(flags, async (evreg) => {
+      for (const action of actions)
+        created.push((await evreg.subscriptions.create({ ...input, action })).data);
+    }).catch((error: unknown) => (failure = error));
+    const output = this.outputFor(flags);
+    const [first] = created;
+    if (first !== undefined) {
+      await output.list({ data: created }, SUBSCRIPTIONS.list, "");
+      if (output.format === "table") await output.record({ data: first }, SECRET);
+      output.note(secretNote(input.mode));
+    }
+    if (failure !== undefined) throw failure;
   }
 }
 
 export class SubscriptionsUpdate extends TargetCommand {
   static override usage =
-    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action NAME] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
+    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";
@@ -124,7 +174,7 @@ export class SubscriptionsUpdate extends TargetCommand {
     handler: textFlag("Address that gets the deliveries.", "URL"),
     "max-retries": numberFlag("Retries of a failed delivery, 0 to 20."),
     active: Flags.boolean({ summary: "Reactivate it; --no-active pauses it.", allowNo: true }),
-    action: textFlag("The action whose events are delivered.", "NAME"),
+    action: textFlag("The action whose events are delivered, or a pattern such as 'order.*'.", "PATTERN"),
     ...bearerFlags,
     ...settingsFlags,
   };
@@ -202,7 +252,7 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   static override usage = "subscriptions rotate-secret ID|NAME [--overlap TIME | --expire-now]";
   static override summary = "Give a subscription a new secret. It is printed only once.";
   static override description =
-    "The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
+    "All subscriptions of its application and name get it. The previous secret stays valid for the overlap. Until then webhook-signature has a signature by each of the two, and X-Evreg-Signature and Authorization use the previous one. Let the handler accept both, and only the new one after the overlap.";
   static override examples = examples("evreg subscriptions rotate-secret 3", {
     "The handler gets the new one within an hour": "evreg subscriptions rotate-secret 3 --overlap 1h",
     "Somebody else knows the secret: end it at once": "evreg subscriptions rotate-secret 3 --expire-now",
@@ -222,10 +272,15 @@ export class SubscriptionsRotateSecret extends TargetCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SubscriptionsRotateSecret);
     const rotation = flags["expire-now"] ? { overlap_ms: 0 } : overlapOf(flags.overlap);
-    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) =>
-      evreg.subscriptions.rotateSecret(await subscriptionId(evreg, args.id), rotation),
-    );
-    output.note("The secret is shown only now. The handler verifies each delivery's signature with it.");
+    let rotated = 1;
+    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) => {
+      const answer = await evreg.subscriptions.rotateSecret(await subscriptionId(evreg, args.id), rotation);
+      // A server of before does not say.
+      rotated = answer.meta?.rotated ?? 1;
+      return answer;
+    });
+    if (rotated > 1) output.note(`All ${rotated} subscriptions of this application and name have it.`);
+    output.note(secretNote());
   }
 }
 

@@ -348,12 +348,16 @@ export class SubscriptionState {
 }
 
 const MAX_IDLE = 1_000;
+/** How many pairs of an action and a subscription to it are known at most; patterns may make millions. */
+const MAX_RECEIVING = 100_000;
 
 export class SubscriptionTable implements Iterable<SubscriptionState> {
   readonly #maxInFlight: number;
   readonly #states = new Map<number, SubscriptionState>();
   /** Those that had deliveries of an action, by its name. */
   readonly #receiving = new Map<string, Set<SubscriptionState>>();
+  /** About how many they are. */
+  #received = 0;
 
   /** @param maxInFlight of each subscription */
   constructor(maxInFlight: number) {
@@ -375,8 +379,13 @@ export class SubscriptionTable implements Iterable<SubscriptionState> {
 
   receives(state: SubscriptionState, action: string): void {
     const receiving = this.#receiving.get(action);
-    if (receiving === undefined) this.#receiving.set(action, new Set([state]));
-    else receiving.add(state);
+    if (receiving?.has(state) === true) return;
+    // What is forgotten is learnt again by the next claim.
+    if (this.#received >= MAX_RECEIVING) this.#receiving.clear();
+    this.#received = this.#receiving.size === 0 ? 1 : this.#received + 1;
+    const known = this.#receiving.get(action);
+    if (known === undefined) this.#receiving.set(action, new Set([state]));
+    else known.add(state);
   }
 
   receivingFrom(action: string): Iterable<SubscriptionState> {

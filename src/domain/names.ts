@@ -4,6 +4,10 @@ import { type EvregError, invalidField } from "./error.ts";
 export const NAME_LENGTH = 128;
 
 const ACTION = /^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*$/;
+/** Every action but those of evreg itself, as the action of a subscription. */
+const ANY_ACTION = "*";
+/** Ends a pattern: all actions beneath a name. */
+const BENEATH = ".*";
 /**
  * Control and invisible characters, changes of direction, line separators and non-characters: the inside of a class that
  * every language's regular expressions read alike, as OpenAPI publishes it too.
@@ -24,6 +28,27 @@ export function checkActionName(field: string, value: unknown): string {
   if (ACTION.test(value)) return value;
   const rule = "must be letters, digits, _ and - in segments joined by single dots, such as user.created";
   throw invalidField(field, rule, value);
+}
+
+/** @throws `invalid` unless it is an action's name, a name and `.*` for all beneath it, or `*` for all actions */
+export function checkActionPattern(field: string, value: unknown): string {
+  if (value === ANY_ACTION) return value;
+  if (typeof value !== "string" || !value.includes(ANY_ACTION)) return checkActionName(field, value);
+  if (value.length > NAME_LENGTH) throw tooLong(field, value);
+  if (value.endsWith(BENEATH) && ACTION.test(value.slice(0, -BENEATH.length))) return value;
+  const rule = "must be an action such as order.created, order.* for all beneath order, or * for all";
+  throw invalidField(field, rule, value);
+}
+
+/** Whether the action of a subscription stands for several, also for some that are made later. */
+export function isPattern(action: string): boolean {
+  return action.endsWith(ANY_ACTION);
+}
+
+/** All patterns that hear the action, the widest first. Those of evreg itself are heard only where the pattern names them. */
+export function patternsOf(name: string): readonly string[] {
+  const beneath = Array.from(name.matchAll(/\./g), ({ index }) => name.slice(0, index) + BENEATH);
+  return isReservedName(name) ? beneath : [ANY_ACTION, ...beneath];
 }
 
 /** @throws `invalid` as `checkActionName`, and for a reserved name */

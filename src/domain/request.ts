@@ -61,6 +61,13 @@ export const actionName = {
   examples: ["user.created", "user.created.v2"],
 } as const;
 
+/** What a subscription hears: see `checkActionPattern`. */
+export const actionPattern = {
+  ...actionName,
+  pattern: "^([A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*(\\.\\*)?|\\*)$",
+  examples: ["user.created", "user.*", "*"],
+} as const;
+
 export const label = {
   type: "string",
   minLength: 1,
@@ -76,7 +83,11 @@ export const application = {
 
 /** Any name: a list of what does not exist is empty. */
 const byName = { type: "string", minLength: 1, maxLength: NAME_LENGTH, pattern: NO_NUL } as const;
-export const byAction: QueryProperty = { ...byName, description: "Only of this action." };
+export const byAction: QueryProperty = {
+  ...byName,
+  description: "Only of this action; `order.*`: of all beneath order.",
+  examples: ["order.created", "order.*"],
+};
 export const byApplication: QueryProperty = { ...byName, description: "Only of this application." };
 
 export const from: QueryProperty = {

@@ -1,6 +1,6 @@
 import { invalidField } from "./error.ts";
 import {
-  actionName,
+  actionPattern,
   application,
   bodySchema,
   type BodySchema,
@@ -22,11 +22,12 @@ import {
 export const MODES = ["push", "pull"] as const;
 export type SubscriptionMode = (typeof MODES)[number];
 
-/** Binds an application and a subscription name to an action, and to the handler its events are sent to. */
+/** Binds an application and a subscription name to an action, or several, and to the handler their events are sent to. */
 export interface Subscription extends SubscriptionSettings {
   readonly rowid: number;
   readonly application: string;
   readonly subscription: string;
+  /** A name; `order.*` for all actions beneath order, also later ones; `*` for all but evreg's own. */
   readonly action: string;
   /** Never changes. */
   readonly mode: SubscriptionMode;
@@ -57,9 +58,14 @@ export interface Subscription extends SubscriptionSettings {
 export const BEARERS = ["secret", "own", "none"] as const;
 export type Bearer = (typeof BEARERS)[number];
 
-/** Only the answer that creates or rotates a secret holds it. */
+/** Only the answer that creates it or rotates its secret holds that. All of one application and name have the same one. */
 export interface SubscriptionWithSecret extends Subscription {
   readonly secret: string;
+}
+
+export interface RotationMeta {
+  /** Subscriptions that have the new secret: all of this application and name. */
+  readonly rotated: number;
 }
 
 export interface CancelledMeta {
@@ -155,6 +161,9 @@ const handler = {
   examples: ["https://hooks.example.com/evreg"],
 } as const;
 
+const PATTERNS =
+  "`order.*`: those of all actions beneath order, `*`: of all but evreg's own, in both cases also of actions that are made later. A pattern takes the right to read, or to write, for all applications.";
+
 const maxRetries = {
   type: "integer",
   minimum: 0,
@@ -243,7 +252,7 @@ export const NEW_SUBSCRIPTION = bodySchema(
   {
     application: { ...application, description: "Name of the subscribing application." },
     subscription: { ...label, description: "Name of the subscription.", examples: ["welcome-mail"] },
-    action: { ...actionName, description: "The action whose events are delivered." },
+    action: { ...actionPattern, description: `The action whose events are delivered; ${PATTERNS}` },
     mode: { ...mode, default: "push" },
     handler,
     max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
@@ -265,7 +274,10 @@ export const SUBSCRIPTION_UPDATE: BodySchema = {
     handler,
     max_retries: maxRetries,
     active,
-    action: { ...actionName, description: "The action whose events are delivered from now on." },
+    action: {
+      ...actionPattern,
+      description: `The action whose events are delivered from now on; ${PATTERNS}`,
+    },
     bearer,
     bearer_token: bearerToken,
     ...settings,
@@ -286,6 +298,10 @@ export const SECRET_ROTATION = bodySchema("SecretRotation", {
 
 export const SUBSCRIPTION_QUERY: QuerySchema = querySchema("SubscriptionQuery", {
   application: byApplication,
-  action: byAction,
+  action: {
+    ...byAction,
+    description:
+      "Only those that get the events of this action. A pattern such as `order.*`: only those with this very pattern.",
+  },
   active: { type: "boolean", description: "Only active ones, or only paused ones." },
 });

@@ -1,7 +1,7 @@
 import type { WarningMeta } from "../domain/action.ts";
 import { invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
-import { checkActionName, checkLabel } from "../domain/names.ts";
+import { checkActionPattern, checkLabel, isPattern } from "../domain/names.ts";
 import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
   type Bearer,
@@ -59,14 +59,21 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     store.catalog.findSubscription(checkId(id)),
   );
   const updateChecks = {
-    action: checkActionName,
+    action: checkActionPattern,
     handler: (field: string, value: string) => checkHandlerUrl(field, value, delivery),
     bearer_token: checkBearerToken,
   };
   const checks = { application: checkLabel, subscription: checkLabel, ...updateChecks };
 
-  /** Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong. */
+  /**
+   * Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong. A pattern
+   * comes to hear the actions of any application.
+   */
   async function checkSubscribable(name: string): Promise<void> {
+    if (isPattern(name)) {
+      if (!access.allows("write")) access.require("read", undefined, name);
+      return;
+    }
     const owner = (await store.catalog.findAction(name))?.application;
     if (owner !== undefined && (access.allows("read", owner) || access.allows("write", owner))) return;
     throw notFound("action", name, "action");
@@ -113,7 +120,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const names = { application, subscription, action, handler };
       const record = { ...names, maxRetries, active, secret, bearer, settings };
       const created = await store.catalog.createSubscription(record, clock.now());
-      return { data: { ...created, secret }, ...warned };
+      const shared = await store.catalog.findSecret(created.rowid);
+      return { data: { ...created, secret: shared ?? secret }, ...warned };
     },
     async get(id) {
       return { data: shown(await readable(id)) };
@@ -150,8 +158,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
       const after = existing(rotated, "subscription", id);
-      background.engine?.wake(after);
-      return { data: { ...after, secret } };
+      const { application, subscription } = after;
+      const all = await allSubscriptions(store.catalog, { application, subscription });
+      for (const each of all) background.engine?.wake(each);
+      return { data: { ...after, secret }, meta: { rotated: all.length } };
     },
     async delete(id) {
       await writable(id);

@@ -26,8 +26,13 @@ export interface CatalogStore {
   /** Newest first; `after` walks on to older ones. None when there is no such action. */
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
-  /** `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist. */
+  /**
+   * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern hears
+   * what comes. It shares the secret of others with its application and name.
+   */
   createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
+  /** `undefined` where it cannot be read, and after its subscription was deleted. */
+  findSecret(id: number): Promise<string | undefined>;
   findSubscription(id: number): Promise<Subscription | undefined>;
   /** Oldest first, after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
@@ -40,7 +45,10 @@ export interface CatalogStore {
    * - From `block` to `skip`, or with fewer retries where it skips, its first delivery fails if it has none left.
    */
   updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
-  /** Sets a new secret; the previous one stays valid for the overlap. `conflict` for an overlap while another one lasts. */
+  /**
+   * Sets a new secret, also for the others of its application and name. The previous one stays valid for the overlap.
+   * `conflict` for an overlap while another one lasts.
+   */
   rotateSecret(
     id: number,
     rotation: { secret: string; overlapMs: number },
@@ -98,6 +106,7 @@ export interface SubscriptionRecord {
   readonly handler: string | null;
   readonly maxRetries: number;
   readonly active: boolean;
+  /** For the first of its application and name. */
   readonly secret: string;
   /** Default: the secret. */
   readonly bearer?: BearerSetting;
@@ -110,6 +119,9 @@ export type BearerSetting =
 
 export interface SubscriptionSelection {
   readonly application?: string;
+  /** Its name. */
+  readonly subscription?: string;
+  /** A name: those that hear it; a pattern: those with this very pattern. */
   readonly action?: string;
   readonly active?: boolean;
   readonly applications?: readonly string[];

@@ -3,7 +3,7 @@ import type { Replay } from "../domain/replay.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
-  /** What a replay would go through: the events of the subscription's action so far; `undefined` for a deleted one. */
+  /** What a replay would go through: the events so far that the subscription's action stands for; `undefined` for a deleted one. */
   plan(query: ReplayRequest): Promise<ReplayPlan | undefined>;
   /** How many deliveries the plan would send. Blocks no write; rejects with the signal's reason once that is aborted. */
   count(plan: ReplayPlan, signal?: AbortSignal): Promise<number>;
@@ -31,7 +31,8 @@ export interface ReplayRequest {
 }
 
 export interface ReplayPlan extends ReplayRequest {
-  readonly actionId: number;
+  /** Of the subscription: a name or a pattern. */
+  readonly action: string;
   /** Which events it goes through. Only the store that made the plan can read it. */
   readonly scope: unknown;
 }

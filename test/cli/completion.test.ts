@@ -67,8 +67,8 @@ describe("suggestions", () => {
     ["publish --wait -- ", { of: "action" }],
     ["publish a ", "its payload"],
     ["actions create ", "a new name"],
-    ["events --action ", { of: "action", prefix: "" }],
-    ["events --action=or", { of: "action", prefix: "--action=" }],
+    ["events --action ", { of: "pattern", prefix: "" }],
+    ["events --action=or", { of: "pattern", prefix: "--action=" }],
     ["actions retire a --successor ", { of: "successor", except: "a" }],
     ["actions retire --successor=b", { of: "successor", prefix: "--successor=" }],
     ["actions list --application ", { of: "application" }],
@@ -169,7 +169,7 @@ describe("names", () => {
       stdout: `order.created\t${EVIL}\norder.shipped\t${EVIL}\n`,
       stderr: "",
     });
-    expect(prefix?.stdout).toBe(`--action=user.created\t${EVIL}\n`);
+    expect(prefix?.stdout).toBe(`--action=user.created\t${EVIL}\n--action=user.*\ta pattern\n`);
     expect(application?.stdout).toBe(`billing\t\nevreg\t\n${EVIL}\t\n`);
     expect(subscription?.stdout).toBe("billing/invoices\t1 order.created\n");
     expect(token?.stdout).toMatch(/^\d+\tadmin admin\n$/);

@@ -74,7 +74,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "flags with one there",
     ["subscriptions", "create", "--name", "x"],
-    /Missing: --application NAME, --action NAME\.\n/,
+    /Missing: --application NAME, --action PATTERN\.\n/,
   ],
   [
     "no handler, and no word that none is wanted",

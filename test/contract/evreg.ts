@@ -9,6 +9,7 @@ import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
 import { filtersContract } from "./evreg-filters.ts";
+import { patternsContract } from "./evreg-patterns.ts";
 import { publishContract } from "./evreg-publish.ts";
 import { pullContract } from "./evreg-pull.ts";
 import { secretsContract } from "./evreg-secrets.ts";
@@ -36,6 +37,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     batchContract(open);
     eventListsContract(open);
     subscriptionsContract(open);
+    patternsContract(open);
     settingsContract(open);
     filtersContract(open);
     pullContract(open);

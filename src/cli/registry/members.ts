@@ -2,7 +2,7 @@ import { nearest } from "../../config/values.ts";
 import { DECLARED_ACTION, DEFAULT_RULE } from "../../domain/action.ts";
 import { asEvregError, type EvregError, invalidField } from "../../domain/error.ts";
 import { checkHandlerForm } from "../../domain/handler-url.ts";
-import { checkActionName, checkLabel } from "../../domain/names.ts";
+import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
 import type { BodySchema } from "../../domain/request.ts";
 import {
   checkExtraHeaders,
@@ -104,7 +104,6 @@ export function unknownMember(name: string, known: readonly string[]): string {
 }
 
 const NAMES: Readonly<Record<string, (field: string, value: string) => unknown>> = {
-  action: checkActionName,
   successor: checkActionName,
   application: checkLabel,
   subscription: checkLabel,
@@ -132,7 +131,8 @@ export function validateMembers(
       report(member, asEvregError(thrown));
     }
   };
-  for (const [member, check] of Object.entries(NAMES)) {
+  const checkAction = kind === SUBSCRIPTION ? checkActionPattern : checkActionName;
+  for (const [member, check] of Object.entries({ action: checkAction, ...NAMES })) {
     const value = values[member];
     if (typeof value !== "string") continue;
     trying(member, () => {

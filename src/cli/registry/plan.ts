@@ -7,6 +7,7 @@ import {
   type SchemaWarning,
 } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
+import { isPattern } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { checkSchema } from "../../schema/check.ts";
 import { pathNamed, pointerSteps } from "../../schema/pointers.ts";
@@ -85,7 +86,7 @@ export function planFor(
     [...existing.actions, ...existing.subscriptions, ...declaredActions].map((record) => record["action"]),
   );
   for (const { values, place } of declared.subscriptions) {
-    if (!known.has(values["action"]))
+    if (!isPattern(String(values["action"])) && !known.has(values["action"]))
       problems.push({ place: place(["action"]), message: unknownAction(values["action"]) });
   }
   const subscriptions = stepsFor(SUBSCRIPTION, declared.subscriptions, existing.subscriptions, problems);

@@ -15,7 +15,10 @@ const subscription = {
   rowid: field.rowid,
   application: field.text,
   subscription: field.text,
-  action: field.text,
+  action: {
+    ...field.text,
+    description: "An action, `order.*` for all beneath order, or `*` for all but evreg's own.",
+  },
   mode: {
     type: "string",
     enum: MODES,
@@ -80,9 +83,20 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Subscription: record(subscription),
   SubscriptionWithSecret: record({
     ...subscription,
-    secret: { ...field.text, description: "Signs the deliveries. Only this answer shows it." },
+    secret: {
+      ...field.text,
+      description:
+        "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
+    },
   }),
 };
+
+const ROTATED: JsonSchema = record({
+  rotated: {
+    ...field.count,
+    description: "Number of subscriptions with the new secret: all of this application and name.",
+  },
+});
 
 const CANCELLED: JsonSchema = record({
   cancelled: {
@@ -132,9 +146,9 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "Give a subscription a new secret",
     {
       description:
-        "The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
+        "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
       body: SECRET_ROTATION,
-      answer: ["The subscription with its new secret.", one("SubscriptionWithSecret")],
+      answer: ["The subscription with its new secret.", one("SubscriptionWithSecret", ROTATED)],
       failures: [404, 409],
       run: (evreg, { id, body }) => evreg.subscriptions.rotateSecret(id, body),
     },

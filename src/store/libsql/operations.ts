@@ -7,7 +7,14 @@ import {
   listRevisions,
   reviseAction,
 } from "./catalog/actions.ts";
-import { createToken, findToken, listTokens, revokeToken, recordTokenUses } from "./catalog/credentials.ts";
+import {
+  createToken,
+  findSecret,
+  findToken,
+  listTokens,
+  recordTokenUses,
+  revokeToken,
+} from "./catalog/credentials.ts";
 import {
   createSubscription,
   deleteSubscription,
@@ -43,6 +50,7 @@ export const READS = {
   findRevision,
   listRevisions,
   findEvent,
+  findSecret,
   findSubscription,
   listSubscriptions,
   findDelivery,

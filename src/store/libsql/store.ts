@@ -166,6 +166,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       findRevision: (action, revision) => read("findRevision", action, revision),
       listRevisions: (query) => read("listRevisions", query),
       createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
+      findSecret: (id) => read("findSecret", id, key),
       findSubscription: (id) => read("findSubscription", id),
       listSubscriptions: (query) => read("listSubscriptions", query),
       async updateSubscription(id, patch, nowMs) {

@@ -25,6 +25,7 @@ import { namesIn } from "../events/payload-names.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
+import { makeHeard } from "./hearing.ts";
 
 interface ActionRow extends Omit<Action, "schemata" | "deprecated" | "retired" | "timestamped"> {
   readonly schemata: string;
@@ -68,6 +69,7 @@ function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = 
     isBuiltIn,
   )!;
   insertRevision(sql, id, 1, input.schemata, nowMs);
+  makeHeard(sql, id, input.action);
 }
 
 function findRow(sql: Sql, name: string): ActionRow | undefined {

@@ -21,20 +21,70 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   }
 }
 
-/** @param key encrypts the secrets, if given */
+/** The secret of a name, which its subscriptions to several actions share. */
+interface SharedSecret {
+  readonly secret: string;
+  /** While it is being rotated. */
+  readonly previous?: { readonly secret: string; readonly untilMs: number };
+}
+
+/** What the oldest other subscription of the same application and name has; `undefined` where there is none. */
+function sharedSecret(sql: Sql, id: number, vault: Vault): SharedSecret | undefined {
+  const stored = sql.first<{
+    id: number;
+    secret: string;
+    previous_secret: string | null;
+    previous_until_ms: number | null;
+  }>(
+    `SELECT o.rowid AS id, k.secret, k.previous_secret, k.previous_until_ms
+      FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
+      WHERE s.rowid = ? AND o.application = s.application AND o.subscription = s.subscription
+        AND o.deleted_ms IS NULL AND o.rowid <> s.rowid
+      ORDER BY o.rowid LIMIT 1`,
+    id,
+  );
+  if (stored === undefined) return undefined;
+  const secret = vault.open(aboutSecret(stored.id, "secret"), stored.secret);
+  if (secret === undefined) return undefined;
+  const { previous_secret: sealed, previous_until_ms: untilMs } = stored;
+  const previous =
+    sealed === null ? undefined : vault.open(aboutSecret(stored.id, "previous secret"), sealed);
+  if (previous === undefined || untilMs === null) return { secret };
+  return { secret, previous: { secret: previous, untilMs } };
+}
+
+/**
+ * @param given whose secret is for the first of its application and name
+ * @param key encrypts the secrets, if given
+ */
 export function insertSecrets(
   sql: Sql,
   id: number,
-  given: { readonly secret: string; readonly bearer?: BearerSetting },
+  given: Pick<SharedSecret, "secret"> & { readonly bearer?: BearerSetting },
   key: Uint8Array | undefined,
 ): void {
+  const vault = new Vault(key);
+  const { secret, previous } = sharedSecret(sql, id, vault) ?? { secret: given.secret };
   change(
     sql,
-    "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (?, ?, 'secret')",
+    `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
+      VALUES (?, ?, ?, ?, 'secret')`,
     id,
-    new Vault(key).seal(aboutSecret(id, "secret"), given.secret),
+    vault.seal(aboutSecret(id, "secret"), secret),
+    previous === undefined ? null : vault.seal(aboutSecret(id, "previous secret"), previous.secret),
+    previous?.untilMs ?? null,
   );
   if (given.bearer !== undefined) setBearer(sql, id, given.bearer, key);
+}
+
+/** `undefined` if it cannot be read. */
+export function findSecret(sql: Sql, id: number, key?: Uint8Array): string | undefined {
+  const stored = sql.first<{ secret: string }>(
+    "SELECT secret FROM subscription_secret WHERE subscription_id = ?",
+    id,
+  );
+  return stored === undefined ? undefined : new Vault(key).open(aboutSecret(id, "secret"), stored.secret);
 }
 
 export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint8Array | undefined): void {
@@ -47,21 +97,27 @@ export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint
   );
 }
 
-/** @throws EvregError `conflict` for an overlap while another one lasts */
-export function replaceSecret(
+/**
+ * Gives all of these the same secret.
+ * @throws EvregError `conflict` for an overlap while another one lasts
+ */
+export function replaceSecrets(
   sql: Sql,
-  id: number,
-  { secret, overlapMs }: { readonly secret: string; readonly overlapMs: number },
+  ids: readonly number[],
+  rotation: { readonly secret: string; readonly overlapMs: number },
   nowMs: number,
   key: Uint8Array | undefined,
 ): void {
   deleteExpiredSecrets(sql, nowMs);
-  const stored = sql.first<{ secret: string; until_ms: number | null }>(
-    "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
-    id,
-  )!;
-  if (overlapMs > 0 && stored.until_ms !== null) {
-    const until = toIso(stored.until_ms);
+  const stored = ids.map((id) => {
+    return sql.first<{ secret: string; until_ms: number | null }>(
+      "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
+      id,
+    )!;
+  });
+  const untilMs = stored.reduce<number | null>((until, { until_ms }) => until ?? until_ms, null);
+  if (rotation.overlapMs > 0 && untilMs !== null) {
+    const until = toIso(untilMs);
     throw new EvregError(
       "conflict",
       `Its secret is being rotated already: the previous one stays valid until ${until}. Wait until then, or rotate without an overlap (overlap_ms 0, --expire-now), which ends both earlier secrets at once.`,
@@ -69,7 +125,19 @@ export function replaceSecret(
     );
   }
   const vault = new Vault(key);
-  const previous = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), stored.secret) : undefined;
+  for (const [index, id] of ids.entries())
+    replaceSecret(sql, vault, id, stored[index]!.secret, rotation, nowMs);
+}
+
+function replaceSecret(
+  sql: Sql,
+  vault: Vault,
+  id: number,
+  stored: string,
+  { secret, overlapMs }: { readonly secret: string; readonly overlapMs: number },
+  nowMs: number,
+): void {
+  const previous = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), stored) : undefined;
   change(
     sql,
     `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?

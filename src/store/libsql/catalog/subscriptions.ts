@@ -5,6 +5,7 @@ import {
   NO_SETTINGS,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
+import { isPattern } from "../../../domain/names.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { type WithServiceEvents, recordDeliveryEvents, addCounts } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
@@ -15,7 +16,8 @@ import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
-import { deleteSecrets, insertSecrets, replaceSecret, setBearer } from "./credentials.ts";
+import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
+import { hear, hearNothing } from "./hearing.ts";
 
 /** Stored where there is none. */
 const NO_HANDLER = "";
@@ -27,16 +29,16 @@ export function createSubscription(
   nowMs: number,
   key?: Uint8Array,
 ): Subscription {
-  const actionId = requireActionId(sql, input.action);
-  assertFree(sql, input, actionId);
+  requireAction(sql, input.action);
+  assertFree(sql, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const { id } = sql.first<{ id: number }>(
-    `INSERT INTO subscription (application, subscription, action_id, mode, handler, max_retries, active, created_ms, settings,
+    `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
         ordered)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
-    actionId,
+    input.action,
     input.handler === null ? "pull" : "push",
     input.handler ?? NO_HANDLER,
     input.maxRetries,
@@ -45,7 +47,7 @@ export function createSubscription(
     settingsToJson(settings),
     settings.ordered,
   )!;
-  bind(sql, actionId, id);
+  hear(sql, id, input.action);
   insertSecrets(sql, id, input, key);
   return findSubscription(sql, id)!;
 }
@@ -59,15 +61,19 @@ export function listSubscriptions(sql: Sql, query: SubscriptionSelection): reado
   const rows = sql.rows<SubscriptionRow>(
     `${SELECT_SUBSCRIPTION}
       AND (?1 IS NULL OR s.application = ?1)
-      AND (?2 IS NULL OR a.action = ?2)
+      AND (?2 IS NULL OR s.action = ?2 OR s.rowid IN (
+        SELECT b.subscription_id FROM action AS a CROSS JOIN binding AS b INDEXED BY binding_receiving
+        WHERE a.action = ?2 AND b.action_id = a.rowid AND b.receives = 1))
       AND (?3 IS NULL OR s.active = ?3)
       AND (?4 IS NULL OR s.application IN (SELECT value FROM json_each(?4)))
-      AND s.rowid > ?5
-      ORDER BY s.rowid LIMIT ?6`,
+      AND (?5 IS NULL OR s.subscription = ?5)
+      AND s.rowid > ?6
+      ORDER BY s.rowid LIMIT ?7`,
     query.application ?? null,
     query.action ?? null,
     query.active ?? null,
     query.applications === undefined ? null : JSON.stringify(query.applications),
+    query.subscription ?? null,
     query.after ?? 0,
     query.limit ?? -1,
   );
@@ -84,26 +90,26 @@ export function updateSubscription(
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   const { handler = row.handler, maxRetries = row.max_retries } = patch;
-  let actionId = row.action_id;
+  const { action = row.action } = patch;
   let replayEvents: ServiceEventCounts | undefined;
-  if (patch.action !== undefined && patch.action !== row.action) {
-    actionId = requireActionId(sql, patch.action);
-    assertFree(sql, { ...row, action: patch.action }, actionId);
-    bind(sql, actionId, id);
-    const reason = `The subscription was bound to another action, ${patch.action}.`;
+  if (action !== row.action) {
+    requireAction(sql, action);
+    assertFree(sql, { ...row, action });
+    hear(sql, id, action);
+    const reason = `The subscription was bound to another action, ${action}.`;
     replayEvents = stopRunning(sql, id, { status: "failed", reason, nowMs });
   }
   const previous = settingsFromJson(row.settings);
   const settings = changedSettings(previous, patch.settings ?? {});
   if (settings.ordered && !previous.ordered) assignSequence(sql, id, nowMs);
   sql.run(
-    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action_id = ?, disabled_reason = ?, settings = ?,
+    `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ?, settings = ?,
         ordered = coalesce(?, ordered)
       WHERE rowid = ?`,
     handler ?? NO_HANDLER,
     maxRetries,
     patch.active ?? row.active,
-    actionId,
+    action,
     // Who pauses or reactivates it takes over from the service, so the service's reason goes.
     patch.active === undefined ? row.disabled_reason : null,
     // Damaged ones stay until new ones replace them.
@@ -130,8 +136,22 @@ export function rotateSecret(
   nowMs: number,
   key?: Uint8Array,
 ): Subscription | undefined {
-  if (findRow(sql, id) === undefined) return undefined;
-  replaceSecret(sql, id, rotation, nowMs, key);
+  const found = findRow(sql, id);
+  if (found === undefined) return undefined;
+  const { application, subscription } = found;
+  const all = sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM subscription INDEXED BY subscription_living
+      WHERE application = ? AND subscription = ? AND deleted_ms IS NULL`,
+    application,
+    subscription,
+  );
+  replaceSecrets(
+    sql,
+    all.map((each) => each.id),
+    rotation,
+    nowMs,
+    key,
+  );
   return findSubscription(sql, id);
 }
 
@@ -143,22 +163,15 @@ export function deleteSubscription(
   const found = findSubscription(sql, id);
   if (found === undefined) return { answer: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
+  hearNothing(sql, id);
   deleteSecrets(sql, id);
   const reason = "The subscription was deleted.";
   return { answer: found, serviceEvents: stopRunning(sql, id, { status: "cancelled", reason, nowMs }) };
 }
 
-function bind(sql: Sql, actionId: number, subscriptionId: number): void {
-  sql.run(
-    "INSERT OR IGNORE INTO binding (action_id, subscription_id) VALUES (?, ?)",
-    actionId,
-    subscriptionId,
-  );
-}
-
-function requireActionId(sql: Sql, action: string): number {
-  const row = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
-  if (row !== undefined) return row.id;
+/** Nothing needs to exist for a pattern: it hears what comes. */
+function requireAction(sql: Sql, action: string): void {
+  if (isPattern(action) || sql.first("SELECT 1 FROM action WHERE action = ?", action) !== undefined) return;
   const message = `there is no action ${action}; create it first`;
   throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
 }
@@ -166,14 +179,13 @@ function requireActionId(sql: Sql, action: string): number {
 function assertFree(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
-  actionId: number,
 ): void {
   const existing = sql.first<{ id: number }>(
     `SELECT rowid AS id FROM subscription
-      WHERE application = ? AND subscription = ? AND action_id = ? AND deleted_ms IS NULL`,
+      WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
     application,
     subscription,
-    actionId,
+    action,
   );
   if (existing === undefined) return;
   const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${existing.id})`;
@@ -196,19 +208,17 @@ interface SubscriptionRow extends StoredRecord<
   Omit<Subscription, keyof SubscriptionSettings>,
   "active" | SubscriptionTimes
 > {
-  readonly action_id: number;
   readonly settings: string | null;
 }
 
-/** Of those that were not deleted; goes on with conditions on `s` and `a`. */
+/** Of those that were not deleted; goes on with conditions on `s`. */
 const SELECT_SUBSCRIPTION = `
-  SELECT s.rowid AS rowid, s.application, s.subscription, a.action, s.mode,
+  SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, k.bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped, s.action_id
-  FROM subscription s JOIN action a ON a.rowid = s.action_id
-    JOIN subscription_secret k ON k.subscription_id = s.rowid
+    ${BLOCKED_BY} AS blocked_by, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
+  FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
 
 function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
@@ -216,12 +226,7 @@ function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
   return sql.rows<SubscriptionRow>(`${SELECT_SUBSCRIPTION} AND s.rowid = ?`, id)[0];
 }
 
-function subscriptionOf({
-  action_id: _actionId,
-  settings,
-  timestamped,
-  ...row
-}: SubscriptionRow): Subscription {
+function subscriptionOf({ settings, timestamped, ...row }: SubscriptionRow): Subscription {
   return {
     ...row,
     active: row.active === 1,

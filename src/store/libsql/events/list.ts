@@ -13,6 +13,7 @@ import {
   type ActionFilter,
 } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
+import { heardBy } from "../catalog/hearing.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread. */
@@ -75,12 +76,13 @@ export function* listEvents(
 }
 
 function selectActions(sql: Sql, { action, applications }: EventSelection): ActionFilter {
+  const named = action === undefined ? { condition: "TRUE", values: [] } : heardBy(action, "action");
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM action
-      WHERE ${action === undefined ? "?1 IS NULL" : "action = ?1"}
-        AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))`,
-    action ?? null,
+      WHERE ${applications === undefined ? "? IS NULL" : "application IN (SELECT value FROM json_each(?))"}
+        AND ${named.condition}`,
     applications === undefined ? null : JSON.stringify(applications),
+    ...named.values,
   );
   const actions = rows.map(({ id }) => id);
   const all = action === undefined && applications === undefined;

@@ -1,5 +1,6 @@
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import { receiversOf } from "../catalog/hearing.ts";
 import { closePassedBlocks } from "./counts.ts";
 import { namesOf, type PayloadNames } from "./payload-names.ts";
 import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
@@ -204,8 +205,7 @@ function insertDeliveries(sql: Sql, awaited: readonly Accepted[]): void {
   sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
       SELECT new.value ->> 0, s.rowid, new.value ->> 2, new.value ->> 3, iif(s.ordered = 1, new.value ->> 0, NULL)
-      FROM json_each(?) AS new CROSS JOIN subscription AS s
-      WHERE s.action_id = new.value ->> 1 AND s.active = 1 AND s.deleted_ms IS NULL`,
+      FROM json_each(?) AS new CROSS JOIN ${receiversOf("new.value ->> 1")}`,
     JSON.stringify(
       awaited.map(({ rowid, actionId, timestampedMs, nowMs }) => [rowid, actionId, timestampedMs, nowMs]),
     ),
@@ -218,8 +218,7 @@ function insertRunDeliveries(sql: Sql, run: readonly Accepted[]): void {
   sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
       SELECT e.rowid, s.rowid, ?4, ?5, iif(s.ordered = 1, e.rowid, NULL)
-      FROM event AS e CROSS JOIN subscription AS s
-      WHERE e.rowid BETWEEN ?1 AND ?2 AND s.action_id = ?3 AND s.active = 1 AND s.deleted_ms IS NULL
+      FROM event AS e CROSS JOIN ${receiversOf("?3")} AND e.rowid BETWEEN ?1 AND ?2
       ORDER BY e.rowid`,
     rowid,
     rowid + run.length - 1,
@@ -294,8 +293,7 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
     if (seen.has(actionId)) continue;
     seen.add(actionId);
     const state = sql.first<Omit<ActionState, "names"> & { readonly names: string | null }>(
-      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM subscription AS s
-          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers,
+      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
         FROM action AS a WHERE a.rowid = ?`,
       actionId,

@@ -8,6 +8,7 @@ import type {
 import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
+import { receiversOf } from "../catalog/hearing.ts";
 import type { Sql } from "../thread/sql.ts";
 import { CALL_ROWS, recordEvents } from "./record.ts";
 import type { EventBatch } from "./record-wire.ts";
@@ -120,8 +121,8 @@ function deactivatedEvents(
   if (action === undefined) return [];
   return deactivated.flatMap(({ subscriptionId, reason }) => {
     const row = sql.first<SubscriptionNames>(
-      `SELECT s.rowid AS subscription_id, s.application, s.subscription, a.action, s.handler
-        FROM subscription AS s CROSS JOIN action AS a ON a.rowid = s.action_id WHERE s.rowid = ?`,
+      `SELECT s.rowid AS subscription_id, s.application, s.subscription, s.action, s.handler
+        FROM subscription AS s WHERE s.rowid = ?`,
       subscriptionId,
     )!;
     if (isReservedName(row.action)) return [];
@@ -158,8 +159,7 @@ interface SubscribedAction {
 /** The service's own action of this name, if it has an active subscription. */
 function subscribedAction(sql: Sql, name: ServiceEventName): SubscribedAction | undefined {
   const action = sql.first<SubscribedAction>(
-    `SELECT a.rowid AS id, a.revision, (SELECT count(*) FROM subscription AS s
-          WHERE s.action_id = a.rowid AND s.active = 1 AND s.deleted_ms IS NULL) AS subscribers
+    `SELECT a.rowid AS id, a.revision, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers
       FROM action AS a WHERE a.action = ? AND a.built_in = 1`,
     name,
   );

@@ -384,6 +384,33 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE attempt ADD COLUMN consumer TEXT",
     ],
   },
+  {
+    version: 16,
+    name: "subscriptions to actions by pattern",
+    schemaDigest: "2023d5b503a594ada6cd5dda0c6f5dab",
+    statements: [
+      // The name of an action, `order.*` or `*`, in place of the one action's rowid. Names never change.
+      "ALTER TABLE subscription ADD COLUMN action TEXT NOT NULL DEFAULT ''",
+      `UPDATE subscription SET action = (SELECT a.action FROM action AS a WHERE a.rowid = action_id)`,
+      // Whether the subscription, which was not deleted, gets the action's events now.
+      "ALTER TABLE binding ADD COLUMN receives INTEGER NOT NULL DEFAULT 0 CHECK (receives IN (0, 1))",
+      `INSERT INTO binding (action_id, subscription_id, receives)
+        SELECT action_id, rowid, 1 FROM subscription WHERE deleted_ms IS NULL
+        ON CONFLICT DO UPDATE SET receives = 1`,
+      "DROP INDEX subscription_living",
+      "DROP INDEX subscription_receiving",
+      "ALTER TABLE subscription DROP COLUMN action_id",
+      `CREATE UNIQUE INDEX subscription_living ON subscription (application, subscription, action)
+        WHERE deleted_ms IS NULL`,
+      "CREATE INDEX subscription_action ON subscription (action) WHERE deleted_ms IS NULL",
+      "CREATE INDEX binding_receiving ON binding (action_id, subscription_id) WHERE receives = 1",
+      "CREATE INDEX binding_subscription ON binding (subscription_id) WHERE receives = 1",
+
+      "ALTER TABLE replay ADD COLUMN action TEXT NOT NULL DEFAULT ''",
+      "UPDATE replay SET action = (SELECT a.action FROM action AS a WHERE a.rowid = action_id)",
+      "ALTER TABLE replay DROP COLUMN action_id",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

@@ -38,6 +38,8 @@ const blob =
   (low: number, high: number): Condition =>
   (column) =>
     `octet_length(${column}) BETWEEN ${low} AND ${high}`;
+const actionPattern: Condition = (column) =>
+  `octet_length(${column}) BETWEEN 1 AND 128 AND ${column} NOT GLOB '*[^A-Za-z0-9_.*-]*'`;
 const actionName: Condition = (column) =>
   `octet_length(${column}) BETWEEN 1 AND 128 AND ${column} NOT GLOB '*[^A-Za-z0-9_.-]*'`;
 /** 128 characters, as they are counted in strings: each comes to 3 bytes at most. */
@@ -96,6 +98,7 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [optional(between(-MAX_INTEGER, MAX_INTEGER)), ["due_ms"]],
       [optional(id), ["sequence"]],
       [actionName, ["action.action"]],
+      [actionPattern, ["subscription.action", "replay.action"]],
       [optional(actionName), ["successor"]],
       [label, ["application", "subscription.subscription", "token.name"]],
       [text(1_024 * KIB), ["schemata", "scopes", "names"]],

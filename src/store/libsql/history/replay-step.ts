@@ -11,8 +11,9 @@ import {
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
-import type { Sql } from "../thread/sql.ts";
-import { boundActionId, findReplay, loadRunning, type RangePlan } from "./replays.ts";
+import { isPattern } from "../../../domain/names.ts";
+import type { Sql, SqlValue } from "../thread/sql.ts";
+import { boundAction, findReplay, loadRunning, type RangePlan } from "./replays.ts";
 
 export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServiceEvents<ReplayProgress> {
   const [running] = loadRunning(sql, "r.rowid = ?", id);
@@ -97,37 +98,67 @@ interface Walk {
   readonly chosen: string;
 }
 
-const EVENTS = `FROM event AS e INDEXED BY event_action`;
-const OF_ACTION = `e.action_id = ?2 AND e.rowid BETWEEN ?3 AND ?4`;
+/** How the events of a subscription are walked in order. */
+interface Events {
+  readonly from: string;
+  /** True of events to look at. */
+  readonly candidate: string;
+  /** True of those that the subscription's action stands for. */
+  readonly heard: string;
+}
+
+const WITHIN = "e.rowid BETWEEN ?3 AND ?4";
+/** Of one action, `?2`. */
+const OF_ACTION: Events = {
+  from: "FROM event AS e INDEXED BY event_action",
+  candidate: `e.action_id = ?2 AND ${WITHIN}`,
+  heard: "e.action_id = ?2",
+};
+/** Of a pattern: all events, as several walks of an index would have to be merged. */
+const OF_PATTERN: Events = {
+  from: "FROM event AS e NOT INDEXED",
+  candidate: WITHIN,
+  heard: `EXISTS (SELECT 1 FROM binding AS b
+    WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)`,
+};
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const FAILED = `FROM delivery AS d INDEXED BY delivery_failed_event`;
 const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed} AND d.event_id BETWEEN ?3 AND ?4`;
 
-const WALKS: Readonly<Record<ReplaySelection, Walk>> = {
+const walksOf = ({ from, candidate, heard }: Events): Readonly<Record<ReplaySelection, Walk>> => ({
   failed: {
     candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
     // With a join the engine would ignore the end of the window, and walk to the end of the index.
     chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
-      AND EXISTS (SELECT 1 ${EVENTS} WHERE e.action_id = ?2 AND e.rowid = d.event_id) ORDER BY d.event_id`,
+      AND EXISTS (SELECT 1 ${from} WHERE ${heard} AND e.rowid = d.event_id) ORDER BY d.event_id`,
   },
   missed: {
-    candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
-    chosen: `SELECT e.rowid AS event, NULL AS delivery ${EVENTS}
-      WHERE ${OF_ACTION} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
+    candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
+    chosen: `SELECT e.rowid AS event, NULL AS delivery ${from}
+      WHERE ${candidate} AND ${heard} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
   },
   all: {
-    candidates: `SELECT e.rowid AS event ${EVENTS} WHERE ${OF_ACTION} ORDER BY e.rowid`,
-    chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${EVENTS}
+    candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
+    chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${from}
       LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${OF_ACTION} AND (d.rowid IS NULL OR d.state <> ${DELIVERY_STATE.pending}) ORDER BY e.rowid`,
+      WHERE ${candidate} AND ${heard} AND (d.rowid IS NULL OR d.state <> ${DELIVERY_STATE.pending}) ORDER BY e.rowid`,
   },
-};
+});
+const ACTION_WALKS = walksOf(OF_ACTION);
+const PATTERN_WALKS = walksOf(OF_PATTERN);
 
-type Walked = Pick<RangePlan, "subscription" | "actionId" | "selection">;
+type Walked = Pick<RangePlan, "subscription" | "action" | "selection">;
+
+function walkOf({ action, selection }: Walked): Walk {
+  return (isPattern(action) ? PATTERN_WALKS : ACTION_WALKS)[selection];
+}
 
 /** For ?1 to ?4 of a walk. */
-function valuesOf({ subscription, actionId }: Walked, { low, high }: RowidRange): number[] {
-  return [subscription, actionId, low, high];
+function valuesOf(sql: Sql, { subscription, action }: Walked, { low, high }: RowidRange): SqlValue[] {
+  const found = isPattern(action)
+    ? undefined
+    : sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
+  return [subscription, found?.id ?? null, low, high];
 }
 
 /** The first `max` of the range that are to be sent, of those that one step looks at, and how far it looked. */
@@ -141,7 +172,8 @@ function chooseNext(
   let chosen: readonly Candidate[] = [];
   for (const width of [Math.min(NARROW * max, WINDOW), WINDOW]) {
     end = windowEnd(sql, plan, { low, high }, width);
-    chosen = sql.rows(`${WALKS[plan.selection].chosen} LIMIT ?5`, ...valuesOf(plan, { low, high: end }), max);
+    const values = valuesOf(sql, plan, { low, high: end });
+    chosen = sql.rows(`${walkOf(plan).chosen} LIMIT ?5`, ...values, max);
     if (chosen.length === max || end === high) break;
   }
   return { chosen, passed: chosen.length < max ? end : (chosen.at(-1)?.event ?? end) };
@@ -149,10 +181,10 @@ function chooseNext(
 
 /** Where the next window ends: after `width` events, or at the end of the range. */
 function windowEnd(sql: Sql, plan: Walked, range: RowidRange, width = WINDOW): number {
-  const { candidates } = WALKS[plan.selection];
+  const { candidates } = walkOf(plan);
   const last = sql.first<{ event: number }>(
     `${candidates} LIMIT 1 OFFSET ?5`,
-    ...valuesOf(plan, range),
+    ...valuesOf(sql, plan, range),
     width - 1,
   );
   return last?.event ?? range.high;
@@ -163,9 +195,9 @@ const MAX_WINDOWS = 100;
 
 export function* planReplay(sql: Sql, request: ReplayRequest): Steps<RangePlan | undefined> {
   const { subscription, fromMs, toMs } = request;
-  const actionId = boundActionId(sql, subscription);
-  if (actionId === undefined) return undefined;
-  return { ...request, actionId, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
+  const action = boundAction(sql, subscription);
+  if (action === undefined) return undefined;
+  return { ...request, action, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
 }
 
 export function* countReplay(
@@ -179,8 +211,8 @@ export function* countReplay(
     if (range === undefined) break;
     const high = windowEnd(sql, plan, range);
     count += sql.first<{ count: number }>(
-      `SELECT count(*) AS count FROM (${WALKS[plan.selection].chosen})`,
-      ...valuesOf(plan, { low: range.low, high }),
+      `SELECT count(*) AS count FROM (${walkOf(plan).chosen})`,
+      ...valuesOf(sql, plan, { low: range.low, high }),
     )!.count;
     rest = rangesAfter(rest, high, "asc");
     yield;

@@ -18,17 +18,16 @@ export interface RangePlan extends ReplayPlan {
 type ReplayRow = StoredRecord<Omit<Replay, "skipped">, "from" | "to" | "timestamped" | "finished_at">;
 
 const SELECT_REPLAY = `
-  SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, a.action, r.selection, r.from_ms AS "from",
+  SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, r.action, r.selection, r.from_ms AS "from",
     r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at
   FROM replay AS r
-  CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
-  CROSS JOIN action AS a ON a.rowid = r.action_id`;
+  CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
 
 export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | undefined {
-  const { subscription, actionId, selection, fromMs, toMs = nowMs, scope } = plan;
-  const currentActionId = boundActionId(sql, subscription);
-  if (currentActionId === undefined) return undefined;
-  if (currentActionId !== actionId) {
+  const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
+  const current = boundAction(sql, subscription);
+  if (current === undefined) return undefined;
+  if (current !== action) {
     throw new EvregError(
       "conflict",
       `Subscription ${subscription} was just bound to another action; look at it, then ask again.`,
@@ -44,10 +43,10 @@ export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | 
     );
   }
   const { id } = sql.first<{ id: number }>(
-    `INSERT INTO replay (subscription_id, action_id, selection, from_ms, to_ms, ranges, created_ms)
+    `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     subscription,
-    actionId,
+    action,
     selection,
     fromMs,
     toMs,
@@ -57,13 +56,13 @@ export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | 
   return findReplay(sql, id);
 }
 
-/** The rowid of the action of a subscription that was not deleted. */
-export function boundActionId(sql: Sql, subscription: number): number | undefined {
+/** The action of a subscription that was not deleted. */
+export function boundAction(sql: Sql, subscription: number): string | undefined {
   if (!isRowid(subscription)) return undefined;
-  return sql.first<{ action_id: number }>(
-    "SELECT action_id FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
+  return sql.first<{ action: string }>(
+    "SELECT action FROM subscription WHERE rowid = ? AND deleted_ms IS NULL",
     subscription,
-  )?.action_id;
+  )?.action;
 }
 
 export function findReplay(sql: Sql, id: number): Replay | undefined {
@@ -134,7 +133,7 @@ export function loadRunning(
   const rows = sql.rows<{
     id: number;
     subscription_id: number;
-    action_id: number;
+    action: string;
     selection: ReplaySelection;
     from_ms: number;
     to_ms: number;
@@ -142,7 +141,7 @@ export function loadRunning(
     total: number | null;
     active: number;
   }>(
-    `SELECT r.rowid AS id, r.subscription_id, r.action_id, r.selection, r.from_ms, r.to_ms, r.ranges, r.total, s.active
+    `SELECT r.rowid AS id, r.subscription_id, r.action, r.selection, r.from_ms, r.to_ms, r.ranges, r.total, s.active
       FROM replay AS r INDEXED BY replay_running CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
       WHERE r.status = 'running' AND ${condition}`,
     ...values,
@@ -151,7 +150,7 @@ export function loadRunning(
     rowid: row.id,
     plan: {
       subscription: row.subscription_id,
-      actionId: row.action_id,
+      action: row.action,
       selection: row.selection,
       fromMs: row.from_ms,
       toMs: row.to_ms,

@@ -2,6 +2,7 @@ import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
+import { heardBy } from "../catalog/hearing.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
 import {
   DELIVERY_STATE,
@@ -90,8 +91,9 @@ function filterOf(
     values.push(JSON.stringify(subscriptions));
   }
   if (action !== undefined) {
-    conditions.push("a.action = ?");
-    values.push(action);
+    const named = heardBy(action, "a.action");
+    conditions.push(named.condition);
+    values.push(...named.values);
   }
   return { ranges, conditions, values, limit };
 }
@@ -110,16 +112,17 @@ function selectSubscriptions(
   if (subscription !== undefined && !isRowid(subscription)) return [];
   const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
   if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
+  const named = action === undefined ? undefined : heardBy(action, "a.action");
+  const hasDeliveries = `rowid IN (
+    SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE ${named?.condition})`;
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription
-      WHERE ${subscription === undefined ? "?1 IS NULL" : "rowid = ?1"}
-        AND (?2 IS NULL OR application IN (SELECT value FROM json_each(?2)))
-        AND (?3 IS NULL OR rowid IN (
-          SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE a.action = ?3))
-        AND ${state ?? "TRUE"}`,
+      WHERE ${subscription === undefined ? "? IS NULL" : "rowid = ?"}
+        AND ${applications === undefined ? "? IS NULL" : "application IN (SELECT value FROM json_each(?))"}
+        AND ${state ?? "TRUE"} AND ${named === undefined ? "TRUE" : hasDeliveries}`,
     subscription ?? null,
     applications === undefined ? null : JSON.stringify(applications),
-    action ?? null,
+    ...(named?.values ?? []),
   );
   return rows.map(({ id }) => id);
 }

@@ -1,0 +1,55 @@
+import { isPattern, patternsOf } from "../../../domain/names.ts";
+import type { Sql, SqlValue } from "../thread/sql.ts";
+
+// Which actions a subscription hears is kept in `binding`: publishing finds the subscriptions of an action by one index. A row
+// stays when it is heard no more, so that the deliveries of an action are found.
+
+/** SQL that is true of the names that a subscription with this action hears, with its values. */
+export function heardBy(action: string, column: string): { readonly condition: string; values: SqlValue[] } {
+  if (!isPattern(action)) return { condition: `${column} = ?`, values: [action] };
+  // What follows "." in ASCII is "/", which no name has.
+  if (action === "*") return { condition: `${column} NOT BETWEEN 'evreg.' AND 'evreg/'`, values: [] };
+  const name = action.slice(0, -".*".length);
+  return { condition: `${column} BETWEEN ? AND ?`, values: [`${name}.`, `${name}/`] };
+}
+
+/** Follows `FROM`: `s`, the active subscriptions that get the events of an action. */
+export function receiversOf(actionId: string): string {
+  return `binding AS b INDEXED BY binding_receiving CROSS JOIN subscription AS s ON s.rowid = b.subscription_id
+        WHERE b.action_id = ${actionId} AND b.receives = 1 AND s.active = 1`;
+}
+
+/** Lets a subscription hear what its action stands for, and nothing else. */
+export function hear(sql: Sql, subscriptionId: number, action: string): void {
+  hearNothing(sql, subscriptionId);
+  const { condition, values } = heardBy(action, "a.action");
+  sql.run(
+    `INSERT INTO binding (action_id, subscription_id, receives)
+      SELECT a.rowid, ?, 1 FROM action AS a WHERE ${condition}
+      ON CONFLICT DO UPDATE SET receives = 1`,
+    subscriptionId,
+    ...values,
+  );
+}
+
+/** For one that is deleted. */
+export function hearNothing(sql: Sql, subscriptionId: number): void {
+  sql.run(
+    `UPDATE binding SET receives = 0 WHERE (action_id, subscription_id) IN (
+        SELECT b.action_id, b.subscription_id FROM binding AS b INDEXED BY binding_subscription
+        WHERE b.subscription_id = ? AND b.receives = 1)`,
+    subscriptionId,
+  );
+}
+
+/** Lets the subscriptions whose patterns stand for a new action hear it. */
+export function makeHeard(sql: Sql, actionId: number, name: string): void {
+  sql.run(
+    `INSERT INTO binding (action_id, subscription_id, receives)
+      SELECT ?, s.rowid, 1
+      FROM json_each(?) AS p CROSS JOIN subscription AS s INDEXED BY subscription_action
+      WHERE s.action = p.value AND s.deleted_ms IS NULL`,
+    actionId,
+    JSON.stringify(patternsOf(name)),
+  );
+}
