@@ -11,6 +11,7 @@ import type {
 } from "./domain/action.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
+import type { HandlerTest } from "./domain/handler-test.ts";
 import type { Backup, Finding, FindingsMeta, Health } from "./domain/operations.ts";
 import type { BatchItem } from "./domain/publish-body.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
@@ -162,6 +163,13 @@ export interface SubscriptionsPort {
    * for an overlap while another one lasts.
    */
   rotateSecret(id: number, input?: SecretRotation): Promise<Answer<SubscriptionWithSecret, RotationMeta>>;
+  /**
+   * Sends its handler one signed request outside the queue, with `X-Evreg-Test: true`, and answers what it was and what came
+   * back. Stored nowhere, never repeated, and sent also while it is paused or its filter would exclude the payload; how the
+   * handler fares does not count. `not_found`, `invalid` (the payload against the schema; not the subscription's action; a
+   * subscription without a handler), `too_large`, `rate_limited` while others are tested, `unavailable` where no engine runs.
+   */
+  test(id: number, input: NewEvent): Promise<Answer<HandlerTest>>;
   /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }

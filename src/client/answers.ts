@@ -25,6 +25,7 @@ const RECORD_MEMBERS = {
   revision: { revision: "number", action: "string" },
   verdict: { compatible: "boolean" },
   subscription: { rowid: "number", subscription: "string" },
+  handlerTest: { subscription_id: "number", outcome: "string" },
   delivery: { rowid: "number", status: "string" },
   replay: { rowid: "number", status: "string" },
   replayCount: { subscription_id: "number", selection: "string" },

@@ -11,6 +11,7 @@ import {
   type Opened,
   requestBody,
 } from "./channel.ts";
+import { encodeJson } from "../json/raw-json.ts";
 import { eventsOver } from "./events.ts";
 
 export interface ConnectOptions {
@@ -120,6 +121,7 @@ function subscriptionsOver({ record, list }: Calls): SubscriptionsPort {
       record("PUT", `${path}/${id}`, "subscription", { body: requestBody(input), signal }),
     rotateSecret: (id, input = {}) =>
       record("POST", `${path}/${id}/rotate-secret`, "subscription", { body: requestBody(input) }),
+    test: (id, input) => record("POST", `${path}/${id}/test`, "handlerTest", { body: encodeJson(input) }),
     delete: (id) => record("DELETE", `${path}/${id}`, "subscription"),
   };
 }

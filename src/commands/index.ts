@@ -52,6 +52,7 @@ export const COMMANDS: CommandLoaders = {
   "subscriptions:list": async () => (await import("./subscriptions.ts")).SubscriptionsList,
   "subscriptions:replay": async () => (await import("./subscriptions.ts")).SubscriptionsReplay,
   "subscriptions:rotate-secret": async () => (await import("./subscriptions.ts")).SubscriptionsRotateSecret,
+  "subscriptions:test": async () => (await import("./subscriptions.ts")).SubscriptionsTest,
   "subscriptions:update": async () => (await import("./subscriptions.ts")).SubscriptionsUpdate,
   "tokens:create": async () => (await import("./tokens.ts")).TokensCreate,
   "tokens:list": async () => (await import("./tokens.ts")).TokensList,

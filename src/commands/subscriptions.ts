@@ -12,12 +12,15 @@ import {
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
+import { setFlag } from "../cli/own-members.ts";
+import { givenPayload, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
 import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
+import { hears, isPattern } from "../domain/names.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
   MODES,
@@ -28,7 +31,7 @@ import {
 } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { recordColumns } from "../resources/resource.ts";
-import { NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
+import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
 const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
 
@@ -196,6 +199,62 @@ export class SubscriptionsUpdate extends TargetCommand {
       evreg.subscriptions.update(await subscriptionId(evreg, args.id), change),
     );
   }
+}
+
+export class SubscriptionsTest extends TargetCommand {
+  static override summary = "Send a subscription's handler one signed request, and see what comes back.";
+  static override description = `The request is like that of a delivery: signed, with the subscription's headers and timeout, and through the same checks of the address. It is marked by the header X-Evreg-Test: true, its event_id is 0, and its webhook-id is new each time. It is sent once, also while the subscription is paused and whatever its filter says. Nothing is stored, and what comes back does not count for the handler's health.
+
+The payload is made up from the action's schema, or given. Exit code 1 when the answer is not a success.`;
+  static override usage =
+    "subscriptions test ID|NAME [--action NAME] [--seed NUMBER] [--set MEMBER=VALUE]... | [--payload FILE|-|JSON]";
+  static override examples = examples("evreg subscriptions test billing/invoices", {
+    "With a payload of your own": `evreg subscriptions test billing/invoices --payload '{"id": 7}'`,
+    "The status of the answer alone": "evreg subscriptions test 3 --json | jq .data.response.status_code",
+  });
+  static override args = { id: subscriptionArg };
+  static override flags = {
+    action: textFlag("The action, for a subscription to several; the first one unless given.", "NAME"),
+    payload: textFlag("The payload: a file, - for stdin, or a JSON object.", "FILE"),
+    seed: numberFlag("Chooses the payload that is made up.", { exclusive: ["payload"] }),
+    set: setFlag({
+      summary: "Sets a member of the payload that is made up. Can be given more than once.",
+      exclusive: ["payload"],
+    }),
+  };
+
+  async run(): Promise<number> {
+    const { args, flags } = await this.parse(SubscriptionsTest);
+    const { payload, seed, set: members = [], action: named } = flags;
+    const given = payload === undefined ? undefined : await givenPayload(payloadSource(payload));
+    const act = async (evreg: Evreg): Promise<number> => {
+      const id = await subscriptionId(evreg, args.id);
+      const { data: subscription } = await evreg.subscriptions.get(id);
+      const action = named ?? (await actionOf(evreg, subscription.action));
+      const sent = given ?? (await samplesOf(evreg, action, { seed, count: 1, members }))[0]!;
+      const answer = await evreg.subscriptions.test(id, { action, payload: sent });
+      await this.outputFor(flags).record(answer, HANDLER_TEST_RECORD);
+      return answer.data.outcome === "delivered" ? EXIT.done : EXIT.failed;
+    };
+    return this.withTarget(flags, act, { serverFor: "subscriptions test" });
+  }
+}
+
+/** For a pattern the first action that it hears. */
+async function actionOf(evreg: Evreg, heard: string): Promise<string> {
+  if (!isPattern(heard)) return heard;
+  const { data } = await evreg.actions.list();
+  const found = data.find(({ action }) => hears(heard, action));
+  if (found !== undefined) return found.action;
+  throw new EvregError(
+    "not_found",
+    `No action that may be read here is one of ${heard}. Name one with --action.`,
+  );
+}
+
+function payloadSource(typed: string): { payload: string | undefined; file: string | undefined } {
+  const isJson = typed.trimStart().startsWith("{");
+  return isJson || typed === "-" ? { payload: typed, file: undefined } : { payload: undefined, file: typed };
 }
 
 export class SubscriptionsDelete extends TargetCommand {

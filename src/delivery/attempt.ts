@@ -196,6 +196,8 @@ export interface SignedDelivery {
   readonly nowMs: number;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
+  /** Instead of that of the event's delivery. */
+  readonly webhookId?: string;
 }
 
 /**
@@ -211,7 +213,7 @@ export interface SignedDelivery {
 export function deliveryHeaders(delivery: SignedDelivery): Record<string, string> {
   const { eventId, subscriptionId, action, attempt, body, nowMs, version } = delivery;
   const { secret, previousSecret, bearer } = delivery;
-  const webhookId = `evt_${eventId}_${subscriptionId}`;
+  const webhookId = delivery.webhookId ?? `evt_${eventId}_${subscriptionId}`;
   const timestamp = Math.floor(nowMs / 1_000);
   const keys = signingKeys(secret);
   const previousKeys = previousSecret === undefined ? undefined : signingKeys(previousSecret);

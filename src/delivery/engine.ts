@@ -1,4 +1,4 @@
-import { messageOf } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryConfig } from "../config/schema.ts";
 import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
@@ -12,6 +12,7 @@ import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
 import { Attempts, withoutAttempt } from "./attempt.ts";
+import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
@@ -114,6 +115,12 @@ export class Engine {
     this.#run?.recorded(claim, claims);
   }
 
+  /** Sends one signed request outside the queue. `unavailable` unless it runs, `rate_limited` while many are under way. */
+  async test(request: HandlerTestRequest): Promise<HandlerTestResult> {
+    if (this.#run === undefined) throw new EvregError("unavailable", "The delivery engine is stopped.");
+    return this.#run.tests.send(request);
+  }
+
   #inOrder(step: () => Promise<void>): Promise<void> {
     const done = this.#last.then(step);
     this.#last = done.catch(() => {});
@@ -134,6 +141,7 @@ class EngineRun {
   readonly #names: HostNames;
   readonly #sender: Sender;
   readonly #attempts: Attempts;
+  readonly tests: HandlerTests;
   /** Rings when the time has come for what the scheduler waits for. */
   readonly #alarm: Alarm;
   /** When it stops waiting for what is in flight. */
@@ -176,6 +184,8 @@ class EngineRun {
     const { resolve } = this.#names;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
     this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, maxPerOrigin: maxInFlight, ca });
+    const sender = { clock, guard, allowHttp, timeoutMs, ca };
+    this.tests = new HandlerTests({ clock, random, version, sender });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     this.#alarm = new Alarm(clock, () => this.#advance());
     counts.inFlight = () => this.#scheduler.inFlight;
@@ -245,6 +255,7 @@ class EngineRun {
     await Promise.race([this.#settled(), this.#deadline.promise]);
     this.#waitsOver.abort();
     this.#sender.close();
+    this.tests.close();
     this.#names.close();
     this.#calls.stopResults();
     await this.#whenIdle();

@@ -11,6 +11,8 @@ export type SendResult =
       readonly kind: "answered";
       readonly statusCode: number;
       readonly retryAfter?: string;
+      /** By lower-case name, where they were asked for. */
+      readonly headers?: Readonly<Record<string, string>>;
       /** The beginning of the answer, see `responseText`. */
       readonly response?: string;
       readonly connection?: ConnectionTimes;
@@ -35,10 +37,11 @@ const MAX_INFORMATIONAL = 16;
 export class Exchange implements Dispatcher.DispatchHandler {
   readonly #settle: (result: SendResult) => void;
   readonly #ended: (connection: Connection | undefined, isReusable: boolean) => void;
+  readonly #keepsHeaders: boolean;
   readonly #chunks: Buffer[] = [];
   #readBytes = 0;
   #informational = 0;
-  #answer: { statusCode: number; retryAfter?: string } | undefined;
+  #answer: { statusCode: number; retryAfter?: string; headers?: Record<string, string> } | undefined;
   #controller: Dispatcher.DispatchController | undefined;
   #connection: Connection | undefined;
   /** Of a connection that was made for this request. */
@@ -51,13 +54,16 @@ export class Exchange implements Dispatcher.DispatchHandler {
    * @param settle called once, with the result
    * @param ended called once, when nothing more is read or written, with the connection if it has got one, and whether that
    * may be reused
+   * @param keepsHeaders whether the result has the answer's headers
    */
   constructor(
     settle: (result: SendResult) => void,
     ended: (connection: Connection | undefined, isReusable: boolean) => void,
+    keepsHeaders = false,
   ) {
     this.#settle = settle;
     this.#ended = ended;
+    this.#keepsHeaders = keepsHeaders;
   }
 
   get isEnded(): boolean {
@@ -96,6 +102,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
     if (this.#timing !== undefined) this.#timing.firstByteMs = performance.now() - this.#writtenAtMs;
     const retryAfter: unknown = headers["retry-after"];
     this.#answer = { statusCode, ...(typeof retryAfter === "string" ? { retryAfter } : {}) };
+    if (this.#keepsHeaders) this.#answer.headers = textsOf(headers);
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -141,6 +148,12 @@ export class Exchange implements Dispatcher.DispatchHandler {
     this.#isEnded = true;
     this.#ended(this.#connection, isReusable);
   }
+}
+
+function textsOf(headers: IncomingHttpHeaders): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, [value].flat().join(", ")]),
+  );
 }
 
 /** What it took to make a connection. */

@@ -14,6 +14,8 @@ interface SendRequest {
   readonly body: Buffer;
   /** Instead of the sender's. */
   readonly timeoutMs?: number;
+  /** Whether the result has the answer's headers. */
+  readonly keepsHeaders?: boolean;
 }
 
 export interface SenderOptions {
@@ -79,15 +81,16 @@ export class Sender {
 
   /** Posts once. Every way it can end is a value, which `done` gets once, before this returns when nothing can be sent. */
   send(request: SendRequest, done: (result: SendResult) => void): void {
-    const { url, headers, body, timeoutMs = this.#options.timeoutMs } = request;
+    const { url, headers, body, timeoutMs = this.#options.timeoutMs, keepsHeaders } = request;
     const destination = destinationOf(url);
     if (destination === undefined) return done({ kind: "error", errorCode: "protocol_error" });
     const { origin, path } = destination;
     const pool = this.#poolOf(destination);
-    const exchange = new Exchange(done, (connection, isReusable) => {
+    const ended = (connection: Connection | undefined, isReusable: boolean): void => {
       cancelTimeout();
       pool.ended(connection, isReusable);
-    });
+    };
+    const exchange = new Exchange(done, ended, keepsHeaders);
     const cancelTimeout = this.#timeouts.start(timeoutMs, () => exchange.abort("timeout"));
     try {
       pool.send({ origin, path, method: "POST", headers, body }, exchange);

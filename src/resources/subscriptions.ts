@@ -1,6 +1,9 @@
-import { ID_COLUMN } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
+import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
+import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
 const BEARERS = { secret: undefined, own: "a value of its own", none: "none" } as const;
@@ -72,6 +75,51 @@ export const NEW_SUBSCRIPTION_RECORD = recordColumns<SubscriptionWithSecret>({
   secret: "Secret",
 });
 
+/** What a test has sent, and what came back. */
+export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
+  { title: "Subscription", value: (test) => `${test.subscription_id} ${subscriptionOf(test)}` },
+  { title: "Action", value: ({ action }) => action },
+  {
+    title: "Outcome",
+    value: ({ outcome }) => outcome,
+    color: ({ outcome }) => (outcome === "delivered" ? "green" : "red"),
+  },
+  { title: "Answer", value: answerOf },
+  { title: "Time", value: timesOf },
+  {
+    title: "Sent",
+    value: ({ request: { method, url, headers } }) => `${method} ${url}\n${headerLines(headers)}`,
+    lines: true,
+  },
+  { title: "Body sent", value: ({ request }) => request.body, block: true },
+  {
+    title: "Came back",
+    value: ({ response }) => (response === null ? undefined : headerLines(response.headers) || undefined),
+    lines: true,
+  },
+  { title: "Body", value: ({ response }) => response?.body ?? undefined, block: true },
+];
+
+function answerOf({ response, error_code: code, refusal }: HandlerTest): string {
+  if (response !== null) return String(response.status_code);
+  return code === null ? "none" : `${code}: ${refusal ?? ATTEMPT_ERROR_WORDS[code]}`;
+}
+
+function timesOf(test: HandlerTest): string {
+  const parts = Object.entries({
+    "look-up": test.dns_ms,
+    connection: test.connect_ms,
+    "first byte": test.first_byte_ms,
+  }).flatMap(([name, ms]) => (ms === null ? [] : [`${name} ${ms} ms`]));
+  return `${test.duration_ms} ms${parts.length === 0 ? "" : ` (${parts.join(", ")})`}`;
+}
+
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n");
+}
+
 function stateOf({ active, blocked_by, failing_since, disabled_reason }: Subscription): string {
   if (!active) return disabled_reason === null ? "paused" : "deactivated";
   if (blocked_by !== null) return "blocked";
@@ -85,10 +133,7 @@ function blockOf({ active, blocked_by: delivery }: Subscription): string | undef
 }
 
 function headersOf({ headers }: Subscription): string | undefined {
-  if (headers === null) return undefined;
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join("\n");
+  return headers === null ? undefined : headerLines(headers);
 }
 
 function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | undefined {

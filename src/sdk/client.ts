@@ -1,7 +1,8 @@
 import { connect as connectPort, type ConnectOptions } from "../client/client.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
+import type { HandlerTest } from "../domain/handler-test.ts";
 import type { BatchItem } from "../domain/publish-body.ts";
-import type { EventsPort, Evreg, Published } from "../evreg.ts";
+import type { Answer, EventsPort, Evreg, Published, SubscriptionsPort } from "../evreg.ts";
 import "./node-version.ts";
 
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
@@ -46,6 +47,7 @@ export type {
   NewEvent,
   PageMeta,
 } from "../domain/event.ts";
+export type { HandlerTest } from "../domain/handler-test.ts";
 export type { BatchItem } from "../domain/publish-body.ts";
 export type { Finding, FindingsMeta } from "../domain/operations.ts";
 export type { Health } from "../domain/operations.ts";
@@ -87,8 +89,13 @@ export interface ClientEvents extends EventsPort {
   publishBatch(items: readonly (EventInput | BatchItem)[], options?: BatchOptions): Promise<BatchResult>;
 }
 
+export interface ClientSubscriptions extends SubscriptionsPort {
+  test(id: number, input: EventInput): Promise<Answer<HandlerTest>>;
+}
+
 export interface Client extends Evreg {
   readonly events: ClientEvents;
+  readonly subscriptions: ClientSubscriptions;
 }
 
 /**

@@ -1,10 +1,11 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
+import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Health } from "../domain/operations.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { Claim, RecordClaim } from "../store/queue.ts";
+import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
@@ -35,6 +36,12 @@ export interface Background {
     wake(changed?: Subscription): void;
     /** What an event of the action may lease as it is recorded; to be followed by `recorded`. */
     claimOf(action: string): RecordClaim | undefined;
+    /** Sends one signed request outside the queue. */
+    test(request: {
+      readonly subscription: ClaimedSubscription;
+      readonly action: string;
+      readonly payload: Uint8Array;
+    }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;
   };

@@ -86,8 +86,7 @@ export class Publisher {
 
   /** At once when the action is cached, as a promise takes longer than most checks. @throws the item's refusal */
   validate(item: NewEvent, caller: ValidationCaller): ValidatedItem | Promise<ValidatedItem> {
-    checkItem(item, this.#context.limits.payloadBytes);
-    checkPayload(item.payload);
+    checkNewEvent(item, this.#context.limits.payloadBytes);
     const action = this.#actionOf(item);
     if (action instanceof Promise) return action.then((loaded) => this.#check(item, loaded, caller));
     return this.#check(item, action, caller);
@@ -156,7 +155,12 @@ function validated(item: NewEvent, action: LoadedAction, fault: EvregError | und
   return { item, action, actionId, revision, payload, idempotencyKey, lookupOnly: true, fault };
 }
 
-/** What holds for an item whatever its action is. */
+/** What holds for an item whatever its action is. @throws `invalid`, `too_large`, `malformed` */
+export function checkNewEvent(item: NewEvent, payloadBytes: number): void {
+  checkItem(item, payloadBytes);
+  checkPayload(item.payload);
+}
+
 function checkItem(item: NewEvent, payloadBytes: number): void {
   if (typeof item !== "object" || item === null) {
     throw invalidField("body", "must be an object with action and payload");
@@ -184,7 +188,7 @@ function isScannedObject({ bytes }: RawJson): boolean {
   }
 }
 
-function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
+export function nonConforming({ action }: NewEvent, { others = [], ...first }: Failure): EvregError {
   const { field, message } = first;
   return new EvregError(
     "invalid",

@@ -28,6 +28,7 @@ import type {
 } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { testHandler } from "./handler-test.ts";
 import {
   allPages,
   checkId,
@@ -162,6 +163,9 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const all = await allSubscriptions(store.catalog, { application, subscription });
       for (const each of all) background.engine?.wake(each);
       return { data: { ...after, secret }, meta: { rotated: all.length } };
+    },
+    async test(id, input) {
+      return { data: await testHandler(context, access, await writable(id), input) };
     },
     async delete(id) {
       await writable(id);

@@ -37,6 +37,8 @@ export interface DeliveryQueue {
    * `conflict` for any other.
    */
   skip(id: number, nowMs: number): Promise<Delivery | undefined>;
+  /** What a claim tells of a subscription, also of a paused one; `undefined` when there is none. */
+  findSendable(id: number): Promise<ClaimedSubscription | undefined>;
   /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */
   countPending(subscription: number): Promise<number>;
   /** What is unfinished. Its cost is bounded, however much there is, and it delays no write. */

@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import type { NewEvent } from "../../src/domain/event.ts";
 import type {
   NewSubscription,
   Subscription,
   SubscriptionUpdate,
   SubscriptionWithSecret,
 } from "../../src/domain/subscription.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -65,6 +67,28 @@ export function subscriptionsContract(open: OpenEvreg): void {
       const lists = [action, other].map((name) => subscriptions.list({ action: name }));
       return (await Promise.all(lists)).flatMap(({ data }) => data);
     };
+
+    it("tests a handler only with what its subscription hears, and where an engine runs", async () => {
+      const { evreg } = under;
+      const { rowid } = await bind({ active: false });
+      const test = (input: object, id = rowid) => evreg.subscriptions.test(id, input as NewEvent);
+      const { payload } = newEvent();
+      await refusal(test({ action, payload }, 999_999), "not_found");
+      expect(await refusal(test({ action: other, payload }), "invalid")).toMatchObject({
+        details: { field: "action" },
+      });
+      const bad = RawJson.fromText('{"email": 7}');
+      expect(await refusal(test({ action, payload: bad }), "invalid")).toHaveProperty("details.errors");
+      const keyed = test({ action, payload, idempotency_key: "k" });
+      expect(await refusal(keyed, "invalid")).toMatchObject({ details: { field: "idempotency_key" } });
+      await refusal(
+        test({ action, payload: RawJson.fromText(`{"a":"${"x".repeat(20_000)}"}`) }),
+        "too_large",
+      );
+      await refusal(test({ action, payload }), "unavailable");
+      const reader = await under.as(["read"]);
+      await refusal(reader.subscriptions.test(rowid, { action, payload }), "forbidden");
+    });
 
     it("are listed oldest first, any number of them", async () => {
       const ids: number[] = [];

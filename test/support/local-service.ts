@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
+import { EvregError } from "../../src/domain/error.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -74,7 +75,13 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     limits: { payloadBytes: PAYLOAD_BYTES },
     delivery: { allowHttp: false, allowNetworks: [] },
     background: {
-      engine: { state: engineState, wake: countWake, claimOf: () => undefined, recorded: () => undefined },
+      engine: {
+        state: engineState,
+        wake: countWake,
+        claimOf: () => undefined,
+        recorded: () => undefined,
+        test: () => Promise.reject(new EvregError("unavailable", "No engine runs here.")),
+      },
     },
     offThread: new ValidationThread(clock),
     counts: published,

@@ -81,7 +81,8 @@ export async function publishOne(options: PublishOptions): Promise<(evreg: Evreg
   };
 }
 
-async function samplesOf(
+/** As many payloads as are wanted, made up from the action's schema. */
+export async function samplesOf(
   evreg: Evreg,
   action: string,
   { seed, count, members }: SampleOptions,
@@ -92,7 +93,10 @@ async function samplesOf(
 }
 
 /** The payload as it was typed, or from its file. The target decides how large it may be. */
-async function givenPayload({ payload, file }: PublishOptions): Promise<RawJson> {
+export async function givenPayload({
+  payload,
+  file,
+}: Pick<PublishOptions, "payload" | "file">): Promise<RawJson> {
   if (payload !== undefined && file !== undefined)
     throw usageError("Give the payload as an argument or by --file, not both.");
   const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;

@@ -83,7 +83,9 @@ async function subscriptionsOf(
     const { data } = await evreg.subscriptions.get(id);
     return data.action === action ? [id] : [];
   }
-  const { data } = await evreg.subscriptions.list(action === undefined ? {} : { action });
+  const listed = await evreg.subscriptions.list(action === undefined ? {} : { action });
+  // Of one that hears more than this action, a replay would send all.
+  const data = listed.data.filter((one) => action === undefined || one.action === action);
   if (data.length <= MAX_SUBSCRIPTIONS) return data.map(({ rowid }) => rowid);
   throw usageError(
     `There are ${counted(data.length, "subscription")}, and at most ${MAX_SUBSCRIPTIONS} are looked through: name one with --subscription, or those of one action with --action.`,

@@ -32,7 +32,7 @@ export interface TargetNeeds {
   readonly version: string;
   /** Whether missing data are made, and their folder with them. Only for commands that add records: others would leave empty folders. */
   readonly creates?: "folder" | "data" | undefined;
-  /** The flag that needs a server, such as `--wait`; a folder without one is refused, as only a server delivers. */
+  /** The flag or command that needs a server, such as `--wait`; a folder without one is refused, as only a server delivers. */
   readonly serverFor?: string | undefined;
 }
 
@@ -191,7 +191,7 @@ function noFolder(data: string): EvregError {
 
 function noServer(flag: string, data: string): Error {
   return usageError(
-    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`, name another with --url, or leave ${flag} out.`,
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
   );
 }
 

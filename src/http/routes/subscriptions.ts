@@ -1,3 +1,5 @@
+import { ATTEMPT_ERROR_CODES } from "../../domain/delivery.ts";
+import { NEW_EVENT } from "../../domain/event.ts";
 import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
   BEARERS,
@@ -8,8 +10,10 @@ import {
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
+import { jsonReply } from "../response.ts";
 import { WARNINGS } from "./actions.ts";
-import { field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
+import { eventBodyOf } from "./events.ts";
+import { ENVELOPE_BYTES, field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const subscription = {
   rowid: field.rowid,
@@ -78,6 +82,41 @@ const subscription = {
   timestamped: field.timestamp,
 } as const;
 
+const TEXTS: JsonSchema = { type: "object", additionalProperties: field.text };
+
+const HANDLER_TEST: JsonSchema = record({
+  subscription_id: field.rowid,
+  application: field.text,
+  subscription: field.text,
+  action: field.text,
+  outcome: { type: "string", enum: ["delivered", "failed"] },
+  error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+  refusal: {
+    ...field.nullableText,
+    description: "For `address_refused`: the address and the rule; `null` without the scope `admin`.",
+  },
+  started_at: field.timestamp,
+  duration_ms: field.count,
+  dns_ms: field.nullableCount,
+  connect_ms: field.nullableCount,
+  first_byte_ms: field.nullableCount,
+  request: record({
+    method: { const: "POST" },
+    url: { type: "string", format: "uri" },
+    headers: { ...TEXTS, description: "Without the bearer; of signatures the first eight characters." },
+    body: field.text,
+  }),
+  response: {
+    ...record({
+      status_code: { type: "integer" },
+      headers: TEXTS,
+      body: { ...field.nullableText, description: "The first 1 KiB as text." },
+    }),
+    type: ["object", "null"],
+    description: "`null` if none came.",
+  },
+});
+
 /** Subscriptions as they are answered. */
 export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Subscription: record(subscription),
@@ -89,6 +128,7 @@ export const SUBSCRIPTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
         "Signs the deliveries of all subscriptions of this application and name. Only the answer that creates one of them or rotates their secret shows it.",
     },
   }),
+  HandlerTest: HANDLER_TEST,
 };
 
 const ROTATED: JsonSchema = record({
@@ -153,6 +193,26 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       run: (evreg, { id, body }) => evreg.subscriptions.rotateSecret(id, body),
     },
   ),
+  {
+    method: "POST",
+    path: "/v1/subscriptions/:id/test",
+    operationId: "testSubscription",
+    tag: "subscriptions",
+    summary: "Send a subscription's handler one signed request, and see what comes back",
+    description:
+      "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent; more get 429.",
+    access: "token",
+    scope: "write",
+    body: NEW_EVENT,
+    answers: { 200: { description: "The request and its answer.", schema: one("HandlerTest") } },
+    failures: [404],
+    async handle(evreg, request, { limits }) {
+      const id = request.id();
+      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
+      const input = await eventBodyOf(bytes, limits);
+      return jsonReply(200, await evreg.subscriptions.test(id, input));
+    },
+  },
   operation(
     "DELETE /v1/subscriptions/:id",
     "deleteSubscription",

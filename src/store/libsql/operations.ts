@@ -31,7 +31,7 @@ import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
-import { claimDue } from "./queue/claim.ts";
+import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
@@ -54,6 +54,7 @@ export const READS = {
   findSubscription,
   listSubscriptions,
   findDelivery,
+  findSendable,
   runningReplays,
   findReplay,
   listReplays,

@@ -221,6 +221,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       find: (id) => read("findDelivery", id),
       retry: (id, nowMs) => write("retryDelivery", id, nowMs),
       skip: async (id, nowMs) => reported(await write("skipDelivery", id, nowMs)),
+      findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
       countPending: (id) => read("countPending", id),
       backlog: (nowMs) => read("countBacklog", nowMs),
     },

@@ -3,7 +3,7 @@ import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { ClaimQuota, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
-import { EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { isRowid, EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "./fair-share.ts";
 import { WAIT_END } from "./handler-health.ts";
@@ -263,16 +263,26 @@ export function lease(sql: Sql, deliveryIds: readonly number[], nowMs: number, l
 function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   if (rows.length === 0) return "[]";
   const ids = new Set(rows.map((row) => row[CLAIM.at.subscriptionId]));
-  const found = sql.first<{ rows: ArrayBuffer; good: number | null }>(
-    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows,
-        sum(${IS_READABLE}) AS good
+  const found = readSubscriptions(sql, [...ids]);
+  if (found.good !== ids.size) throw unreadableRow();
+  return Buffer.from(found.rows).toString();
+}
+
+/** One that was not deleted, as a claim would have it, in a list as JSON. */
+export function findSendable(sql: Sql, id: number): string {
+  const { rows, good, count } = readSubscriptions(sql, isRowid(id) ? [id] : []);
+  if ((good ?? 0) !== count) throw unreadableRow();
+  return Buffer.from(rows).toString();
+}
+
+function readSubscriptions(sql: Sql, ids: readonly number[]) {
+  return sql.first<{ rows: ArrayBuffer; good: number | null; count: number }>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows, sum(${IS_READABLE}) AS good, count(*) AS count
       ${REQUESTED_SUBSCRIPTIONS}`,
     // The time, which nothing here asks for.
     null,
-    JSON.stringify([...ids]),
+    JSON.stringify(ids),
   )!;
-  if (found.good !== ids.size) throw unreadableRow();
-  return Buffer.from(found.rows).toString();
 }
 
 function unreadableRow(): EvregError {

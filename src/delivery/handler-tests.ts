@@ -1,0 +1,161 @@
+import { EvregError } from "../domain/error.ts";
+import { type HandlerTest, TEST_HEADER } from "../domain/handler-test.ts";
+import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import { CENSOR } from "../runtime/logger.ts";
+import type { ClaimedSubscription } from "../store/queue.ts";
+import { deliveryBody, deliveryHeaders } from "./attempt.ts";
+import type { SendResult } from "./exchange.ts";
+import { redact, secretsOf } from "./response-text.ts";
+import { Sender, type SenderOptions } from "./sender.ts";
+
+/** No event has this rowid. */
+const NO_EVENT = 0;
+/** Tests under way at a time, of all callers. */
+const MAX_UNDER_WAY = 4;
+const RETRY_AFTER_MS = 1_000;
+/** So much is shown of a signature: enough to compare it, too little to send it with. */
+const SHOWN_SIGNATURE = 8;
+
+interface HandlerTestsOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly sender: Omit<SenderOptions, "maxPerOrigin">;
+  /** Of evreg, for `User-Agent`. */
+  readonly version: string;
+}
+
+/** What is sent to which subscription. */
+export interface HandlerTestRequest {
+  readonly subscription: ClaimedSubscription;
+  readonly action: string;
+  readonly payload: Uint8Array;
+}
+
+export type HandlerTestResult = Omit<
+  HandlerTest,
+  "subscription_id" | "application" | "subscription" | "action"
+>;
+
+/** Sends single signed requests outside the queue, each over a connection of its own. */
+export class HandlerTests {
+  readonly #options: HandlerTestsOptions;
+  readonly #senders = new Set<Sender>();
+
+  constructor(options: HandlerTestsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws `rate_limited` while too many are under way */
+  async send({ subscription, action, payload }: HandlerTestRequest): Promise<HandlerTestResult> {
+    if (this.#senders.size >= MAX_UNDER_WAY) {
+      const message = `${MAX_UNDER_WAY} handlers are being tested already; try again in a moment.`;
+      throw Object.assign(new EvregError("rate_limited", message), { retryAfterMs: RETRY_AFTER_MS });
+    }
+    const { clock, random, version } = this.#options;
+    const startedAtMs = clock.now();
+    const body = deliveryBody({
+      eventId: NO_EVENT,
+      action,
+      payload,
+      eventTimestampedMs: startedAtMs,
+      attempt: 1,
+    });
+    const { subscriptionId, secret, previous, bearer, settings, handler } = subscription;
+    const headers =
+      secret === undefined
+        ? {}
+        : deliveryHeaders({
+            eventId: NO_EVENT,
+            // Receivers drop what has an id that they had before.
+            webhookId: `evt_test_${Buffer.from(random.bytes(8)).toString("hex")}`,
+            subscriptionId,
+            action,
+            attempt: 1,
+            body,
+            secret,
+            previousSecret:
+              previous !== undefined && startedAtMs < previous.untilMs ? previous.secret : undefined,
+            bearer,
+            extra: settings.headers,
+            nowMs: startedAtMs,
+            version,
+          });
+    headers[TEST_HEADER] = "true";
+    const sent: SendResult =
+      secret === undefined
+        ? { kind: "error", errorCode: "secret_unreadable" }
+        : await this.#send({ url: handler, headers, body, timeoutMs: settings.timeout_ms ?? undefined });
+    const durationMs = Math.max(0, clock.now() - startedAtMs);
+    const secrets = secretsOf(subscription);
+    const clean = (text: string): string => redact(text, secrets);
+    const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};
+    const isAnswered = sent.kind === "answered";
+    return {
+      outcome: isAnswered && sent.statusCode >= 200 && sent.statusCode < 300 ? "delivered" : "failed",
+      error_code: isAnswered ? null : sent.errorCode,
+      refusal: isAnswered || sent.refusal === undefined ? null : clean(sent.refusal),
+      started_at: toIso(startedAtMs),
+      duration_ms: durationMs,
+      dns_ms: rounded(dnsMs),
+      connect_ms: rounded(connectMs),
+      first_byte_ms: rounded(firstByteMs),
+      request: { method: "POST", url: handler, headers: masked(headers), body: body.toString("utf8") },
+      response: isAnswered
+        ? {
+            status_code: sent.statusCode,
+            headers: mapValues(sent.headers ?? {}, (value, name) => {
+              return name === "set-cookie" ? CENSOR : clean(value);
+            }),
+            body: sent.response === undefined ? null : clean(sent.response),
+          }
+        : null,
+    };
+  }
+
+  /** Ends those under way, as `interrupted`. */
+  close(): void {
+    for (const sender of this.#senders) sender.close();
+  }
+
+  async #send(request: {
+    readonly url: string;
+    readonly headers: Record<string, string>;
+    readonly body: Buffer;
+    readonly timeoutMs: number | undefined;
+  }): Promise<SendResult> {
+    // Over a connection of the engine's some of the times would be missing, and it would be taken from the deliveries.
+    const sender = new Sender({ ...this.#options.sender, maxPerOrigin: 1 });
+    this.#senders.add(sender);
+    const { timeoutMs, ...rest } = request;
+    const whole = { ...rest, keepsHeaders: true, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    try {
+      return await new Promise((resolve) => sender.send(whole, resolve));
+    } finally {
+      this.#senders.delete(sender);
+      sender.close();
+    }
+  }
+}
+
+function rounded(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms);
+}
+
+function mapValues(
+  values: Readonly<Record<string, string>>,
+  change: (text: string, name: string) => string,
+): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, change(value, name)]));
+}
+
+const SIGNATURES = new Set(["X-Evreg-Signature", "webhook-signature"]);
+
+function masked(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return mapValues(headers, (value, name) => {
+    if (name === "Authorization") return `Bearer ${CENSOR}`;
+    if (!SIGNATURES.has(name)) return value;
+    return value.replaceAll(/([=,])([^ ]+)/g, (_, sign: string, signature: string) => {
+      return `${sign}${signature.slice(0, SHOWN_SIGNATURE)}…`;
+    });
+  });
+}

@@ -1,0 +1,49 @@
+import { EvregError, invalidField } from "../domain/error.ts";
+import type { NewEvent } from "../domain/event.ts";
+import type { HandlerTest } from "../domain/handler-test.ts";
+import { hears } from "../domain/names.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { Access } from "./auth.ts";
+import type { ServiceContext } from "./context.ts";
+import { checkNewEvent, nonConforming } from "./publisher.ts";
+import { existing, notFound } from "./requests.ts";
+
+/** As `SubscriptionsPort.test`, for a subscription that the caller may change. */
+export async function testHandler(
+  context: ServiceContext,
+  access: Access,
+  tested: Subscription,
+  input: NewEvent,
+): Promise<HandlerTest> {
+  const { store, actions, payloads, limits, background } = context;
+  const { rowid: id, application, subscription } = tested;
+  checkNewEvent(input, limits.payloadBytes);
+  if (input.idempotency_key !== undefined) {
+    throw invalidField("idempotency_key", "must be left out, as a test is stored nowhere");
+  }
+  if (tested.mode === "pull") {
+    throw invalidField("mode", "is pull: the subscription has no handler to test, as its consumers claim");
+  }
+  const { action } = input;
+  if (!hears(tested.action, action)) {
+    throw invalidField("action", `must be ${tested.action}, as the subscription hears no other`, action);
+  }
+  const loaded = actions.get(action) ?? (await actions.load(action));
+  if (loaded === undefined) throw notFound("action", action, "action");
+  const failure = await payloads.failureOf(action, loaded, input.payload, { caller: access.principal });
+  if (failure !== undefined) {
+    if (access.allows("read", loaded.application)) throw nonConforming(input, failure);
+    // What breaks the schema tells what is in it.
+    throw invalidField("payload", `does not conform to the schema of ${action}`);
+  }
+  const sendable = existing(await store.queue.findSendable(id), "subscription", id);
+  if (background.engine === undefined) {
+    throw new EvregError("unavailable", "No server runs on this data, and only a server sends to handlers.");
+  }
+  const { payload } = input;
+  const result = await background.engine.test({ subscription: sendable, action, payload: payload.bytes });
+  const { refusal } = result;
+  // It shows what names stand for inside the operator's network.
+  const shown = access.allows("admin") ? refusal : null;
+  return { subscription_id: id, application, subscription, action, ...result, refusal: shown };
+}
