@@ -19,6 +19,13 @@ export interface EventStore {
   list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
   find(id: number): Promise<StoredEvent | undefined>;
   /**
+   * Events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through` misses
+   * none. A page costs about the same wherever it begins.
+   */
+  next(query: NextEvents): Promise<NextPage>;
+  /** Where the stored events begin and end. */
+  bounds(fromMs?: number): Promise<EventBounds>;
+  /**
    * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
    * no write for long. Call it again with `next` until that is `undefined`.
    */
@@ -77,6 +84,37 @@ export interface EventSelection {
   /** From 1; ignored with `after`. */
   readonly page: number;
   readonly after?: number;
+}
+
+export interface NextEvents {
+  readonly after: number;
+  readonly limit: number;
+  /** Of their payloads together, as they are stored; one event comes whatever its size. */
+  readonly maxBytes: number;
+  readonly action?: string;
+  readonly applications?: readonly string[];
+  /** Whether the payloads are read. */
+  readonly payloads: boolean;
+}
+
+/** An event with its payload if that was asked for; `null` if it is damaged. */
+export type NextEvent = Omit<StoredEvent, "payload"> & { readonly payload?: Uint8Array | null };
+
+export interface NextPage {
+  readonly events: readonly NextEvent[];
+  /** All events up to this rowid were looked at. */
+  readonly through: number;
+  /** Whether there may be more by now. */
+  readonly isFull: boolean;
+}
+
+export interface EventBounds {
+  /** Rowid of the first that is stored; `undefined` when there is none. */
+  readonly first: number | undefined;
+  /** Largest rowid ever given; 0 before the first. */
+  readonly last: number;
+  /** The first of `fromMs` or later comes after this rowid; `last` when there is none, or no `fromMs`. */
+  readonly before: number;
 }
 
 export interface ExpiredRange {

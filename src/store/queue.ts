@@ -123,6 +123,8 @@ export interface ClaimedEvent {
 
 export interface ClaimedSubscription {
   readonly subscriptionId: number;
+  readonly application: string;
+  readonly name: string;
   readonly handler: string;
   readonly maxRetries: number;
   /** `undefined` if it cannot be read: nothing can be sent. */

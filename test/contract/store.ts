@@ -10,6 +10,7 @@ import { eventListSuite } from "./store/event-list.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { identitySuite } from "./store/identity.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
+import { nextEventSuite } from "./store/next-events.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
 import { orderedSuite } from "./store/ordered.ts";
@@ -31,6 +32,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("recording events", () => recordSuite(open));
     describe("idempotency keys", () => idempotencySuite(open));
     describe("listing events", () => eventListSuite(open));
+    describe("the next events", () => nextEventSuite(open));
     describe("subscriptions", () => subscriptionSuite(open));
     describe("secrets", () => secretSuite(open));
     describe("claiming", () => claimSuite(open));

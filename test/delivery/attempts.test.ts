@@ -15,6 +15,8 @@ const CLAIM: Claim = {
   event: { eventId: 1, action: "a", payload: Buffer.from("1"), timestampedMs: 0 },
   subscription: {
     subscriptionId: 1,
+    application: "a",
+    name: "s",
     handler: "https://a.example/",
     secret: "whsec_AAAA",
     maxRetries: 5,

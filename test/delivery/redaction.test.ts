@@ -5,6 +5,7 @@ import { CENSOR } from "../../src/runtime/logger.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { type Bench, SECRET, useBench } from "./engine-setup.ts";
 
+const NAMED = { subscriptionId: 1, application: "a", name: "s" };
 const KEY = "k+7/Zq=\"<x>&'\\%41 end";
 const bytes = Buffer.from(KEY);
 
@@ -80,7 +81,7 @@ describe("a secret in the text of an attempt", () => {
 
   it("does not redact what only begins like it, nor values that anybody can guess", () => {
     expect(redact("k+7/Z", keys(KEY))).toBe("k+7/Z");
-    const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
+    const subscription = { ...NAMED, handler: "", maxRetries: 0, secret: SECRET };
     expect(
       secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers: { "X-Version": "1" } } }),
     ).toEqual({ keys: [SECRET], own: [] });
@@ -93,7 +94,7 @@ describe("a secret in the text of an attempt", () => {
     ["billing-team", "billing"],
   ])("is kept within other words, or where it is short: %s", (text, own) => {
     const headers = { "X-Own": own };
-    const subscription = { subscriptionId: 1, handler: "", maxRetries: 0, secret: SECRET };
+    const subscription = { ...NAMED, handler: "", maxRetries: 0, secret: SECRET };
     const kept = redact(text, secretsOf({ ...subscription, settings: { ...NO_SETTINGS, headers } }));
     expect(kept).toBe(text.replace(/application\b/, CENSOR));
   });

@@ -15,6 +15,8 @@ function claims(subscriptionId: number, count: number, payload = new Uint8Array(
     event: { eventId: 1, action: "a", payload, timestampedMs: 0 },
     subscription: {
       subscriptionId,
+      application: "a",
+      name: "s",
       handler: "https://a.example/",
       secret: "s",
       maxRetries: 5,

@@ -21,6 +21,8 @@ function claim(deliveryId: number): Claim {
     event: { eventId: 1, action: "a", payload: new Uint8Array(2), timestampedMs: NOW },
     subscription: {
       subscriptionId: 1,
+      application: "a",
+      name: "s",
       handler: "https://a.example/",
       secret: "s",
       maxRetries: 5,

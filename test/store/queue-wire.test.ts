@@ -106,6 +106,8 @@ describe("claims across the thread", () => {
     expect(JSON.stringify(rows[0])).toBe(`[9007199254740991,2,1,3,9007199254740991,2,4,"a.b",0]`);
     const subscription = SUBSCRIPTION.pack({
       subscriptionId: 3,
+      application: "billing",
+      name: "invoices",
       handler: "https://h.example/",
       maxRetries: 5,
       secret: "s",
@@ -146,6 +148,8 @@ describe("claims across the thread", () => {
     ]);
     expect(answer.claims[0]!.subscription).toEqual({
       subscriptionId: 3,
+      application: "billing",
+      name: "invoices",
       handler: "https://h.example/",
       maxRetries: 5,
       secret: "s",

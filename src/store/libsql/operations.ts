@@ -24,6 +24,7 @@ import {
   updateSubscription,
 } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
+import { eventBounds, nextEvents } from "./events/next.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
@@ -68,6 +69,8 @@ export const READS = {
 /** The same in steps, as they may take longer than a transaction should wait. */
 export const SLICED_READS = {
   listEvents: (sql: Sql, query: EventSelection, out: ByteWriter) => listEvents(sql, query, out),
+  nextEvents,
+  eventBounds,
   listDeliveries,
   countPending,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),

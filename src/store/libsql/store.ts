@@ -1,9 +1,10 @@
 import { asEvregError } from "../../domain/error.ts";
-import type { EventRecord, RecordOutcome, StoredEvent } from "../events.ts";
+import type { EventRecord, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
 import type { DamagedEvents } from "../health.ts";
 import type { AttemptResult, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
 import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
+import type { WireNextEvent } from "./events/next.ts";
 import { packEvents, type RecordCall, type StoredOutcome, unpackOutcomes } from "./events/record-wire.ts";
 import type { WithServiceEvents } from "./events/service-events.ts";
 import type { Backups } from "./files/backup.ts";
@@ -156,6 +157,12 @@ export function createLibsqlStore(parts: StoreParts): Store {
     return { ...event, payload: payload === null ? undefined : bytesAt(bytes, payload) };
   }
 
+  function nextEvent({ payload, ...event }: WireNextEvent, bytes: ArrayBuffer | undefined): NextEvent {
+    if (payload === undefined) return event;
+    if (payload === null) damaged.note(event.rowid);
+    return { ...event, payload: payload === null ? null : bytesAt(bytes, payload) };
+  }
+
   return {
     dataId,
     catalog: {
@@ -187,6 +194,11 @@ export function createLibsqlStore(parts: StoreParts): Store {
         const { value, bytes } = await readReply("findEvent", id);
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
+      async next(query) {
+        const { value, bytes } = await readReply("nextEvents", query);
+        return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
+      },
+      bounds: (fromMs) => read("eventBounds", fromMs),
       async removeExpired(range, next = { events: [], after: 0 }) {
         const given = next as ExpiredEvents;
         const { events, after } =

@@ -90,6 +90,7 @@ export function claimSuite(open: OpenStore): void {
     expect({ ...subscription, handler: "" }).toEqual({
       ...due.claims[0]!.subscription,
       subscriptionId: named.rowid,
+      name: "named",
       secret: "secret of named",
       handler: "",
     });

@@ -19,14 +19,14 @@ import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 /** An event as it crosses the thread. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
 
-interface EventRow extends PayloadRequest {
+export interface EventRow extends PayloadRequest {
   readonly action: string;
   readonly application: string;
   readonly revision: number;
   readonly timestamped_ms: number;
 }
 
-const SELECT_EVENT = `
+export const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
     ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
 
@@ -75,7 +75,10 @@ export function* listEvents(
   return { events: yield* eventsOf(sql, rows, out), total };
 }
 
-function selectActions(sql: Sql, { action, applications }: EventSelection): ActionFilter {
+export function selectActions(
+  sql: Sql,
+  { action, applications }: Pick<EventSelection, "action" | "applications">,
+): ActionFilter {
   const named = action === undefined ? { condition: "TRUE", values: [] } : heardBy(action, "action");
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM action

@@ -194,6 +194,8 @@ const CLAIM_SQL = CLAIM.select({
 
 export const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
   subscriptionId: "s.rowid",
+  application: textOf("s.application"),
+  name: textOf("s.subscription"),
   handler: textOf("s.handler"),
   maxRetries: "s.max_retries",
   secret: "k.secret",

@@ -70,6 +70,8 @@ export type ClaimRow = [
 
 export const SUBSCRIPTION = columns(
   "subscriptionId",
+  "application",
+  "name",
   "handler",
   "maxRetries",
   "secret",
@@ -81,6 +83,8 @@ export const SUBSCRIPTION = columns(
 );
 type SubscriptionRow = readonly [
   subscriptionId: number,
+  application: string,
+  name: string,
   handler: string,
   maxRetries: number,
   secret: StoredSecrets["secret"],
@@ -128,6 +132,8 @@ export class ClaimedSubscriptions {
     const subscriptionId = row[at.subscriptionId];
     return {
       subscriptionId,
+      application: row[at.application],
+      name: row[at.name],
       handler: row[at.handler],
       maxRetries: row[at.maxRetries],
       ...this.#secrets.of(subscriptionId, {

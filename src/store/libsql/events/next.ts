@@ -1,0 +1,111 @@
+import { toIso } from "../../../runtime/clock.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { EventBounds, NextEvents, NextPage } from "../../events.ts";
+import type { ByteWriter } from "../thread/protocol.ts";
+import type { Sql } from "../thread/sql.ts";
+import { type EventRow, SELECT_EVENT, selectActions, type WireEvent } from "./list.ts";
+import { type PayloadSpan, readPayloads } from "./payloads.ts";
+import { loadLastIds } from "./record.ts";
+import { idRangesOf } from "./timeline.ts";
+
+/** An event as it crosses the thread, with its payload if that was asked for. */
+export type WireNextEvent = Omit<WireEvent, "payload"> & { readonly payload?: PayloadSpan };
+
+/**
+ * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, and reads
+ * run between two transactions: so an event with a smaller rowid than one that was read never comes later.
+ */
+export function* nextEvents(
+  sql: Sql,
+  query: NextEvents,
+  out: ByteWriter,
+): Steps<Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] }> {
+  const { after, limit, maxBytes, payloads } = query;
+  const { event: last } = loadLastIds(sql);
+  if (after >= last) return { events: [], through: after, isFull: false };
+  const ids = yield* idsAfter(sql, query, last);
+  const found = sql.rows<EventRow>(
+    `${SELECT_EVENT} FROM json_each(?) AS page
+      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  );
+  const rows = payloads ? withinBytes(found, maxBytes) : found;
+  const isFull = rows.length < found.length || ids.length === limit;
+  const lastId = rows.length < found.length ? rows.at(-1)?.eventId : ids.at(-1);
+  const through = isFull ? (lastId ?? last) : last;
+  const spans = payloads ? yield* readPayloads(sql, rows, out) : undefined;
+  const events = rows.flatMap(({ eventId: rowid, action, application, revision, timestamped_ms: ms }) => {
+    const event = { rowid, action, application, revision, timestamped: toIso(ms) };
+    if (spans === undefined) return [event];
+    const payload = spans.get(rowid);
+    // It was deleted meanwhile.
+    return payload === undefined ? [] : [{ ...event, payload }];
+  });
+  return { events, through, isFull };
+}
+
+/** Where the events of some actions are looked for at once: each part is sorted by itself. */
+const PART_ROWIDS = 4_096;
+
+function* idsAfter(
+  sql: Sql,
+  { after, limit, action, applications }: NextEvents,
+  last: number,
+): Steps<readonly number[]> {
+  if (action === undefined && applications === undefined)
+    return idsOf(sql, "event WHERE TRUE", after, last, limit);
+  const { actions } = selectActions(sql, {
+    ...(action && { action }),
+    ...(applications && { applications }),
+  });
+  if (actions.length === 0) return [];
+  const [only] = actions;
+  if (actions.length === 1) {
+    return idsOf(sql, `event INDEXED BY event_action WHERE action_id = ${only}`, after, last, limit);
+  }
+  const listed = JSON.stringify(actions);
+  const found: number[] = [];
+  for (let low = after + 1; low <= last && found.length < limit;) {
+    // Past what a restore skipped, or retention removed.
+    const start = sql.value<number | null>("SELECT (SELECT min(rowid) FROM event WHERE rowid >= ?)", low);
+    if (start === null) break;
+    const high = Math.min(last, start + PART_ROWIDS - 1);
+    const rows = sql.rows<{ id: number }>(
+      `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
+        WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid LIMIT ?4`,
+      listed,
+      start,
+      high,
+      limit - found.length,
+    );
+    found.push(...rows.map(({ id }) => id));
+    low = high + 1;
+    yield;
+  }
+  return found;
+}
+
+function idsOf(sql: Sql, source: string, after: number, last: number, limit: number): readonly number[] {
+  const rows = sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM ${source} AND rowid > ?1 AND rowid <= ?2 ORDER BY rowid LIMIT ?3`,
+    after,
+    last,
+    limit,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** The first rows whose payloads fit, and at least one. */
+function withinBytes(rows: readonly EventRow[], maxBytes: number): readonly EventRow[] {
+  let bytes = 0;
+  const over = rows.findIndex(({ payloadBytes }, at) => (bytes += payloadBytes) > maxBytes && at > 0);
+  return over === -1 ? rows : rows.slice(0, over);
+}
+
+export function* eventBounds(sql: Sql, fromMs?: number): Steps<EventBounds> {
+  const { event: last } = loadLastIds(sql);
+  const first = sql.value<number | null>("SELECT min(rowid) FROM event") ?? undefined;
+  if (fromMs === undefined) return { first, last, before: last };
+  const [range] = yield* idRangesOf(sql, "event", fromMs, undefined);
+  return { first, last, before: range === undefined ? last : Math.max(0, range.low - 1) };
+}

@@ -1,0 +1,76 @@
+import { expect, it } from "vitest";
+import type { NextEvents } from "../../../src/store/events.ts";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+export function nextEventSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+  const next = (query: Partial<NextEvents>) =>
+    on.store.events.next({ after: 0, limit: 100, maxBytes: 1_000_000, payloads: false, ...query });
+  const rowids = async (query: Partial<NextEvents>): Promise<readonly number[]> =>
+    (await next(query)).events.map(({ rowid }) => rowid);
+
+  it("come oldest first, in pages that one can go on after", async () => {
+    const action = await on.action();
+    const all = await on.publish(action, 5);
+    const before = all[0]! - 1;
+    const page = await next({ after: before, limit: 2 });
+    expect(page.events.map(({ rowid }) => rowid)).toEqual(all.slice(0, 2));
+    expect(page).toMatchObject({ through: all[1], isFull: true });
+    expect(await rowids({ after: page.through, limit: 2 })).toEqual(all.slice(2, 4));
+    expect(await next({ after: all[3]!, limit: 2 })).toMatchObject({ through: all[4], isFull: false });
+    expect(await next({ after: all[4]! })).toEqual({ events: [], through: all[4], isFull: false });
+    expect(await next({ after: all[4]! + 100 })).toMatchObject({ events: [], through: all[4]! + 100 });
+  });
+
+  it("come with their payloads where that is asked for, as many as fit", async () => {
+    const action = await on.action();
+    const all = await on.publish(action, 3);
+    const after = all[0]! - 1;
+    const [first] = (await next({ after })).events;
+    expect(first).not.toHaveProperty("payload");
+    const found = (await on.store.events.find(all[0]!))!;
+    const { payload, ...rest } = found;
+    expect(first).toEqual(rest);
+    const whole = await next({ after, payloads: true });
+    expect(whole.events[0]).toEqual({ ...rest, payload });
+    const one = await next({ after, payloads: true, maxBytes: 1 });
+    expect(one.events.map(({ rowid }) => rowid)).toEqual([all[0]]);
+    expect(one).toMatchObject({ through: all[0], isFull: true });
+  });
+
+  it("are those of an action, or of some applications, with a place to go on from where there are none", async () => {
+    const [a, b, c] = [await on.action("a"), await on.action("b", "shop"), await on.action("c", "shop")];
+    const [first] = await on.publish(a);
+    const [second] = await on.publish(b);
+    const [third] = await on.publish(c);
+    const [last] = await on.publish(a);
+    const after = first! - 1;
+    expect(await rowids({ after, action: "a" })).toEqual([first, last]);
+    expect(await rowids({ after, applications: ["shop"] })).toEqual([second, third]);
+    expect(await next({ after, applications: ["shop"], limit: 1 })).toMatchObject({
+      through: second,
+      isFull: true,
+    });
+    expect(await rowids({ after, applications: ["shop", "crm"] })).toEqual([first, second, third, last]);
+    expect(await rowids({ after, action: "a", applications: ["shop"] })).toEqual([]);
+    for (const query of [{ action: "none" }, { applications: [] }, { action: "b", after: second! }]) {
+      expect(await next({ after, ...query })).toEqual({ events: [], through: last, isFull: false });
+    }
+  });
+
+  it("begin and end where the stored events do, and at a time", async () => {
+    const action = await on.action();
+    const all = [...(await on.publish(action, 2, NOW)), ...(await on.publish(action, 2, NOW + 10_000))];
+    const last = all[3]!;
+    const { events } = on.store;
+    expect(await events.bounds()).toEqual({ first: all[0], last, before: last });
+    const since = async (ms: number) => rowids({ after: (await events.bounds(ms)).before });
+    expect(await since(NOW)).toEqual(all);
+    expect(await since(NOW + 1)).toEqual(all.slice(1));
+    expect(await since(NOW + 2)).toEqual(all.slice(2));
+    expect(await since(NOW + 20_000)).toEqual([]);
+    expect((await events.bounds(0)).before).toBeGreaterThanOrEqual(0);
+    await events.removeExpired({ beforeMs: NOW + 20_000 });
+    expect(await events.bounds(NOW)).toEqual({ first: undefined, last, before: last });
+  });
+}
