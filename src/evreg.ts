@@ -10,6 +10,7 @@ import type {
   WarningMeta,
 } from "./domain/action.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
+import type { EvregError } from "./domain/error.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
 import type { HandlerTest } from "./domain/handler-test.ts";
 import type { Backup, Finding, FindingsMeta, Health } from "./domain/operations.ts";
@@ -25,6 +26,7 @@ import type {
   SubscriptionUpdate,
   SubscriptionWithSecret,
 } from "./domain/subscription.ts";
+import type { StreamMessage, StreamQuery } from "./domain/stream.ts";
 import type { Identity, NewToken, Token, TokenWithSecret } from "./domain/token.ts";
 
 /** The envelope of every success, the same as the HTTP body. */
@@ -62,6 +64,12 @@ export interface Evreg {
   /** Counts and measurements since the start, in the text format of Prometheus. Needs `read` for all applications. */
   metrics(): Promise<string>;
   /**
+   * What happens from now on, or since some time: events as they are published and, by `topics`, results of deliveries and
+   * changes of records. Needs `read`; shows what lists show. `malformed` for a query that cannot be, `unavailable` when too
+   * many are open.
+   */
+  stream(query?: StreamQuery, options?: StreamOptions): Promise<ChangeStream>;
+  /**
    * Checks the store, folder, clock, tokens, handlers and backlog. Needs `admin` for all applications. What is wrong is a
    * finding, not a failure.
    */
@@ -73,6 +81,26 @@ export interface Evreg {
    */
   backup(signal?: AbortSignal): Promise<Backup>;
   /** Closes connections or the data folder. Safe to call twice. */
+  close(): Promise<void>;
+}
+
+export interface StreamOptions {
+  /** Ends the stream. */
+  readonly signal?: AbortSignal;
+  /** Over HTTP: called when the connection broke and will be made again, with why. */
+  readonly disconnected?: (error: EvregError) => void;
+}
+
+/**
+ * A stream that was opened; whoever reads it reads to the end, breaks off, or closes it. Events come in the order of their
+ * rowids, each once, none left out: where a reader is too slow they are read from the store. Over HTTP it connects again by
+ * itself and goes on where it was.
+ */
+export interface ChangeStream extends AsyncIterable<StreamMessage> {
+  /** Where it is: as `since` of another stream it goes on after what was read. Moves on also where nothing is shown. */
+  readonly id: string;
+  /** The same messages, in lists of those that came together. */
+  batches(): AsyncIterable<readonly StreamMessage[]>;
   close(): Promise<void>;
 }
 

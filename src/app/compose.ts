@@ -3,13 +3,20 @@ import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Finding, Health } from "../domain/operations.ts";
-import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../metrics/counters.ts";
+import {
+  CommitCounts,
+  DeliveryCounts,
+  EventLoopMonitor,
+  PublishCounts,
+  StreamCounts,
+} from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
 import type { Background } from "../service/context.ts";
+import type { Service } from "../service/service.ts";
 import type { StoreChange } from "../store/store.ts";
 import { folderFindings, programFinding } from "./doctor-findings.ts";
 
@@ -45,6 +52,8 @@ export async function compose(options: ComposeOptions) {
   const published = new PublishCounts();
   const delivered = new DeliveryCounts();
   const commits = new CommitCounts();
+  const streamed = new StreamCounts();
+  let feed: Service["feed"] | undefined;
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
   const opening = {
@@ -59,6 +68,7 @@ export async function compose(options: ComposeOptions) {
       if (serviceEvents === undefined) return;
       published.countServiceEvents(serviceEvents);
       background.engine?.wake();
+      feed?.recorded();
     },
     refusesOlderForm: !serves,
     needsData: options.needsData ?? false,
@@ -86,8 +96,9 @@ export async function compose(options: ComposeOptions) {
     delivery: config.delivery,
     background,
     offThread,
+    streamed,
     counts: published,
-    metrics: metricsOf({ published, delivered, commits, store, engineState, loop, clock, version }),
+    metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, loop, clock, version }),
     environment: () => ({
       findings: [programFinding(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
       clockShiftMs: Date.now() - (performance.timeOrigin + performance.now()),
@@ -97,6 +108,7 @@ export async function compose(options: ComposeOptions) {
       isOpen: config.auth.mode === "off",
     }),
   });
+  ({ feed } = service);
   return { owner, store, service, background, published, delivered, loop, offThread, clock, random };
 }
 

@@ -114,6 +114,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       version,
       longChecks: offThread,
       counts: delivered,
+      onResult: (data) => service.feed.changed({ topic: "deliveries", data }),
+      onDeactivated: (id) => void service.noteChanged("subscription", id),
     });
     const replays = new ReplayRunner({
       store: store.replays,
@@ -123,6 +125,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         published.replayedDeliveries += queued;
         background.engine?.wake();
       },
+      onEnded: (id) => void service.noteChanged("replay", id),
     });
     background.engine = engine;
     background.replays = replays;

@@ -1,5 +1,6 @@
 import type { Deprecation } from "../domain/action.ts";
 import type { Event } from "../domain/event.ts";
+import type { StreamedEvent } from "../domain/stream.ts";
 import {
   bytesOf,
   holdsText,
@@ -92,6 +93,20 @@ export function eventsAnswer(received: Received): {
 }
 
 function eventAt(received: Received, node: JsonNode): Event {
+  const event = eventMembers(received, node);
+  if (!(event["payload"] instanceof RawJson)) throw foreignAnswer(received);
+  return event as unknown as Event;
+}
+
+/** An event of a stream: its payload, if there is one, as the exact bytes that were published. */
+export function streamedEvent(received: Received): StreamedEvent {
+  const { payload_base64: encoded, ...event } = eventMembers(received, scan(received, [MEMBERS]));
+  // It has carriage returns, which the stream could not carry.
+  if (typeof encoded === "string") event["payload"] = new RawJson(Buffer.from(encoded, "base64"));
+  return event as unknown as StreamedEvent;
+}
+
+function eventMembers(received: Received, node: JsonNode): Record<string, unknown> {
   if (node.kind !== "object") throw foreignAnswer(received);
   const { bytes } = received;
   const event: Record<string, unknown> = {};
@@ -99,8 +114,7 @@ function eventAt(received: Received, node: JsonNode): Event {
     if (isNamed(bytes, member, "payload")) event["payload"] = new RawJson(bytesOf(bytes, member));
     else event[memberName(bytes, member)] = memberValue(bytes, member);
   }
-  if (!(event["payload"] instanceof RawJson)) throw foreignAnswer(received);
-  return event as unknown as Event;
+  return event;
 }
 
 const EVENT_MEMBERS = ["rowid", "action", "revision", "timestamped"] as const;

@@ -24,6 +24,11 @@ interface Sent {
   readonly signal?: AbortSignal | undefined;
 }
 
+interface OpenedBy extends Pick<Sent, "query"> {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly silenceMs?: number;
+}
+
 /** An answer whose body is read as it comes. */
 export interface Opened {
   readonly status: number;
@@ -50,8 +55,9 @@ export interface Channel {
   /**
    * The same for an answer of any length that may be long in coming.
    * @param signal ends it
+   * @param more `silenceMs`: the longest time between two pieces
    */
-  open(path: string, signal: AbortSignal): Promise<Opened>;
+  open(path: string, signal: AbortSignal, more?: OpenedBy): Promise<Opened>;
   /** Throws `unreachable` unless it is an evreg that answered so. */
   mustBeEvreg(received: Received): Promise<void>;
   close(): Promise<void>;
@@ -120,9 +126,8 @@ export function createChannel(options: ChannelOptions): Channel {
       const refused = refusal(received);
       throw refused === undefined ? foreignAnswer(received) : withAdvice(refused, options, path);
     },
-    async open(path, signal) {
+    async open(path, signal, { query, headers: more = {}, silenceMs } = {}) {
       longAgent ??= new Agent({
-        connections: CONNECTIONS,
         headersTimeout: LONG_ANSWER_MS,
         bodyTimeout: SILENCE_MS,
         connect: { timeout: timeoutMs },
@@ -131,7 +136,12 @@ export function createChannel(options: ChannelOptions): Channel {
       const target = `GET ${url}`;
       let refused: Received;
       try {
-        const response = await request(url, { dispatcher: longAgent, headers: common, signal });
+        const response = await request(`${url}${queryString(query)}`, {
+          dispatcher: longAgent,
+          headers: { ...common, ...more },
+          ...(silenceMs === undefined ? {} : { headersTimeout: silenceMs, bodyTimeout: silenceMs }),
+          signal,
+        });
         const { statusCode: status, headers, body } = response;
         if (status === 200) return { status, headers, body, target };
         refused = { status, headers, bytes: await body.bytes(), target };

@@ -13,6 +13,7 @@ import {
 } from "./channel.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import { eventsOver } from "./events.ts";
+import { streamOver } from "./stream.ts";
 
 export interface ConnectOptions {
   /** `http:` or `https:`, with a path where evreg stands behind a prefix. */
@@ -66,6 +67,7 @@ export function connect(options: ConnectOptions): Evreg {
       if (!/^evreg_/m.test(text)) throw foreignAnswer(received);
       return text;
     },
+    stream: (query, opening) => streamOver(channel, query, opening),
     doctor: () => list("/v1/doctor"),
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),

@@ -1,11 +1,19 @@
 import { LRUCache } from "lru-cache";
+import type { DeliveryResult } from "../domain/stream.ts";
 import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
 import type { WebhookHeader } from "../domain/webhook.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AttemptResult, Claim, ClaimedEvent, ClaimedSubscription, NextStep } from "../store/queue.ts";
+import type {
+  AttemptResult,
+  Claim,
+  ClaimedEvent,
+  ClaimedSubscription,
+  FinishOutcome,
+  NextStep,
+} from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import { HmacKey } from "./hmac.ts";
 import { redact, secretsOf } from "./response-text.ts";
@@ -23,12 +31,13 @@ interface AttemptsDependencies {
 }
 
 /** What is retained of a claim while the answer is awaited: not the payload, which may be a view of the bytes of many. */
-interface StartedAttempt extends Omit<Claim, "event"> {
+export interface StartedAttempt extends Omit<Claim, "event"> {
   readonly eventId: number;
+  readonly action: string;
   readonly startedAtMs: number;
 }
 
-type Done = (result: AttemptResult, throttle: Throttle | undefined) => void;
+type Done = (result: AttemptResult, throttle: Throttle | undefined, started: StartedAttempt) => void;
 
 /** Carries attempts through: build, sign, send, judge. */
 export class Attempts {
@@ -46,7 +55,7 @@ export class Attempts {
     const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
     const { eventId, action, payload, timestampedMs } = event;
     const startedAtMs = clock.now();
-    const started = { deliveryId, claimId, eventId, attempt, failures, subscription, startedAtMs };
+    const started = { deliveryId, claimId, eventId, action, attempt, failures, subscription, startedAtMs };
     // Past its own retries, an attempt was requested by a person or follows a stop or crash.
     const isSentAgain = claim.isLate === true || attempt > failures + 1;
     const finish = (sent: SendResult): void => {
@@ -54,7 +63,7 @@ export class Attempts {
       const result = attemptResult(started, withoutSecrets(sent, subscription), nowMs, random.fraction());
       counts.attempted(result, isSentAgain ? undefined : timestampedMs);
       logAttempt(logger, started, result);
-      done(result, throttleIn(sent, subscription.handler, nowMs));
+      done(result, throttleIn(sent, subscription.handler, nowMs), started);
     };
     const { secret, previous, bearer, settings } = subscription;
     if (secret === undefined) return finish({ kind: "error", errorCode: "secret_unreadable" });
@@ -143,6 +152,30 @@ export function withoutAttempt(
   nowMs: number,
 ): AttemptResult {
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
+}
+
+/** A result as others see it. */
+export function shownResult(
+  { deliveryId, eventId, action, attempt, failures, subscription }: Omit<StartedAttempt, "startedAtMs">,
+  { statusCode, errorCode, durationMs, next }: AttemptResult,
+  { state }: FinishOutcome & { readonly kind: "stored" },
+  nowMs: number,
+): DeliveryResult {
+  const hasFailed = failures > 0 || next.kind !== "returned";
+  return {
+    rowid: deliveryId,
+    event_id: eventId,
+    subscription_id: subscription.subscriptionId,
+    application: subscription.application,
+    subscription: subscription.name,
+    action,
+    status: state === "pending" && hasFailed ? "waiting" : state,
+    attempt,
+    status_code: statusCode ?? null,
+    error_code: errorCode ?? (next.kind === "returned" ? "interrupted" : null),
+    duration_ms: next.kind === "filtered" ? null : durationMs,
+    timestamped: toIso(nowMs),
+  };
 }
 
 const LOG_LINES: Partial<Record<NextStep["kind"], readonly ["debug" | "info" | "warn", string]>> = {

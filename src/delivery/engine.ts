@@ -3,6 +3,7 @@ import type { DeliveryConfig } from "../config/schema.ts";
 import { createAddressRules } from "../domain/addresses.ts";
 import type { Health } from "../domain/operations.ts";
 import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
+import type { DeliveryResult } from "../domain/stream.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
@@ -11,15 +12,14 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, withoutAttempt } from "./attempt.ts";
+import { Attempts, shownResult, type StartedAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
-import { type NextClaim, Scheduler, type Throttle } from "./scheduler.ts";
+import { type NextClaim, Scheduler } from "./scheduler.ts";
 import { Sender } from "./sender.ts";
 import { StoreCalls } from "./store-calls.ts";
-import type { SubscriptionState } from "./subscription-state.ts";
 
 export interface EngineDependencies {
   readonly store: DeliveryQueue;
@@ -31,6 +31,10 @@ export interface EngineDependencies {
   readonly longChecks: OffThreadValidator;
   /** Goes on over all starts and stops. */
   readonly counts: DeliveryCounts;
+  /** Called with each result that was stored. */
+  readonly onResult?: (result: DeliveryResult) => void;
+  /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
+  readonly onDeactivated?: (subscriptionId: number) => void;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: () => readonly string[];
   /** PEM of a certificate authority to trust instead of the system's. */
@@ -356,14 +360,20 @@ class EngineRun {
       logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
     }
     this.#scheduler.exclude(next);
-    void this.#complete(withoutAttempt(next.claim, "filtered", nowMs));
+    const { action } = event;
+    const excluded = { ...next.claim, eventId: event.eventId, action, attempt: next.claim.attempt - 1 };
+    void this.#complete(withoutAttempt(next.claim, "filtered", nowMs), excluded);
   }
 
   #start(next: NextClaim, nowMs: number): void {
     const { claim, sub } = next;
     const bytes = this.#scheduler.start(next, nowMs);
     try {
-      this.#attempts.start(claim, (result, throttle) => this.#ended(sub, bytes, result, throttle));
+      this.#attempts.start(claim, (result, throttle, started) => {
+        const ended = this.#scheduler.ended(sub, bytes, result, throttle, this.#dependencies.clock.now());
+        void this.#complete(ended, started);
+        this.#advance();
+      });
     } catch (error) {
       // Nothing in an attempt should throw. If it does, the lease ends and the delivery is tried again.
       const { logger } = this.#dependencies;
@@ -372,13 +382,15 @@ class EngineRun {
     }
   }
 
-  #ended(sub: SubscriptionState, bytes: number, result: AttemptResult, throttle: Throttle | undefined): void {
-    void this.#complete(this.#scheduler.ended(sub, bytes, result, throttle, this.#dependencies.clock.now()));
-    this.#advance();
-  }
-
-  async #complete(result: AttemptResult): Promise<void> {
-    this.#scheduler.stored(result, await this.#calls.finish(result));
+  /** @param of left out where it is of no interest to others */
+  async #complete(result: AttemptResult, of?: Omit<StartedAttempt, "startedAtMs">): Promise<void> {
+    const outcome = await this.#calls.finish(result);
+    this.#scheduler.stored(result, outcome);
+    if (outcome?.kind === "stored" && of !== undefined) {
+      const { clock, onResult, onDeactivated } = this.#dependencies;
+      onResult?.(shownResult(of, result, outcome, clock.now()));
+      if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
+    }
     this.#advance();
   }
 

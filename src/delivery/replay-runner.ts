@@ -26,6 +26,8 @@ export interface ReplayRunnerDependencies {
   readonly logger: Logger;
   /** Signals to the engine that so many more are due. */
   readonly wake: (queued: number) => void;
+  /** Called with a replay that has ended. */
+  readonly onEnded?: (replay: number) => void;
 }
 
 /** Runs all replays side by side, one step at a time. The store knows how far each has come, so a crash costs only time. */
@@ -88,7 +90,7 @@ export class ReplayRunner {
   }
 
   async #replay({ rowid, plan, total: known }: RunningReplay, stopped: AbortSignal): Promise<void> {
-    const { store, clock, logger, wake } = this.#dependencies;
+    const { store, clock, logger, wake, onEnded } = this.#dependencies;
     const retry = this.#retry();
     let total = known ?? (await this.#untilAnswered(retry, stopped, () => store.count(plan, stopped)));
     let waitMs = TOP_UP_MS;
@@ -108,6 +110,7 @@ export class ReplayRunner {
       if (progress.queued > 0) wake(progress.queued);
       if (progress.state === "ended") {
         logger.info({ replay: rowid, subscription: plan.subscription }, "A replay has ended.");
+        onEnded?.(rowid);
         return;
       }
       waitMs = progress.state === "saturated" ? Math.min(waitMs * 2, MAX_SATURATED_MS) : TOP_UP_MS;

@@ -6,6 +6,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createAuthenticate } from "./auth.ts";
+import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
@@ -51,6 +52,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const bodies = new ByteBudget(clock, { ...BODY_LIMITS, ...options.bodies }, TOO_MANY_BODIES);
   const token = !config.dev && config.auth.mode === "token";
   const requiresToken = { token, publish: token && !config.auth.anonymousPublish };
+  const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
   const context: RouteContext = {
     limits: config.limits,
     version,
@@ -58,6 +60,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     responses,
     counts,
     clock,
+    streams,
     stopping,
   };
   const responder = new Responder(logger, clock);
@@ -127,6 +130,19 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     handlerOf((request) => notFound(request)),
   );
   return app;
+}
+
+/** Whether a token that was admitted still is, as far as that can be told now. */
+async function isAdmitted(
+  authenticate: ReturnType<typeof createAuthenticate>,
+  request: ApiRequest,
+): Promise<boolean> {
+  try {
+    await authenticate(request, "token");
+    return true;
+  } catch (error) {
+    return !(error instanceof EvregError && (error.code === "unauthorized" || error.code === "forbidden"));
+  }
 }
 
 /** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */

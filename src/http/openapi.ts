@@ -22,6 +22,7 @@ import {
   ref,
   type Route,
 } from "./routes/route.ts";
+import { STREAM_ROUTE } from "./routes/stream.ts";
 import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
 
@@ -43,7 +44,7 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   503: {
     name: "Unavailable",
     description:
-      "The store cannot commit, large answers use all memory reserved for them, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
+      "The store cannot commit, large answers use all memory reserved for them, too many streams are open, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
   },
 };
 
@@ -271,6 +272,7 @@ export const ROUTES: readonly Route[] = [
   ...DELIVERY_ROUTES,
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
+  STREAM_ROUTE,
   WHOAMI_ROUTE,
   HEALTH_ROUTE,
   METRICS_ROUTE,

@@ -24,9 +24,10 @@ export interface Reply {
 /** A document split anywhere. */
 export type Chunks = readonly Uint8Array[];
 
-/** A document that is too large to be held; it is read as fast as its caller takes it. */
+/** A document that is too large to be held, or has no end; it is read as fast as its caller takes it. */
 interface ByteStream {
-  readonly bytes: number;
+  /** `undefined` for one that has no end. */
+  readonly bytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
@@ -41,7 +42,7 @@ export function jsonReply(status: number, value: unknown, headers?: readonly Hea
 /** @returns bytes in UTF-8 */
 export function sizeOf(body: Reply["body"]): number {
   if (typeof body === "string") return Buffer.byteLength(body);
-  if (isByteStream(body)) return body.bytes;
+  if (isByteStream(body)) return body.bytes ?? 0;
   return body.reduce((bytes, piece) => bytes + piece.length, 0);
 }
 
@@ -163,6 +164,29 @@ function send(
   }
 }
 
+/** Writes a piece once the one before it was taken. A failure on the way ends the connection. */
+async function writeAsTaken(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    for await (const chunk of chunks) {
+      if (response.destroyed) return;
+      if (!response.write(chunk)) await untilTaken(response);
+    }
+    response.end();
+  } catch {
+    response.destroy();
+  }
+}
+
+function untilTaken(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
+}
+
 /** What proxies and tracers send: short, and nothing that could break a log line or a header. */
 const WELL_FORMED = /^[\w.:+/=-]{1,128}$/;
 
@@ -228,9 +252,13 @@ export class Responder {
     ];
     // Without content there is no type and no length. All in one list first: one that grows is copied.
     if (status === 204) headers.length -= 4;
+    else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     const { nodeResponse } = request;
-    if (isByteStream(body)) {
+    if (isByteStream(body) && body.bytes === undefined) {
+      nodeResponse.writeHead(status, "", headers);
+      void writeAsTaken(nodeResponse, body.chunks);
+    } else if (isByteStream(body)) {
       send(nodeResponse, status, headers, Readable.from(body.chunks, { objectMode: false }));
     } else if (hasLongRemainder(nodeRequest)) {
       headers.push("connection", "close");

@@ -12,6 +12,7 @@ import {
   FAILED_STATUS_CLASSES,
   type Histogram,
   type PublishCounts,
+  type StreamCounts,
 } from "./counters.ts";
 
 /** Where the values are. */
@@ -19,6 +20,7 @@ export interface MetricSources {
   readonly published: PublishCounts;
   readonly delivered: DeliveryCounts;
   readonly commits: CommitCounts;
+  readonly streamed: StreamCounts;
   readonly store: Pick<Store, "queue" | "admin">;
   readonly engineState: () => Health["engine"];
   readonly loop: EventLoopMonitor;
@@ -36,6 +38,7 @@ export function createMetrics(sources: MetricSources): Registry {
   addEventMetrics(instruments, sources);
   addDeliveryMetrics(instruments, sources);
   addBacklogMetrics(instruments, sources);
+  addStreamMetrics(instruments, sources);
   addStoreMetrics(instruments, sources);
   addProcessMetrics(instruments, sources);
   return registry;
@@ -234,6 +237,23 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
     const found = await backlog;
     return found === undefined ? [] : valuesOf(found, atMs);
   };
+}
+
+/** Readers of streams. */
+function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricSources): void {
+  gauge("evreg_streams_open", "Streams that are open now.", [], () => streamed.open());
+  counter(
+    "evreg_stream_messages_total",
+    "Messages that streams gave out, those of each stream counted by themselves.",
+    [],
+    () => streamed.messages,
+  );
+  counter(
+    "evreg_stream_gaps_total",
+    "Gaps that streams reported, by reason; slow: the reader was too slow, and nothing is missed.",
+    ["reason"],
+    () => streamed.gaps,
+  );
 }
 
 /** Whether it works, and what committing takes. */

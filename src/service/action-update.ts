@@ -29,6 +29,7 @@ interface Update {
 
 interface Updated {
   readonly action: Action;
+  readonly isChanged: boolean;
   /** About the rule for future changes. */
   readonly warnings: readonly SchemaWarning[];
 }
@@ -75,7 +76,7 @@ async function revise(
     application: application === stored.application ? undefined : application,
     settings: changedSettings(stored, settings),
   });
-  if (Object.keys(change).length === 0) return { action: actionOf(stored), warnings: [] };
+  if (Object.keys(change).length === 0) return { action: actionOf(stored), isChanged: false, warnings: [] };
   const mustConform = hasNewSchema && !forced;
   const comparesWithAll = settings.compatibility_against === "all" && stored.compatibility_against !== "all";
   const changes =
@@ -94,7 +95,7 @@ async function revise(
     const named = { action: stored.action, expectedVersion: stored.version };
     const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now());
     if (revised === undefined) throw notFound("action", stored.action);
-    return revised === "stale" ? revised : { action: revised, warnings };
+    return revised === "stale" ? revised : { action: revised, isChanged: true, warnings };
   } finally {
     actions.evict(stored.action);
     if (change.settings !== undefined) actions.evictDeprecated();

@@ -36,7 +36,7 @@ import { schemaWarnings } from "./schema-tasks.ts";
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, storedEvents, schemaTasks } = context;
+  const { store, clock, actions, storedEvents, schemaTasks, feed } = context;
 
   const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
 
@@ -62,6 +62,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         throw access.allows("read") ? error : withoutOwner(error, action);
       });
       actions.evict(action);
+      feed.changed({ topic: "actions", data: { change: "created", record: created } });
       return { data: created, meta: { warnings } };
     },
     async get(name) {
@@ -76,6 +77,9 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
       const updated = await updateAction(context, access, name, { body, forced, tasks });
+      if (updated.isChanged) {
+        feed.changed({ topic: "actions", data: { change: "changed", record: updated.action } });
+      }
       return { data: updated.action, meta: { warnings: [...warnings, ...updated.warnings] } };
     },
     async revisions(name, query = {}) {

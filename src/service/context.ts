@@ -11,6 +11,7 @@ import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
 import type { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
+import type { Feed } from "./stream/feed.ts";
 
 export interface ServiceContext {
   readonly store: Store;
@@ -26,6 +27,8 @@ export interface ServiceContext {
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   readonly background: Background;
+  /** Is told what happens, for streams. */
+  readonly feed: Feed;
 }
 
 /** What a server runs beside the service, and the service wakes. A command that holds the data folder runs none of it. */

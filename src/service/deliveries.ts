@@ -1,7 +1,13 @@
-import { DELIVERY_LIMITS, DELIVERY_QUERY, type DeliveryWithAttempts } from "../domain/delivery.ts";
+import {
+  type Delivery,
+  DELIVERY_LIMITS,
+  DELIVERY_QUERY,
+  type DeliveryWithAttempts,
+} from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { NEW_REPLAY, type NewReplay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
+import type { DeliveryResult } from "../domain/stream.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -23,7 +29,7 @@ import {
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
-  { store, clock, background, counts }: ServiceContext,
+  { store, clock, background, counts, feed }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
   const { readable, writable } = finder(access, "delivery", (id: number) => store.queue.find(checkId(id)));
@@ -55,6 +61,7 @@ export function deliveriesPort(
       await writable(id);
       const skipped = existing(await store.queue.skip(id, clock.now()), "delivery", id);
       background.engine?.wake();
+      feed.changed({ topic: "deliveries", data: resultWithoutAttempt(skipped) });
       return { data: skipped };
     },
   };
@@ -65,8 +72,15 @@ function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
   return { ...delivery, attempts: delivery.attempts.map((attempt) => ({ ...attempt, refusal: null })) };
 }
 
+/** @param delivery that has just ended */
+function resultWithoutAttempt(delivery: Delivery): DeliveryResult {
+  const { next_attempt_at: _n, last_error: _l, timestamped, finished_at: finished, ...result } = delivery;
+  const nothing = { status_code: null, error_code: null, duration_ms: null };
+  return { ...result, ...nothing, timestamped: finished ?? timestamped };
+}
+
 /** A replay belongs to the application of its subscription. */
-export function replaysPort({ store, clock, background }: ServiceContext, access: Access): ReplaysPort {
+export function replaysPort({ store, clock, background, feed }: ServiceContext, access: Access): ReplaysPort {
   const { readable, writable } = finder(access, "replay", (id: number) => store.replays.find(checkId(id)));
   const subscriptions = finder(access, "subscription", (id: number) =>
     store.catalog.findSubscription(checkId(id)),
@@ -91,6 +105,7 @@ export function replaysPort({ store, clock, background }: ServiceContext, access
       const [, planned] = await plan(id, input);
       const replay = existing(await store.replays.start(planned, clock.now()), "subscription", id);
       background.replays?.wake();
+      feed.changed({ topic: "replays", data: { change: "created", record: replay } });
       return { data: replay };
     },
     async list(query = {}) {
@@ -104,7 +119,9 @@ export function replaysPort({ store, clock, background }: ServiceContext, access
     },
     async cancel(id) {
       await writable(id);
-      return { data: existing(await store.replays.cancel(id, clock.now()), "replay", id) };
+      const record = existing(await store.replays.cancel(id, clock.now()), "replay", id);
+      feed.changed({ topic: "replays", data: { change: "changed", record } });
+      return { data: record };
     },
   };
 }

@@ -126,7 +126,7 @@ class PublishBatch {
 
   /** `undefined` when it failed with a part stored: failing as a whole would ask for all of it again. */
   async #record(sent: readonly number[]): Promise<readonly RecordOutcome[] | undefined> {
-    const { store, clock } = this.#context;
+    const { store, clock, feed } = this.#context;
     const records = sent.map((index) => this.#validated[index]!);
     try {
       return await store.events.record(records, clock.now(), { atomic: this.#atomic });
@@ -134,6 +134,8 @@ class PublishBatch {
       if (!this.#results.some(isAccepted)) throw error;
       this.#refuseOpen(() => asEvregError(error));
       return undefined;
+    } finally {
+      feed.recorded();
     }
   }
 

@@ -71,13 +71,14 @@ export class Publisher {
 
   /** The deliveries that the engine has capacity for go to it at once; what else is due, it claims. */
   async #record(ready: ValidatedItem): Promise<RecordOutcome> {
-    const { store, clock, background } = this.#context;
+    const { store, clock, background, feed } = this.#context;
     const { engine } = background;
     const claim = engine?.claimOf(ready.item.action);
     let claims: readonly Claim[] = [];
     try {
       const [outcome] = await store.events.record([ready], clock.now(), { claim });
       if (outcome?.kind === "recorded" && outcome.claims !== undefined) ({ claims } = outcome);
+      feed.recorded();
       return outcome!;
     } finally {
       if (claim !== undefined) engine?.recorded(claim, claims);

@@ -2,6 +2,7 @@ import { asEvregError } from "../domain/error.ts";
 import type { Health } from "../domain/operations.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
+import type { StreamCounts } from "../metrics/counters.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { StoreCondition } from "../store/store.ts";
@@ -14,6 +15,8 @@ import { diagnose, type Environment } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
 import { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
+import { Feed } from "./stream/feed.ts";
+import { openStream } from "./stream/open.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
 
@@ -24,6 +27,7 @@ export interface ServiceOptions extends Pick<ServiceContext, Given> {
   /** New at each start. */
   readonly instance: string;
   readonly offThread: OffThreadValidator;
+  readonly streamed: StreamCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
   /** Looked at when somebody asks the doctor. */
@@ -49,10 +53,14 @@ export interface Service {
   bootstrapToken(keep: (token: string) => void, given?: string): Promise<boolean>;
   /** Reads nothing from the store and needs no scope. */
   health(): Health;
+  /** Is told what happens that the service does not do itself. */
+  readonly feed: Pick<Feed, "recorded" | "changed">;
+  /** Reads a record that something else has changed, and tells the streams. */
+  noteChanged(what: "subscription" | "replay", id: number): Promise<void>;
 }
 
 export function createService(options: ServiceOptions): Service {
-  const { version, instance, offThread, metrics, environment, ...shared } = options;
+  const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, limits, background } = shared;
   const { payloadBytes } = limits;
   const tokens = new TokenCache(store.tokens, clock, logger);
@@ -61,8 +69,10 @@ export function createService(options: ServiceOptions): Service {
     offThread,
     schemaOf: async (action, revision) => (await store.catalog.findRevision(action, revision))?.schemata,
   });
+  const feed = new Feed({ events: store.events, clock, counts: streamed, dataId: store.dataId, instance });
   const context: ServiceContext = {
     ...shared,
+    feed,
     tokens,
     payloads,
     actions: new ActionCache(store.catalog, eventLoop),
@@ -87,6 +97,9 @@ export function createService(options: ServiceOptions): Service {
           access.require("read");
           return metrics();
         },
+        async stream(query, opening) {
+          return openStream(context, access, query, opening).catch(rethrow);
+        },
         async doctor() {
           access.require("admin");
           return diagnose(context, environment, health()).catch(rethrow);
@@ -105,6 +118,22 @@ export function createService(options: ServiceOptions): Service {
     readmit: (principal) => tokens.readmit(principal),
     bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
     health,
+    feed,
+    async noteChanged(what, id) {
+      try {
+        if (what === "replay") {
+          const record = await store.replays.find(id);
+          if (record !== undefined) feed.changed({ topic: "replays", data: { change: "changed", record } });
+        } else {
+          const record = await store.catalog.findSubscription(id);
+          if (record !== undefined) {
+            feed.changed({ topic: "subscriptions", data: { change: "changed", record } });
+          }
+        }
+      } catch (error) {
+        logger.debug({ err: error, what, id }, "A changed record could not be read for the streams.");
+      }
+    },
   };
 }
 

@@ -18,6 +18,7 @@ import {
   SUBSCRIPTION_UPDATE,
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
+import type { RecordChange } from "../domain/stream.ts";
 import type { SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/clock.ts";
 import type {
@@ -55,7 +56,7 @@ export function allSubscriptions(
 }
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
-  const { store, clock, random, delivery, schemaTasks, background } = context;
+  const { store, clock, random, delivery, schemaTasks, background, feed } = context;
   const { readable, writable } = finder(access, "subscription", (id: number) =>
     store.catalog.findSubscription(checkId(id)),
   );
@@ -97,6 +98,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return { ...subscription, previous_secret_until: null };
   }
 
+  function changed(change: RecordChange<Subscription>["change"], record: Subscription): void {
+    feed.changed({ topic: "subscriptions", data: { change, record: shown(record) } });
+  }
+
   return {
     async list(query = {}) {
       const applications = access.readable();
@@ -121,6 +126,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const names = { application, subscription, action, handler };
       const record = { ...names, maxRetries, active, secret, bearer, settings };
       const created = await store.catalog.createSubscription(record, clock.now());
+      changed("created", created);
       const shared = await store.catalog.findSecret(created.rowid);
       return { data: { ...created, secret: shared ?? secret }, ...warned };
     },
@@ -149,6 +155,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       );
       const after = existing(updated, "subscription", id);
       background.engine?.wake(after);
+      changed("changed", after);
       if (after.active) background.replays?.wake();
       return { data: shown(after), ...warned };
     },
@@ -161,7 +168,10 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const after = existing(rotated, "subscription", id);
       const { application, subscription } = after;
       const all = await allSubscriptions(store.catalog, { application, subscription });
-      for (const each of all) background.engine?.wake(each);
+      for (const each of all) {
+        background.engine?.wake(each);
+        changed("changed", each);
+      }
       return { data: { ...after, secret }, meta: { rotated: all.length } };
     },
     async test(id, input) {
@@ -171,6 +181,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       await writable(id);
       const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
       background.engine?.wake(deleted);
+      changed("deleted", deleted);
       // No more are added from now on.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },

@@ -17,6 +17,7 @@ import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { serviceEventsContract } from "./evreg-service-events.ts";
 import { settingsContract } from "./evreg-settings.ts";
+import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { tokensContract } from "./evreg-tokens.ts";
 import { refusal, useEvreg } from "./harness.ts";
@@ -48,6 +49,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     tokensContract(open);
     scopesContract(open);
     backupsContract(open);
+    streamContract(open);
 
     describe("as a whole", () => {
       const under = useEvreg(open);

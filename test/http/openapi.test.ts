@@ -106,10 +106,11 @@ describe("the document", () => {
     }
   });
 
-  test("every answer is JSON but the metrics and the backup", () => {
+  test("every answer is JSON but the metrics, the backup and the stream", () => {
     const others: Record<string, string> = {
       "/metrics": "text/plain",
       "/v1/backup": "application/vnd.sqlite3",
+      "/v1/stream": "text/event-stream",
     };
     for (const { path, operation } of operations()) {
       for (const [status, { content }] of Object.entries(operation.responses)) {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
+import {
+  CommitCounts,
+  DeliveryCounts,
+  EventLoopMonitor,
+  PublishCounts,
+  StreamCounts,
+} from "../../src/metrics/counters.ts";
 import { createMetrics, type MetricSources } from "../../src/metrics/registry.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 import { parseMetrics, valueOf } from "../support/prometheus.ts";
@@ -20,6 +26,7 @@ function metricsOf({ clock, store }: LocalService, changes: Partial<MetricSource
     published: new PublishCounts(),
     delivered: new DeliveryCounts(),
     commits: new CommitCounts(),
+    streamed: new StreamCounts(),
     store,
     engineState: () => "stopped",
     loop: new EventLoopMonitor(),

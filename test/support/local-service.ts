@@ -6,7 +6,13 @@ import { EvregError } from "../../src/domain/error.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
-import { CommitCounts, DeliveryCounts, EventLoopMonitor, PublishCounts } from "../../src/metrics/counters.ts";
+import {
+  CommitCounts,
+  DeliveryCounts,
+  EventLoopMonitor,
+  PublishCounts,
+  StreamCounts,
+} from "../../src/metrics/counters.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -54,11 +60,13 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     wakes += 1;
   };
   const published = new PublishCounts();
+  const streamed = new StreamCounts();
   const version = "0.0.0-test";
   const metrics = createMetrics({
     published,
     delivered: new DeliveryCounts(),
     commits,
+    streamed,
     store,
     engineState,
     loop: new EventLoopMonitor(),
@@ -84,6 +92,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       },
     },
     offThread: new ValidationThread(clock),
+    streamed,
     counts: published,
     metrics: () => metrics.metrics(),
     environment: () => ({

@@ -1,5 +1,6 @@
 import type { BodySchema, QuerySchema } from "../../domain/request.ts";
 import type { Answer, Evreg } from "../../evreg.ts";
+import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
 import { listReply, jsonReply, type Reply } from "../response.ts";
@@ -162,6 +163,7 @@ export interface RouteContext {
   readonly responses: ResponseBudget;
   readonly counts: PublishCounts;
   readonly clock: Clock;
+  readonly streams: LiveStreams;
   /** Aborted once the server is to stop, with what to say to whom would hold that up. */
   readonly stopping: AbortSignal;
 }

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { EvregError } from "../domain/error.ts";
+import type { StreamMessage, StreamQuery } from "../domain/stream.ts";
+import type { ChangeStream, StreamOptions } from "../evreg.ts";
+import { streamedEvent } from "./answers.ts";
+import { type Channel, foreignAnswer, type Opened } from "./channel.ts";
+import { EventStreamParser, type RawMessage } from "./event-stream.ts";
+
+const PATH = "/v1/stream";
+/** A server sends something every 15 seconds. */
+const SILENCE_MS = 45_000;
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 15_000;
+
+/** Failures after which the same request may well succeed. */
+const PASSING = new Set<EvregError["code"]>(["unreachable", "unavailable", "rate_limited", "internal"]);
+
+/** A stream that the server sends; it is opened once before this answers, and again whenever it breaks. */
+export async function streamOver(
+  channel: Channel,
+  { topics, ...filters }: StreamQuery = {},
+  { signal, disconnected }: StreamOptions = {},
+): Promise<ChangeStream> {
+  const ending = new AbortController();
+  const query = { ...filters, topics: topics?.join(",") };
+  let id = "";
+  /** Of the last message that was read alone, while more of its batch are to come. */
+  let idWithin: string | undefined;
+  const open = async (): Promise<Opened> => {
+    const headers = { accept: "text/event-stream", ...(id === "" ? {} : { "last-event-id": id }) };
+    const opened = await channel.open(PATH, ending.signal, { query, headers, silenceMs: SILENCE_MS });
+    if (/^text\/event-stream\b/.test(String(opened.headers["content-type"]))) return opened;
+    opened.body.on("error", () => undefined).destroy();
+    throw foreignAnswer({ ...opened, bytes: new Uint8Array() });
+  };
+  const close = (): Promise<void> => {
+    ending.abort();
+    return Promise.resolve();
+  };
+  signal?.addEventListener("abort", () => void close(), { once: true });
+  if (signal?.aborted === true) ending.abort();
+  let opened: Opened | undefined;
+  // Also where it is never read.
+  ending.signal.addEventListener("abort", () => opened?.body.on("error", () => undefined).destroy());
+  if (!ending.signal.aborted) opened = await open();
+
+  async function* batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
+    let waitMs = FIRST_WAIT_MS;
+    try {
+      while (!ending.signal.aborted) {
+        let failure: EvregError;
+        try {
+          opened ??= await open();
+          for await (const batch of messagesOf(opened)) {
+            waitMs = FIRST_WAIT_MS;
+            ({ id } = batch.at(-1)!);
+            const shown = batch.filter(isShown);
+            if (shown.length > 0) yield shown;
+          }
+          failure = broken("The server ended the stream.", opened.target);
+        } catch (error) {
+          if (ending.signal.aborted) return;
+          failure = error instanceof EvregError ? error : broken("The stream broke.", PATH, error);
+          if (!PASSING.has(failure.code)) throw failure;
+        }
+        opened = undefined;
+        if (ending.signal.aborted) return;
+        disconnected?.(failure);
+        // Not all at once, after a server has started again.
+        const jittered = waitMs * (0.5 + Math.random());
+        await sleep(Math.max(failure.retryAfterMs ?? 0, jittered), undefined, {
+          signal: ending.signal,
+        }).catch(() => undefined);
+        waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs);
+      }
+    } finally {
+      await close();
+    }
+  }
+
+  return {
+    get id() {
+      return idWithin ?? id;
+    },
+    batches,
+    async *[Symbol.asyncIterator]() {
+      for await (const batch of batches()) {
+        for (const message of batch) {
+          idWithin = message.id;
+          yield message;
+        }
+        idWithin = undefined;
+      }
+    },
+    close,
+  };
+}
+
+function broken(message: string, target: string, cause?: unknown): EvregError {
+  return new EvregError("unreachable", message, { target }, { cause });
+}
+
+/** Only moves the id on. */
+type Moved = { readonly type: "moved"; readonly id: string };
+
+function isShown(message: StreamMessage | Moved): message is StreamMessage {
+  return message.type !== "moved";
+}
+
+async function* messagesOf(opened: Opened): AsyncGenerator<readonly (StreamMessage | Moved)[], void, void> {
+  const parser = new EventStreamParser();
+  for await (const piece of opened.body as AsyncIterable<Uint8Array>) {
+    const messages = parser.push(piece).map((message) => messageOf(message, opened));
+    if (messages.length > 0) yield messages;
+  }
+}
+
+/** Types of a later version are passed on as they are. */
+function messageOf({ type, id, data }: RawMessage, opened: Opened): StreamMessage | Moved {
+  if (data.length === 0) return { type: "moved", id };
+  const received = { ...opened, bytes: data };
+  if (type === "event") return { type, id, data: streamedEvent(received) };
+  let value: unknown;
+  try {
+    value = JSON.parse(Buffer.from(data.buffer, data.byteOffset, data.length).toString());
+  } catch {
+    throw foreignAnswer(received);
+  }
+  return { type, id, data: value } as StreamMessage;
+}

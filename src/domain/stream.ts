@@ -1,0 +1,216 @@
+import type { RawJson } from "../json/raw-json.ts";
+import type { Action } from "./action.ts";
+import { type AttemptErrorCode, DELIVERY_STATUSES, type DeliveryStatus } from "./delivery.ts";
+import type { Event } from "./event.ts";
+import { parseDurationMs, parseIsoTime } from "./formats.ts";
+import type { Replay } from "./replay.ts";
+import { byAction, byApplication, malformedField, NO_NUL, querySchema, rowid } from "./request.ts";
+import type { Subscription } from "./subscription.ts";
+
+const STREAM_TOPICS = ["events", "deliveries", "subscriptions", "actions", "replays"] as const;
+export type StreamTopic = (typeof STREAM_TOPICS)[number];
+
+export interface StreamQuery {
+  /** By default `events` only. */
+  readonly topics?: readonly StreamTopic[];
+  readonly action?: string;
+  /** Only of this application: an event's is that of its action, a delivery's that of its subscription. */
+  readonly application?: string;
+  /** Of deliveries, subscriptions and replays; no other topic is limited by it. */
+  readonly subscription?: number;
+  /** Of deliveries. */
+  readonly status?: DeliveryStatus;
+  /** Whether events come with their payloads; by default they do not. */
+  readonly payloads?: boolean;
+  /**
+   * Where to begin, instead of now: after the event of this rowid, at an ISO 8601 time, so long ago (`1h`), or after the
+   * message with this id.
+   */
+  readonly since?: string;
+}
+
+/** An event as a stream shows it. */
+export interface StreamedEvent extends Omit<Event, "payload"> {
+  readonly application: string;
+  /** Byte for byte as published; `null` if it is damaged. Absent unless payloads were asked for. */
+  readonly payload?: RawJson;
+}
+
+/** What became of one attempt, or of a delivery that ended without one. */
+export interface DeliveryResult {
+  /** Of the delivery. */
+  readonly rowid: number;
+  readonly event_id: number;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  /** After it: `waiting` if it is sent again later, `pending` if at once. */
+  readonly status: DeliveryStatus;
+  /** Attempts started so far. */
+  readonly attempt: number;
+  /** Of the handler's answer; `null` without one. */
+  readonly status_code: number | null;
+  readonly error_code: AttemptErrorCode | null;
+  /** `null` if nothing was sent. */
+  readonly duration_ms: number | null;
+  /** ISO 8601 UTC: when its result was stored. */
+  readonly timestamped: string;
+}
+
+/** A record that was created, changed or deleted, as it is after that; a deleted one as it was before. */
+export interface RecordChange<T> {
+  readonly change: "created" | "changed" | "deleted";
+  readonly record: T;
+}
+
+/** Something that a reader should know of its stream. */
+export interface StreamGap {
+  /**
+   * `slow`: the reader was slower than what happened; nothing is missed, and the stream goes on where it stopped.
+   * `overrun`: more happened than is kept. `restart`: the server has started since. `expired`: retention has removed events
+   * since. `other_data`: the id is of other data, or from before a restore.
+   */
+  readonly reason: "slow" | "overrun" | "restart" | "expired" | "other_data";
+  /** The topics that it is about. */
+  readonly topics: readonly StreamTopic[];
+  /** Of these, at most so many changes did not come; `null` if nobody knows. */
+  readonly missed: number | null;
+  /** ISO 8601 UTC: all their changes since then follow. `null` if that is not known, or nothing is missed. */
+  readonly complete_since: string | null;
+}
+
+interface Message<T extends string, D> {
+  readonly type: T;
+  /** Where the stream goes on after this message, as `since` or `Last-Event-ID`. */
+  readonly id: string;
+  readonly data: D;
+}
+
+/** `ready`: all that happened before has come, and what happens from now on comes at once. */
+export type StreamMessage =
+  | Message<"event", StreamedEvent>
+  | Message<"delivery", DeliveryResult>
+  | Message<"subscription", RecordChange<Subscription>>
+  | Message<"action", RecordChange<Action>>
+  | Message<"replay", RecordChange<Replay>>
+  | Message<"ready", Readonly<Record<string, never>>>
+  | Message<"gap", StreamGap>;
+
+export const STREAM_LIMITS = {
+  /** Streams open at once. */
+  streams: 200,
+  /** Changes of topics other than events that are kept. */
+  changes: 10_000,
+  /** The same in bytes, about: one of an action may have 256 KiB. */
+  changeBytes: 8 * 1024 * 1024,
+  /** What is queued for a reader before it counts as slow, about. */
+  queuedBytes: 256 * 1024,
+} as const;
+
+const SINCE_LENGTH = 64;
+
+/** As the query of a request; `topics` are separated by commas there. */
+export const STREAM_QUERY = querySchema("StreamQuery", {
+  topics: {
+    type: "string",
+    minLength: 1,
+    maxLength: 100,
+    pattern: NO_NUL,
+    default: "events",
+    description: `One or more of ${STREAM_TOPICS.join(", ")}, separated by commas.`,
+    examples: ["events,deliveries"],
+  },
+  action: byAction,
+  application: byApplication,
+  subscription: {
+    ...rowid,
+    description: "Deliveries, subscriptions and replays only of the subscription with this rowid.",
+  },
+  status: { type: "string", enum: DELIVERY_STATUSES, description: "Deliveries only with this status." },
+  payloads: { type: "boolean", default: false, description: "Events with their payloads." },
+  since: {
+    type: "string",
+    minLength: 1,
+    maxLength: SINCE_LENGTH,
+    pattern: NO_NUL,
+    description:
+      "Where to begin: the rowid of an event to go on after, an ISO 8601 time, a duration such as `1h`, or the id of a message. By default now.",
+    examples: ["1h", "2026-01-31T00:00:00Z", "4711"],
+  },
+});
+
+/** @throws `malformed` for anything but a list of topics, each once */
+export function checkTopics(topics: readonly string[]): readonly StreamTopic[] {
+  const known = topics.filter((topic): topic is StreamTopic => STREAM_TOPICS.some((one) => one === topic));
+  if (known.length > 0 && known.length === topics.length && new Set(known).size === known.length)
+    return known;
+  const message = `must be one or more of ${STREAM_TOPICS.join(", ")}, each once, separated by commas`;
+  throw malformedField("topics", message, topics.join(","));
+}
+
+/** How far a stream is. */
+export interface StreamPosition {
+  /** The last event's rowid; absent in a stream without events. */
+  readonly event?: number;
+  /** The last change's number, which counts anew with each start of the server. */
+  readonly change?: number;
+}
+
+export interface StreamCursor extends StreamPosition {
+  /** Short forms of what the numbers belong to. */
+  readonly data: string;
+  readonly instance?: string;
+}
+
+const SHORT_ID = 8;
+
+/** The beginning of an identity, enough to tell two of them apart. */
+export function shortId(identity: string): string {
+  return identity.replaceAll(/[^0-9a-z]/g, "").slice(0, SHORT_ID) || "0";
+}
+
+const CURSOR = /^([0-9a-z]{1,8})_([0-9a-z]{0,11})(?:_([0-9a-z]{1,8})_([0-9a-z]{1,11}))?$/;
+const RADIX = 36;
+
+/** The text that `since` and `Last-Event-ID` take. */
+export function cursorText({ data, event, instance, change }: StreamCursor): string {
+  const events = `${data}_${event === undefined ? "" : event.toString(RADIX)}`;
+  return change === undefined ? events : `${events}_${instance ?? "0"}_${change.toString(RADIX)}`;
+}
+
+function parseCursor(text: string): StreamCursor | undefined {
+  const [, data, event = "", instance, change] = CURSOR.exec(text) ?? [];
+  if (data === undefined) return undefined;
+  const cursor = {
+    data,
+    ...(event === "" ? {} : { event: Number.parseInt(event, RADIX) }),
+    ...(change === undefined || instance === undefined
+      ? {}
+      : { instance, change: Number.parseInt(change, RADIX) }),
+  };
+  const numbers = [cursor.event ?? 0, "change" in cursor ? cursor.change : 0];
+  return numbers.every(Number.isSafeInteger) ? cursor : undefined;
+}
+
+export type StreamStart =
+  | { readonly kind: "event"; readonly rowid: number }
+  | { readonly kind: "time"; readonly ms: number }
+  | { readonly kind: "cursor"; readonly cursor: StreamCursor };
+
+/** @throws `malformed` for a text that names no place in a stream */
+export function parseSince(text: string, nowMs: number): StreamStart {
+  const number = /^\d{1,16}$/.test(text) ? Number(text) : undefined;
+  if (number !== undefined && Number.isSafeInteger(number)) return { kind: "event", rowid: number };
+  const ms = parseIsoTime(text);
+  if (ms !== undefined) return { kind: "time", ms };
+  const agoMs = parseDurationMs(text);
+  if (agoMs !== undefined && agoMs <= nowMs) return { kind: "time", ms: nowMs - agoMs };
+  const cursor = parseCursor(text);
+  if (cursor !== undefined) return { kind: "cursor", cursor };
+  throw malformedField(
+    "since",
+    "must be the rowid of an event, an ISO 8601 date and time with its zone, a duration such as 30m, 1h or 2d, or the id of a message of a stream",
+    text,
+  );
+}

@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+import { connect } from "../../src/client/client.ts";
+import type { EvregError } from "../../src/domain/error.ts";
+import type { StreamMessage } from "../../src/domain/stream.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { readTokenFile } from "../../src/runtime/find-server.ts";
+import { startReceiver } from "../support/receiver.ts";
+import { closing, dataFolder, ORDER_PLACED, start } from "./setup.ts";
+
+const DELIVERY = { allowHttp: true, allowNetworks: ["127.0.0.0/8"] } as const;
+
+test("a running server shows the result of each attempt, what it deactivates, and replays that end", async () => {
+  const receiver = await startReceiver();
+  receiver.answer = ({ path }) => ({
+    status: path.endsWith("gone") ? 410 : path.endsWith("down") ? 500 : 204,
+  });
+  const data = dataFolder();
+  const server = await start(data, { delivery: DELIVERY });
+  const evreg = closing(connect({ url: server.url, token: readTokenFile(data)! }));
+  await evreg.actions.create(ORDER_PLACED);
+  const { action } = ORDER_PLACED;
+  const subscribe = async (subscription: string, more = {}): Promise<number> => {
+    const handler = `${receiver.url}/${subscription}`;
+    const input = { application: "ops", subscription, action, handler, max_retries: 1, ...more };
+    return (await evreg.subscriptions.create(input)).data.rowid;
+  };
+  const up = await subscribe("up");
+  const down = await subscribe("down");
+  const gone = await subscribe("gone");
+  const none = await subscribe("none", { filter: { required: ["absent"] } });
+  const topics = ["events", "deliveries", "subscriptions", "replays"] as const;
+  const stream = await evreg.stream({ topics });
+  const messages: StreamMessage[] = [];
+  const reading = (async () => {
+    for await (const message of stream) {
+      messages.push(message);
+      if (message.type === "ready") await evreg.events.publish({ action, payload: RawJson.fromText("{}") });
+      const { length } = messages.filter(({ type }) => type === "delivery" || type === "subscription");
+      if (length === 5) break;
+    }
+  })();
+  await reading;
+  const [, event] = messages;
+  expect(event).toMatchObject({ type: "event", data: { rowid: 1, action, application: "shop" } });
+  const results = messages.flatMap(({ type, data: one }) => (type === "delivery" ? [one] : []));
+  const shared = {
+    event_id: 1,
+    application: "ops",
+    action,
+    timestamped: expect.stringMatching(/Z$/) as string,
+  };
+  const errorless = { error_code: null, duration_ms: expect.any(Number) as number };
+  const expected = [
+    {
+      subscription_id: up,
+      subscription: "up",
+      status: "delivered",
+      attempt: 1,
+      status_code: 204,
+      ...errorless,
+    },
+    {
+      subscription_id: down,
+      subscription: "down",
+      status: "waiting",
+      attempt: 1,
+      status_code: 500,
+      ...errorless,
+    },
+    {
+      subscription_id: gone,
+      subscription: "gone",
+      status: "failed",
+      attempt: 1,
+      status_code: 410,
+      ...errorless,
+    },
+    {
+      subscription_id: none,
+      subscription: "none",
+      status: "filtered",
+      attempt: 0,
+      status_code: null,
+      error_code: null,
+      duration_ms: null,
+    },
+  ];
+  expect(results.toSorted((a, b) => a.subscription_id - b.subscription_id)).toEqual(
+    expected.map((one) => Object.assign({ rowid: expect.any(Number) as number }, shared, one)),
+  );
+  expect(messages.find(({ type }) => type === "subscription")?.data).toMatchObject({
+    change: "changed",
+    record: { rowid: gone, active: false, disabled_reason: expect.any(String) as string },
+  });
+
+  const failed = await evreg.stream({
+    topics: ["deliveries"],
+    status: "failed",
+    subscription: gone,
+    since: "1h",
+  });
+  for await (const { type, data: shown } of failed) {
+    if (type === "gap") continue;
+    expect(shown).toMatchObject({ status: "failed", subscription_id: gone });
+    break;
+  }
+
+  const replays = await evreg.stream({ topics: ["replays"] });
+  const from = "2026-01-01T00:00:00Z";
+  const seen: unknown[] = [];
+  for await (const { type, data: shown } of replays) {
+    if (type === "ready") await evreg.replays.start(up, { from, status: "all" });
+    if (type === "replay") seen.push([shown.change, shown.record.status]);
+    if (seen.length === 2) break;
+  }
+  expect(seen).toEqual([
+    ["created", "running"],
+    ["changed", "done"],
+  ]);
+  await receiver.close();
+});
+
+test("a client goes on where it was once its server has started again, and gives up where its token does not hold", async () => {
+  const data = dataFolder();
+  const server = await start(data);
+  const token = readTokenFile(data)!;
+  const port = Number(new URL(server.url).port);
+  const evreg = closing(connect({ url: server.url, token }));
+  await evreg.actions.create(ORDER_PLACED);
+  const publish = (to = server) =>
+    to.evreg.events.publish({ action: ORDER_PLACED.action, payload: RawJson.fromText("{}") });
+  const broken: EvregError["code"][] = [];
+  const stream = await evreg.stream(
+    { topics: ["events", "deliveries"] },
+    { disconnected: ({ code }) => broken.push(code) },
+  );
+  const messages = stream[Symbol.asyncIterator]();
+  const next = async (): Promise<StreamMessage> => (await messages.next()).value as StreamMessage;
+  expect(await next()).toMatchObject({ type: "ready" });
+  await publish();
+  expect(await next()).toMatchObject({ data: { rowid: 1 } });
+  const stopped = performance.now();
+  await server.stop();
+  expect(performance.now() - stopped).toBeLessThan(1_500);
+  const again = await start(data, { port });
+  await publish(again);
+  expect(await next()).toMatchObject({ type: "gap", data: { reason: "restart", topics: ["deliveries"] } });
+  expect(await next()).toMatchObject({ data: { rowid: 2 } });
+  expect(broken.length).toBeGreaterThan(0);
+  expect(new Set(broken)).toEqual(new Set(["unreachable"]));
+
+  await next();
+  const { data: other } = await again.evreg.tokens.create({ name: "other", scopes: ["admin"] });
+  const [own] = (await again.evreg.tokens.list()).data;
+  await again.evreg.tokens.revoke(own!.rowid);
+  const waiting = next();
+  await again.stop();
+  const last = await start(data, { port });
+  await expect(waiting).rejects.toMatchObject({ code: "unauthorized" });
+  await last.stop();
+  expect(other.token).not.toBe("");
+});

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { EventStreamParser } from "../../src/client/event-stream.ts";
+import { encodeMessages } from "../../src/http/live-streams.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+
+function parsed(pieces: readonly (string | Uint8Array)[]): readonly unknown[] {
+  const parser = new EventStreamParser();
+  return pieces.flatMap((piece) =>
+    parser.push(Buffer.from(piece)).map(({ type, id, data }) => [type, id, Buffer.from(data).toString()]),
+  );
+}
+
+const STREAM = [
+  "\n: a comment\nid: 1\nevent: event\ndata: a\ndata:b\ndata:  c\n\n",
+  "data\n\n",
+  "id: 2\n\n",
+  "retry: 5\nunknown\n\nevent: x\ndata: \u{1f600}\u2028\n\nid: 3\ndata: cut off\n",
+].join("");
+const MESSAGES = [
+  ["event", "1", "a\nb\n c"],
+  ["message", "1", ""],
+  ["message", "2", ""],
+  ["x", "2", "\u{1f600}\u2028"],
+];
+
+test("a stream is taken apart by lines, whichever way they end", () => {
+  for (const end of ["\n", "\r\n", "\r"]) {
+    expect(parsed([STREAM.replaceAll("\n", end)]), JSON.stringify(end)).toEqual(MESSAGES);
+  }
+});
+
+test("a stream is the same wherever its pieces begin", () => {
+  for (const end of ["\n", "\r\n", "\r"]) {
+    const bytes = Buffer.from(STREAM.replaceAll("\n", end));
+    for (let at = 0; at <= bytes.length; at += 1) {
+      expect(parsed([bytes.subarray(0, at), bytes.subarray(at)])).toEqual(MESSAGES);
+    }
+    expect(parsed([...bytes].map((byte) => Uint8Array.of(byte)))).toEqual(MESSAGES);
+  }
+});
+
+test("a message that never ends is not collected for ever", () => {
+  const parser = new EventStreamParser();
+  const piece = Buffer.alloc(1024 * 1024, "x");
+  expect(() => {
+    for (let mebibytes = 0; mebibytes <= 64; mebibytes += 1) parser.push(piece);
+  }).toThrow(RangeError);
+});
+
+test("a payload with line breaks is written as lines that join to the same bytes", () => {
+  const event = { rowid: 1, action: "a", application: "b", revision: 1, timestamped: "t" };
+  for (const text of ['{\n"a":1}', '{"a":\n\n  1 }', "{ }"]) {
+    const payload = RawJson.fromText(text);
+    const bytes = encodeMessages([{ type: "event", id: "x_1", data: { ...event, payload } }]);
+    const [[, , data] = []] = parsed([bytes]) as [string, string, string][];
+    expect(data).toContain(`"payload":${text}`);
+  }
+});

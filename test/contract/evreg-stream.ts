@@ -1,0 +1,317 @@
+import { describe, expect, it } from "vitest";
+import { EvregError } from "../../src/domain/error.ts";
+import type { StreamMessage, StreamQuery } from "../../src/domain/stream.ts";
+import type { ChangeStream, Evreg } from "../../src/evreg.ts";
+import { until } from "../support/until.ts";
+import {
+  ANY_OBJECT,
+  type EvregUnderTest,
+  newAction,
+  newEvent,
+  type OpenEvreg,
+  publish,
+  rawEvent,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
+
+/** Longer than the pause between two reads for all streams. */
+const PAUSE_MS = 200;
+
+/** Reads one message after the other, with the service's clock moved on while it waits. */
+class Watch {
+  readonly #under: EvregUnderTest;
+  readonly #stream: ChangeStream;
+  readonly #messages: AsyncIterator<StreamMessage>;
+
+  private constructor(under: EvregUnderTest, stream: ChangeStream) {
+    this.#under = under;
+    this.#stream = stream;
+    this.#messages = stream[Symbol.asyncIterator]();
+  }
+
+  static async open(under: EvregUnderTest, evreg: Evreg, query?: StreamQuery): Promise<Watch> {
+    return new Watch(under, await evreg.stream(query));
+  }
+
+  get id(): string {
+    return this.#stream.id;
+  }
+
+  async next(): Promise<StreamMessage> {
+    const came: IteratorResult<StreamMessage>[] = [];
+    const waiting = this.#messages.next().then((result) => came.push(result));
+    await until("a message", async () => {
+      await this.#under.clock.advance(PAUSE_MS);
+      return came.length > 0;
+    });
+    await waiting;
+    const { value, done } = came[0]!;
+    if (done === true) throw new Error("the stream ended");
+    return value;
+  }
+
+  /** The messages up to the one of this type, without it. */
+  async until(type: StreamMessage["type"]): Promise<readonly StreamMessage[]> {
+    const before: StreamMessage[] = [];
+    for (;;) {
+      const message = await this.next();
+      if (message.type === type) return before;
+      before.push(message);
+    }
+  }
+
+  /** The rowids of the next events, of which there are so many. */
+  async rowids(count: number): Promise<readonly number[]> {
+    const found: number[] = [];
+    while (found.length < count) {
+      const message = await this.next();
+      if (message.type === "event") found.push(message.data.rowid);
+    }
+    return found;
+  }
+
+  close(): Promise<void> {
+    return this.#stream.close();
+  }
+}
+
+export function streamContract(open: OpenEvreg): void {
+  describe("streams", () => {
+    const under = useEvreg(open);
+
+    async function watching(query: StreamQuery, evreg = under.evreg): Promise<Watch> {
+      return Watch.open(under, evreg, query);
+    }
+
+    async function prepared(): Promise<void> {
+      await under.evreg.actions.create(newAction());
+      await under.evreg.actions.create(
+        newAction({ action: "order.created", application: "shop", schemata: ANY_OBJECT }),
+      );
+    }
+
+    it("shows events as they are published, after it has said that it is ready", async () => {
+      await prepared();
+      await publish(under.evreg);
+      const watch = await watching({});
+      expect(await watch.next()).toMatchObject({ type: "ready", data: {} });
+      const event = await publish(under.evreg);
+      const message = await watch.next();
+      const { payload: _, ...shown } = event;
+      expect(message).toEqual({
+        type: "event",
+        id: expect.any(String),
+        data: { ...shown, application: "crm" },
+      });
+      await watch.close();
+    });
+
+    it("begins at an event, at a time, so long ago, or after a message, and goes on with what comes", async () => {
+      await prepared();
+      const { clock, evreg } = under;
+      const first = await publish(evreg);
+      await clock.advance(3_600_000);
+      const second = await publish(evreg);
+      await clock.advance(60_000);
+      for (const since of ["0", String(first.rowid), "2026-01-01T00:30:00Z", "30m"]) {
+        const watch = await watching({ since });
+        const before = (await watch.until("ready")).map(({ data }) => ("rowid" in data ? data.rowid : data));
+        expect(before, since).toEqual(since === "0" ? [first.rowid, second.rowid] : [second.rowid]);
+        await watch.close();
+      }
+      const watch = await watching({ since: "1d" });
+      expect((await watch.next()).data).toMatchObject({ rowid: first.rowid });
+      const { id } = watch;
+      await watch.close();
+      const again = await watching({ since: id });
+      const third = await publish(evreg);
+      expect(await again.rowids(2)).toEqual([second.rowid, third.rowid]);
+      await again.close();
+    });
+
+    it("goes on after what it showed nothing of", async () => {
+      await prepared();
+      const watch = await watching({ action: "user.created" });
+      await watch.until("ready");
+      await publish(under.evreg, newEvent({}, "order.created"));
+      const event = await publish(under.evreg);
+      expect(await watch.rowids(1)).toEqual([event.rowid]);
+      await watch.close();
+      const again = await watching({ since: watch.id });
+      expect(await again.until("ready")).toEqual([]);
+      await again.close();
+    });
+
+    it("shows payloads byte for byte, whatever is between their members", async () => {
+      await prepared();
+      const texts = [
+        '{ "a":1,\n\n  "b":  2 }',
+        '{"a":1,\r\n"b":2}',
+        '{"a":1,\r"b":\r\r\n2}',
+        '{\n"a"\t:\t1e5,"b":"\u2028\u2029\u0085 \\r\\n é \u{1f600}"}\n'.trim(),
+        '{"a":"data: x","n":123456789012345678901234567890}',
+      ];
+      const watch = await watching({ payloads: true });
+      await watch.until("ready");
+      for (const text of texts) await publish(under.evreg, rawEvent(text, "order.created"));
+      for (const text of texts) {
+        const message = await watch.next();
+        expect(message.type === "event" && message.data.payload?.text()).toBe(text);
+        expect(message.data).not.toHaveProperty("payload_base64");
+      }
+      await watch.close();
+    });
+
+    it("shows what the query asks for, and what the caller may read", async () => {
+      await prepared();
+      const all = await watching({});
+      const own = await watching({}, await under.as(["read:shop"]));
+      const filtered = await watching({ application: "crm", action: "user.created" });
+      const foreign = await watching({ application: "crm", since: "0" }, await under.as(["read:shop"]));
+      for (const watch of [all, own, filtered, foreign]) await watch.until("ready");
+      const user = await publish(under.evreg);
+      const order = await publish(under.evreg, newEvent({}, "order.created"));
+      const last = await publish(under.evreg);
+      expect(await all.rowids(3)).toEqual([user.rowid, order.rowid, last.rowid]);
+      expect(await own.rowids(1)).toEqual([order.rowid]);
+      expect(await filtered.rowids(2)).toEqual([user.rowid, last.rowid]);
+      for (const watch of [all, own, filtered, foreign]) await watch.close();
+    });
+
+    it("shows every event once and in order to those who begin while many are published", async () => {
+      await prepared();
+      const items = Array.from({ length: 700 }, (_, n) => newEvent({ n }, "order.created"));
+      const before = await under.evreg.events.publishBatch(items);
+      const expected = before.data.map((event) => event!.rowid);
+      const early = await watching({ since: "0" });
+      const [publishing, late] = await Promise.all([
+        under.evreg.events.publishBatch(items),
+        watching({ since: "0" }),
+      ]);
+      expected.push(...publishing.data.map((event) => event!.rowid));
+      expect(await early.rowids(1_400)).toEqual(expected);
+      expect(await late.rowids(1_400)).toEqual(expected);
+      await early.close();
+      await late.close();
+    });
+
+    it("shows changes of actions and subscriptions, never with a secret", async () => {
+      await prepared();
+      const watch = await watching({ topics: ["actions", "subscriptions"] });
+      await watch.until("ready");
+      const subscription = await subscribe(under.evreg);
+      await under.evreg.subscriptions.update(subscription.rowid, { active: false });
+      await under.evreg.subscriptions.rotateSecret(subscription.rowid);
+      await under.evreg.subscriptions.delete(subscription.rowid);
+      await under.evreg.actions.create(newAction({ action: "user.deleted" }));
+      await under.evreg.actions.update("user.deleted", { deprecated: true });
+      const { secret: _, ...created } = subscription;
+      expect(await watch.next()).toMatchObject({
+        type: "subscription",
+        data: { change: "created", record: created },
+      });
+      const seen = [await watch.next(), await watch.next(), await watch.next()];
+      expect(seen.map(({ data }) => data)).toMatchObject([
+        { change: "changed", record: { active: false } },
+        { change: "changed", record: { rowid: subscription.rowid } },
+        { change: "deleted", record: { rowid: subscription.rowid } },
+      ]);
+      expect(JSON.stringify(seen)).not.toContain("whsec_");
+      expect(await watch.next()).toMatchObject({
+        type: "action",
+        data: { change: "created", record: { action: "user.deleted", schemata: newAction().schemata } },
+      });
+      expect(await watch.next()).toMatchObject({ data: { change: "changed", record: { deprecated: true } } });
+      await watch.close();
+    });
+
+    it("goes on with changes after a message, and at a time", async () => {
+      await prepared();
+      const { evreg } = under;
+      const topics = ["subscriptions"] as const;
+      const watch = await watching({ topics });
+      await watch.until("ready");
+      const first = await subscribe(evreg);
+      expect((await watch.next()).data).toMatchObject({ record: { rowid: first.rowid } });
+      await watch.close();
+      const second = await subscribe(evreg, { subscription: "second" });
+      for (const since of [watch.id, new Date(under.clock.now()).toISOString()]) {
+        const again = await watching({ topics, since });
+        const rowids = (await again.until("ready")).map(({ data }) => "record" in data && data.record.rowid);
+        expect(rowids).toEqual([second.rowid]);
+        await again.close();
+      }
+      const early = await watching({ topics: ["events", "subscriptions"], since: "1h" });
+      expect(await early.next()).toMatchObject({
+        type: "gap",
+        data: { reason: "overrun", topics, missed: null, complete_since: "2026-01-01T00:00:00.000Z" },
+      });
+      await early.close();
+    });
+
+    it("says that the id of other data or of an earlier start does not lead to all changes", async () => {
+      await prepared();
+      const topics = ["events", "deliveries"] as const;
+      const watch = await watching({ topics });
+      await watch.until("ready");
+      const [data = "", event = "", , change = ""] = watch.id.split("_");
+      await watch.close();
+      const gaps = {
+        [`${data}_${event}_zzzz_${change}`]: { reason: "restart", topics: ["deliveries"], missed: null },
+        [`zzzz_${event}_zzzz_${change}`]: { reason: "other_data", topics: [...topics] },
+      };
+      for (const [since, gap] of Object.entries(gaps)) {
+        const again = await watching({ topics, since });
+        expect(await again.next()).toMatchObject({ type: "gap", data: gap });
+        expect(await again.next()).toMatchObject({ type: "ready" });
+        await again.close();
+      }
+    });
+
+    it("refuses a query that cannot be, and callers who may read nothing", async () => {
+      const wrong: readonly [string, StreamQuery][] = [
+        ["topics", { topics: ["tokens" as never] }],
+        ["topics", { topics: ["events", "events"] }],
+        ["topics", { topics: [] }],
+        ["since", { since: "yesterday" }],
+        ["since", { since: "99999999999999999999" }],
+        ["since", { since: "999999999d" }],
+        ["since", { since: "2026-02-31T00:00:00Z" }],
+        ["since", { since: "x".repeat(100) }],
+        ["status", { status: "gone" as never }],
+        ["subscription", { subscription: 0 }],
+        ["action", { action: "" }],
+      ];
+      for (const [field, query] of wrong) {
+        const error = await refusal(under.evreg.stream(query), "malformed");
+        expect(error.details["field"], JSON.stringify(query)).toBe(field);
+      }
+      await refusal((await under.as(["publish", "write"])).stream({}), "forbidden");
+    });
+
+    it("ends when its caller wants no more", async () => {
+      await prepared();
+      const ending = new AbortController();
+      const stream = await under.evreg.stream({ since: "0" }, { signal: ending.signal });
+      const types: string[] = [];
+      for await (const message of stream) {
+        types.push(message.type);
+        ending.abort();
+      }
+      expect(types).toEqual(["ready"]);
+    });
+
+    it("takes so many at once, and one more when another has ended", async () => {
+      const streams = await Promise.all(Array.from({ length: 200 }, () => under.evreg.stream({})));
+      const error = await under.evreg.stream({}).catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(EvregError);
+      expect((error as EvregError).code).toBe("unavailable");
+      await streams[0]!.close();
+      let reopened: ChangeStream | undefined;
+      while (reopened === undefined) reopened = await under.evreg.stream({}).catch(() => undefined);
+      for (const stream of [...streams, reopened]) await stream.close();
+    });
+  });
+}

@@ -1,0 +1,248 @@
+import { request as httpRequest } from "node:http";
+import { connect, type Socket } from "node:net";
+import { once } from "node:events";
+import { afterEach, expect, test } from "vitest";
+import { EventStreamParser, type RawMessage } from "../../src/client/event-stream.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { until } from "../support/until.ts";
+import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
+
+const closing: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+async function started(options: HarnessOptions = {}): Promise<Harness> {
+  const harness = await startHarness(options);
+  closing.push(() => harness.close());
+  await harness.owner.actions.create({ action: "a.b", application: "crm", schemata: { type: "object" } });
+  return harness;
+}
+
+function published(harness: Harness, text: string): Promise<unknown> {
+  return harness.owner.events.publish({ action: "a.b", payload: RawJson.fromText(text) });
+}
+
+/** The bytes of one stream, as they come. */
+class Wire {
+  readonly socket: Socket;
+  text = "";
+  ended = false;
+
+  constructor(port: number, token: string, path: string, headers: readonly string[] = []) {
+    this.socket = connect(port, "127.0.0.1");
+    this.socket.on("data", (bytes) => (this.text += bytes.toString("latin1")));
+    this.socket.on("error", () => undefined).on("close", () => (this.ended = true));
+    const lines = [`GET ${path} HTTP/1.1`, "Host: localhost", `Authorization: Bearer ${token}`, ...headers];
+    this.socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    closing.push(() => Promise.resolve(this.socket.destroy()));
+  }
+
+  /** Without the frames of HTTP. */
+  get body(): string {
+    const [, ...rest] = this.text.split("\r\n\r\n");
+    let chunked = rest.join("\r\n\r\n");
+    let body = "";
+    for (;;) {
+      const [, length] = /^([0-9a-f]+)\r\n/.exec(chunked) ?? [];
+      if (length === undefined) return body;
+      const start = length.length + 2;
+      const end = start + Number.parseInt(length, 16);
+      body += chunked.slice(start, end);
+      chunked = chunked.slice(end + 2);
+    }
+  }
+
+  get messages(): readonly RawMessage[] {
+    return new EventStreamParser().push(Buffer.from(this.body, "latin1"));
+  }
+
+  has(part: string): Promise<void> {
+    return until(`${JSON.stringify(part)} on the wire`, () => this.text.includes(part));
+  }
+}
+
+test("a stream is server-sent events that no proxy collects", async () => {
+  const harness = await started();
+  const wire = new Wire(harness.port, await harness.token("read"), "/v1/stream?payloads=true");
+  await wire.has("event: ready");
+  expect(wire.text).toMatch(/^HTTP\/1\.1 200 /);
+  expect(wire.text).toContain("\r\ncontent-type: text/event-stream\r\n");
+  expect(wire.text).toContain("\r\ncache-control: no-store\r\n");
+  expect(wire.text).toContain("\r\nx-accel-buffering: no\r\n");
+  expect(wire.text).not.toContain("content-length");
+  await published(harness, '{"a":\n1}');
+  await harness.local.clock.advance(1_000);
+  await wire.has('"timestamped"');
+  expect(wire.body).toMatch(
+    /^:\n\nid: \w+\nevent: ready\ndata: \{\}\n\nid: \w+_1\nevent: event\ndata: \{"rowid":1,"action":"a\.b","application":"crm","revision":1,"timestamped":"[^"]+","payload":\{"a":\ndata: 1\}\}\n\n$/,
+  );
+});
+
+test("a payload with carriage returns comes as base64 as well", async () => {
+  const harness = await started();
+  await published(harness, '{"a":\r\n1}');
+  const wire = new Wire(harness.port, await harness.token("read"), "/v1/stream?payloads=true&since=0");
+  await wire.has("event: ready");
+  const data = JSON.parse(wire.messages[0]!.data.toString()) as Record<string, string>;
+  expect(data["payload"]).toEqual({ a: 1 });
+  expect(Buffer.from(data["payload_base64"]!, "base64").toString()).toBe('{"a":\r\n1}');
+});
+
+test("the id of the last message goes before since, and what is no place is refused", async () => {
+  const harness = await started();
+  const token = await harness.token("read");
+  for (const n of [1, 2, 3]) await published(harness, `{"n":${n}}`);
+  const first = new Wire(harness.port, token, "/v1/stream?since=0");
+  await first.has("event: ready");
+  const [, second] = first.messages;
+  const wire = new Wire(harness.port, token, "/v1/stream?since=0", [`Last-Event-ID: ${second!.id}`]);
+  await wire.has("event: ready");
+  expect(wire.messages.map(({ type }) => type)).toEqual(["event", "ready"]);
+  expect(wire.messages[0]!.data.toString()).toContain('"rowid":3');
+  for (const [path, header] of [
+    ["/v1/stream?since=soon", ""],
+    ["/v1/stream?topics=", ""],
+    ["/v1/stream?topics=events,tokens", ""],
+    ["/v1/stream?payloads=1", ""],
+    ["/v1/stream?x=1", ""],
+    ["/v1/stream", "; drop"],
+    ["/v1/stream", "x".repeat(5_000)],
+  ]) {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(header === "" ? {} : { "last-event-id": header }),
+    };
+    const response = await fetch(`${harness.url}${path}`, { headers });
+    expect(response.status, path).toBe(400);
+    await response.body?.cancel();
+  }
+});
+
+test("comments come every 15 seconds, with the id where it has moved on", async () => {
+  const clock = new ManualClock();
+  const harness = await started({ clock });
+  const wire = new Wire(harness.port, await harness.token("read"), "/v1/stream?action=b.c");
+  await wire.has("event: ready");
+  await clock.advance(15_000);
+  await until("a comment", () => wire.body.endsWith("data: {}\n\n:\n\n"));
+  await published(harness, "{}");
+  await until("a comment with an id", async () => {
+    await harness.local.clock.advance(1_000);
+    await clock.advance(15_000);
+    return /\n\n:\nid: \w+_1\n\n$/.test(wire.body);
+  });
+  wire.socket.destroy();
+  await until("no timer", () => clock.pending === 0);
+});
+
+test("a stream ends within a minute of its token", async () => {
+  const clock = new ManualClock();
+  const harness = await started({ clock });
+  const { owner } = harness;
+  const token = await harness.token("read");
+  const wire = new Wire(harness.port, token, "/v1/stream");
+  const other = new Wire(harness.port, await harness.token("admin"), "/v1/stream");
+  await wire.has("event: ready");
+  await other.has("event: ready");
+  const [first] = (await owner.tokens.list()).data;
+  await owner.tokens.revoke(first!.rowid);
+  await clock.advance(60_000);
+  await until("the end", () => wire.text.endsWith("0\r\n\r\n"));
+  expect(other.text).not.toMatch(/0\r\n\r\n$/);
+});
+
+test("more streams than there may be are refused, with when to try again", async () => {
+  const harness = await started();
+  const streams = await Promise.all(Array.from({ length: 200 }, () => harness.owner.stream()));
+  const headers = { authorization: `Bearer ${await harness.token("read")}` };
+  const response = await fetch(`${harness.url}/v1/stream`, { headers });
+  expect(response.status).toBe(503);
+  expect(response.headers.get("retry-after")).toBe("2");
+  expect(await response.json()).toMatchObject({ code: 503, details: { limit: 200 } });
+  for (const stream of streams) await stream.close();
+});
+
+test("a stop waits for no stream, not even for one that takes nothing", async () => {
+  const stopping = new AbortController();
+  const harness = await started({ stopping: stopping.signal });
+  const token = await harness.token("read");
+  const idle = new Wire(harness.port, token, "/v1/stream");
+  await idle.has("event: ready");
+  const stalled = new Wire(harness.port, token, "/v1/stream?payloads=true");
+  await stalled.has("event: ready");
+  stalled.socket.pause();
+  await publishMuch(harness);
+  stopping.abort();
+  await harness.listener.close(60_000);
+  await until("the end", () => idle.ended);
+  expect(idle.text.endsWith("0\r\n\r\n")).toBe(true);
+});
+
+function rowidsIn({ messages }: Wire): readonly number[] {
+  return messages.flatMap(({ type, data }) =>
+    type === "event" ? [(JSON.parse(data.toString()) as { rowid: number }).rowid] : [],
+  );
+}
+
+test("who takes nothing is told of one gap and cut off; the others get everything in order", async () => {
+  const harness = await started({ http: { idleTimeoutMs: 1_000, checkEveryMs: 50 } });
+  const token = await harness.token("read");
+  const path = "/v1/stream?payloads=true";
+  const [stalled, slow, ...others] = Array.from({ length: 4 }, () => new Wire(harness.port, token, path));
+  for (const wire of [stalled!, slow!, ...others]) await wire.has("event: ready");
+  stalled!.socket.pause();
+  slow!.socket.pause();
+  const last = await publishMuch(harness);
+  const metrics = () => harness.owner.metrics();
+  await until("a gap each", async () => /_gaps_total\{reason="slow"\} 2$/m.test(await metrics()));
+  slow!.socket.resume();
+  for (const wire of [slow!, ...others]) await wire.has(`"rowid":${last},`);
+  const all = Array.from({ length: last }, (_, at) => at + 1);
+  for (const wire of others) expect(rowidsIn(wire)).toEqual(all);
+  // It goes on where it was.
+  expect(rowidsIn(slow!)).toEqual(all);
+  const told = slow!.messages.filter(({ type }) => type !== "event").map(({ type }) => type);
+  expect(told.slice(0, 2)).toEqual(["ready", "gap"]);
+  const gap = slow!.messages.find(({ type }) => type === "gap");
+  expect(JSON.parse(gap!.data.toString())).toEqual({
+    reason: "slow",
+    topics: ["events"],
+    missed: 0,
+    complete_since: null,
+  });
+  await until("the cut", async () => /^evreg_streams_open 3$/m.test(await metrics()));
+  expect(await metrics()).toMatch(/^evreg_stream_gaps_total\{reason="slow"\} 2$/m);
+  stalled!.socket.resume();
+  await until("its end", () => stalled!.ended);
+});
+
+/** More than the system holds for a connection; answers the last rowid. */
+async function publishMuch(harness: Harness): Promise<number> {
+  const payload = RawJson.fromText(`{"text":"${"x".repeat(15_000)}"}`);
+  const items = Array.from({ length: 200 }, () => ({ action: "a.b", payload }));
+  let last = 0;
+  for (let round = 0; round < 5; round += 1) {
+    const { data } = await harness.owner.events.publishBatch(items);
+    last = data.at(-1)!.rowid;
+    await harness.local.clock.advance(1_000);
+  }
+  return last;
+}
+
+test("HEAD is refused, and a caller without the scope", async () => {
+  const harness = await started();
+  const statusOf = async (method: string, token: string): Promise<number | undefined> => {
+    const request = httpRequest(`${harness.url}/v1/stream`, {
+      method,
+      headers: { authorization: `Bearer ${token}` },
+    }).end();
+    const [response] = (await once(request, "response")) as [{ statusCode?: number; destroy(): void }];
+    response.destroy();
+    return response.statusCode;
+  };
+  expect(await statusOf("HEAD", await harness.token("read"))).toBe(405);
+  expect(await statusOf("GET", await harness.token("publish"))).toBe(403);
+});
