@@ -15,6 +15,7 @@ import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta }
 import type { HandlerTest } from "./domain/handler-test.ts";
 import type { Backup, Finding, FindingsMeta, Health } from "./domain/operations.ts";
 import type { BatchItem } from "./domain/publish-body.ts";
+import type { FinishedPull, NewClaim, PulledDelivery, PullResults } from "./domain/pull.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
   CancelledMeta,
@@ -198,6 +199,19 @@ export interface SubscriptionsPort {
    * subscription without a handler), `too_large`, `rate_limited` while others are tested, `unavailable` where no engine runs.
    */
   test(id: number, input: NewEvent): Promise<Answer<HandlerTest>>;
+  /**
+   * Leases deliveries of a pull subscription that are due, or waits for the first. None after `wait_ms`. They are signed, and
+   * have the filter applied, as those to a handler. `not_found`, `invalid` (also for one of mode `push`), `rate_limited` when
+   * too many wait, `unavailable` without a running server.
+   * @param signal ends the wait, and leases nothing
+   */
+  claim(id: number, input?: NewClaim, signal?: AbortSignal): Promise<Answer<readonly PulledDelivery[]>>;
+  /**
+   * Stores what became of claimed deliveries, or extends their leases; answers an outcome for each, in order. A failed one is
+   * retried, and counts, as a failed attempt to reach a handler does. `not_found`, `invalid` (also for what is no lease of this
+   * subscription), `unavailable` (give them again: what was stored is fenced then).
+   */
+  finish(id: number, input: PullResults): Promise<Answer<readonly FinishedPull[]>>;
   /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }

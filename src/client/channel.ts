@@ -22,6 +22,8 @@ interface Sent {
   readonly also?: readonly number[];
   /** Ends it; it then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
+  /** How much longer than others it may take, as the server waits for something. */
+  readonly waitsMs?: number | undefined;
 }
 
 interface OpenedBy extends Pick<Sent, "query"> {
@@ -99,10 +101,10 @@ export function createChannel(options: ChannelOptions): Channel {
   let longAgent: Agent | undefined;
 
   const channel: Channel = {
-    async send(method, path, { query, body, prefer, also = [], signal } = {}) {
+    async send(method, path, { query, body, prefer, also = [], signal, waitsMs = 0 } = {}) {
       const target = `${method} ${origin}${basePath}${path}`;
       let received: Received;
-      const deadline = AbortSignal.timeout(timeoutMs);
+      const deadline = AbortSignal.timeout(timeoutMs + waitsMs);
       const headers = body === undefined ? common : withBody;
       if (performance.now() - usedMs > IDLE_MS) await closedAreNoticed();
       try {

@@ -84,6 +84,8 @@ interface Calls {
     sent?: Parameters<Channel["send"]>[2],
   ) => Promise<A>;
   readonly list: <A>(path: string, query?: object) => Promise<A>;
+  /** A list that answers a change. */
+  readonly post: <A>(path: string, sent: Parameters<Channel["send"]>[2]) => Promise<A>;
 }
 
 function callsOver(channel: Channel): Calls {
@@ -93,6 +95,9 @@ function callsOver(channel: Channel): Calls {
     },
     async list<A>(path: string, query: object = {}) {
       return (await listAnswer(await channel.send("GET", path, { query: { ...query } }), channel)) as A;
+    },
+    async post<A>(path: string, sent: Parameters<Channel["send"]>[2]) {
+      return (await listAnswer(await channel.send("POST", path, sent), channel)) as A;
     },
   };
 }
@@ -113,7 +118,7 @@ function actionsOver({ record, list }: Calls): ActionsPort {
   };
 }
 
-function subscriptionsOver({ record, list }: Calls): SubscriptionsPort {
+function subscriptionsOver({ record, list, post }: Calls): SubscriptionsPort {
   const path = "/v1/subscriptions";
   return {
     list: (query) => list(path, query),
@@ -124,6 +129,9 @@ function subscriptionsOver({ record, list }: Calls): SubscriptionsPort {
     rotateSecret: (id, input = {}) =>
       record("POST", `${path}/${id}/rotate-secret`, "subscription", { body: requestBody(input) }),
     test: (id, input) => record("POST", `${path}/${id}/test`, "handlerTest", { body: encodeJson(input) }),
+    claim: (id, input = {}, signal) =>
+      post(`${path}/${id}/claims`, { body: requestBody(input), signal, waitsMs: input.wait_ms }),
+    finish: (id, input) => post(`${path}/${id}/finishes`, { body: requestBody(input) }),
     delete: (id) => record("DELETE", `${path}/${id}`, "subscription"),
   };
 }

@@ -20,7 +20,7 @@ export const TokensList = listCommand(TOKENS, {
 
 export class TokensCreate extends TargetCommand {
   static override summary = "Create a token. It is printed only once.";
-  static override description = `A token may do what its scopes name and nothing else; admin alone holds the other three.
+  static override description = `A token may do what its scopes name and nothing else; write holds listen, and admin all the others.
 
 ${SCOPE_NAMES.map((name) => `${name}: ${SCOPE_MAY[name]}.`).join("\n")}
 
@@ -80,7 +80,7 @@ A scope can be limited to one application, such as publish:shop. admin:shop may 
 function checkedScope(text: string): string {
   if (parseScope(text) !== undefined) return text;
   throw usageError(
-    `publish, read, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
+    `publish, read, listen, write or admin, each optionally limited as publish:APPLICATION; not ${JSON.stringify(text)}.`,
   );
 }
 

@@ -62,28 +62,16 @@ export class Attempts {
       const nowMs = clock.now();
       const result = attemptResult(started, withoutSecrets(sent, subscription), nowMs, random.fraction());
       counts.attempted(result, isSentAgain ? undefined : timestampedMs);
-      logAttempt(logger, started, result);
+      const handler = destinationOf(subscription.handler)?.origin ?? "";
+      logAttempt(logger, started, result, { handler });
       done(result, throttleIn(sent, subscription.handler, nowMs), started);
     };
-    const { secret, previous, bearer, settings } = subscription;
+    const { secret } = subscription;
     if (secret === undefined) return finish({ kind: "error", errorCode: "secret_unreadable" });
     if (payload === undefined) return finish({ kind: "error", errorCode: "event_damaged" });
     const body = this.#body(event, payload, attempt);
-    const headers = deliveryHeaders({
-      eventId,
-      subscriptionId: subscription.subscriptionId,
-      action,
-      attempt,
-      body,
-      secret,
-      // Prefetched, it may be sent after the overlap's end.
-      previousSecret: previous !== undefined && startedAtMs < previous.untilMs ? previous.secret : undefined,
-      bearer,
-      extra: settings.headers,
-      nowMs: startedAtMs,
-      version,
-    });
-    const { timeout_ms: timeoutMs } = settings;
+    const headers = claimHeaders(claim, { secret, body, nowMs: startedAtMs, version });
+    const { timeout_ms: timeoutMs } = subscription.settings;
     const request = { url: subscription.handler, headers, body };
     sender.send(timeoutMs === null ? request : { ...request, timeoutMs }, finish);
   }
@@ -111,14 +99,6 @@ function attemptResult(
   finishedAtMs: number,
   fraction: number,
 ): AttemptResult {
-  const { handler, settings } = subscription;
-  // What blocks its subscription is tried again for as long as it does.
-  const maxRetries = settings.on_exhausted === "block" ? Infinity : subscription.maxRetries;
-  const ownWaitsMs = settings.retry_schedule;
-  const attempted = { outcome: sent, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction };
-  const verdict = judge(attempted);
-  // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
-  const whileBlocking = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
   return {
     deliveryId,
     claimId,
@@ -131,8 +111,31 @@ function attemptResult(
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
-    next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
+    ...judged(sent, failures, subscription, { finishedAtMs, fraction }),
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
+  };
+}
+
+/** What follows from an attempt for its delivery and, if that is ordered, its subscription. */
+export function judged(
+  outcome: Parameters<typeof judge>[0]["outcome"],
+  failures: number,
+  {
+    handler,
+    maxRetries: ownRetries,
+    settings,
+  }: Pick<ClaimedSubscription, "handler" | "maxRetries" | "settings">,
+  { finishedAtMs, fraction }: { readonly finishedAtMs: number; readonly fraction: number },
+): Pick<AttemptResult, "next" | "wait"> {
+  // What blocks its subscription is tried again for as long as it does.
+  const maxRetries = settings.on_exhausted === "block" ? Infinity : ownRetries;
+  const ownWaitsMs = settings.retry_schedule;
+  const attempted = { outcome, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction };
+  const verdict = judge(attempted);
+  // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
+  const whileBlocking = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
+  return {
+    next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
     ...(whileBlocking.kind === "retry" && whileBlocking.atMs > finishedAtMs
       ? { wait: { untilMs: whileBlocking.atMs, handler } }
       : {}),
@@ -154,9 +157,14 @@ export function withoutAttempt(
   return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
 }
 
+/** What others are told of an attempt beside its result. */
+export interface ShownAttempt extends Omit<StartedAttempt, "startedAtMs" | "claimId" | "subscription"> {
+  readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name">;
+}
+
 /** A result as others see it. */
 export function shownResult(
-  { deliveryId, eventId, action, attempt, failures, subscription }: Omit<StartedAttempt, "startedAtMs">,
+  { deliveryId, eventId, action, attempt, failures, subscription }: ShownAttempt,
   { statusCode, errorCode, durationMs, next }: AttemptResult,
   { state }: FinishOutcome & { readonly kind: "stored" },
   nowMs: number,
@@ -190,7 +198,12 @@ const LOG_LINES: Partial<Record<NextStep["kind"], readonly ["debug" | "info" | "
  * One line for each attempt. Of the handler's URL only the origin is logged: paths and queries of webhook addresses are
  * often as good as a password. Successes come by the thousand each second, and are for debugging.
  */
-function logAttempt(logger: Logger, attempted: StartedAttempt, result: AttemptResult): void {
+export function logAttempt(
+  logger: Logger,
+  attempted: ShownAttempt,
+  result: AttemptResult,
+  by: { readonly handler: string } | { readonly consumer: true },
+): void {
   const { deliveryId, eventId, subscription, attempt, failures } = attempted;
   const { startedAtMs, statusCode, errorCode, refusal, durationMs, next } = result;
   const [usualLevel, message] = LOG_LINES[next.kind] ?? [];
@@ -206,10 +219,37 @@ function logAttempt(logger: Logger, attempted: StartedAttempt, result: AttemptRe
     ...(errorCode === undefined ? {} : { error: errorCode }),
     ...(refusal === undefined ? {} : { refusal }),
     durationMs,
-    handler: destinationOf(subscription.handler)?.origin ?? "",
+    ...by,
     ...(next.kind === "retry" ? { retryInMs: next.atMs - startedAtMs - durationMs } : {}),
   };
   logger[level](fields, message);
+}
+
+/** The headers of an attempt that begins now. */
+export function claimHeaders(
+  { event, subscription, attempt }: Claim,
+  {
+    secret,
+    body,
+    nowMs,
+    version,
+  }: { readonly secret: string; readonly body: Uint8Array; readonly nowMs: number; readonly version: string },
+): Record<string, string> {
+  const { subscriptionId, previous, bearer, settings } = subscription;
+  return deliveryHeaders({
+    eventId: event.eventId,
+    subscriptionId,
+    action: event.action,
+    attempt,
+    body,
+    secret,
+    // Prefetched, it may be sent after the overlap's end.
+    previousSecret: previous !== undefined && nowMs < previous.untilMs ? previous.secret : undefined,
+    bearer,
+    extra: settings.headers,
+    nowMs,
+    version,
+  });
 }
 
 export interface SignedDelivery {

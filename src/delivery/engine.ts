@@ -10,13 +10,15 @@ import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
-import type { AttemptResult, Claim, DeliveryQueue, RecordClaim } from "../store/queue.ts";
+import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, shownResult, type StartedAttempt, withoutAttempt } from "./attempt.ts";
+import { Attempts, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
 import { capacityOf, processLimits } from "./limits.ts";
+import { PullAttempts } from "./pull-attempts.ts";
+import { PullDesk } from "./pull-desk.ts";
 import { type NextClaim, Scheduler } from "./scheduler.ts";
 import { Sender } from "./sender.ts";
 import { StoreCalls } from "./store-calls.ts";
@@ -125,6 +127,12 @@ export class Engine {
     return this.#run.tests.send(request);
   }
 
+  /** For consumers of pull subscriptions. @throws EvregError `unavailable` while it does not run */
+  get pulls(): PullDesk {
+    if (this.#run !== undefined) return this.#run.pulls;
+    throw new EvregError("unavailable", "Nothing is given to consumers: the delivery engine is stopped.");
+  }
+
   #inOrder(step: () => Promise<void>): Promise<void> {
     const done = this.#last.then(step);
     this.#last = done.catch(() => {});
@@ -146,6 +154,7 @@ class EngineRun {
   readonly #sender: Sender;
   readonly #attempts: Attempts;
   readonly tests: HandlerTests;
+  readonly pulls: PullDesk;
   /** Rings when the time has come for what the scheduler waits for. */
   readonly #alarm: Alarm;
   /** When it stops waiting for what is in flight. */
@@ -192,6 +201,18 @@ class EngineRun {
     this.tests = new HandlerTests({ clock, random, version, sender });
     this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
     this.#alarm = new Alarm(clock, () => this.#advance());
+    const pulling = {
+      clock,
+      random,
+      logger,
+      counts,
+      version,
+      store,
+      calls: this.#calls,
+      filters: this.#filters,
+    };
+    const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
+    this.pulls = new PullDesk({ ...pulling, attempts, onReleased: () => this.wake() });
     counts.inFlight = () => this.#scheduler.inFlight;
     counts.capacity = capacity;
   }
@@ -211,6 +232,7 @@ class EngineRun {
     if (changed !== undefined) this.#scheduler.changed(changed);
     this.#scheduler.claims.dueAt();
     this.#advance();
+    this.pulls.wake();
   }
 
   claimOf(action: string): RecordClaim | undefined {
@@ -256,6 +278,7 @@ class EngineRun {
     this.#calls.stopClaims();
     this.#scheduler.close();
     this.#advance();
+    const pullsEnd = this.pulls.close();
     await Promise.race([this.#settled(), this.#deadline.promise]);
     this.#waitsOver.abort();
     this.#sender.close();
@@ -263,6 +286,7 @@ class EngineRun {
     this.#names.close();
     this.#calls.stopResults();
     await this.#whenIdle();
+    await pullsEnd;
   }
 
   /** A claim may bring deliveries, which have results, which must be stored. In an ordered subscription the next one then starts. */
@@ -383,15 +407,18 @@ class EngineRun {
   }
 
   /** @param of left out where it is of no interest to others */
-  async #complete(result: AttemptResult, of?: Omit<StartedAttempt, "startedAtMs">): Promise<void> {
+  async #complete(result: AttemptResult, of?: ShownAttempt): Promise<void> {
     const outcome = await this.#calls.finish(result);
     this.#scheduler.stored(result, outcome);
-    if (outcome?.kind === "stored" && of !== undefined) {
-      const { clock, onResult, onDeactivated } = this.#dependencies;
-      onResult?.(shownResult(of, result, outcome, clock.now()));
-      if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
-    }
+    if (outcome !== undefined && of !== undefined) this.#report(of, result, outcome);
     this.#advance();
+  }
+
+  #report(of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
+    if (outcome.kind !== "stored") return;
+    const { clock, onResult, onDeactivated } = this.#dependencies;
+    onResult?.(shownResult(of, result, outcome, clock.now()));
+    if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
   }
 
   /** Claims while something may be due and there is capacity. */

@@ -198,6 +198,17 @@ export class StoreCalls {
     }
   }
 
+  /**
+   * Stores results once: whoever reports them hears of a failure, and reports them again.
+   * @throws EvregError `unavailable`; some may be stored then, and are fenced the next time
+   */
+  async finishTogether(results: readonly AttemptResult[]): Promise<readonly FinishOutcome[]> {
+    const { store, clock } = this.#dependencies;
+    const outcomes = await store.finish(results, clock.now(), this.#finishOptions);
+    for (const [index, outcome] of outcomes.entries()) this.#report(results[index]!, outcome);
+    return outcomes;
+  }
+
   /** What is not stored is tried once more, without waiting for a store that fails. */
   stopResults(): void {
     this.#finishStop.abort();

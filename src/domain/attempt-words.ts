@@ -13,4 +13,5 @@ export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
   secret_unreadable: "the secret cannot be read",
   event_damaged: "the event is damaged",
   network_error: "the network failed",
+  consumer_failed: "the consumer failed",
 };

@@ -102,6 +102,8 @@ export interface Delivery {
 
 export interface Attempt {
   readonly attempt: number;
+  /** Who took it from a pull subscription; `null` for one that evreg sent. */
+  readonly consumer: string | null;
   readonly started_at: string;
   readonly duration_ms: number;
   /**
@@ -136,6 +138,7 @@ export const ATTEMPT_ERROR_CODES = [
   "secret_unreadable",
   "event_damaged",
   "network_error",
+  "consumer_failed",
 ] as const;
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
 

@@ -4,10 +4,10 @@ import { invalidField } from "./error.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 import { bodySchema, label } from "./request.ts";
 
-export const SCOPE_NAMES = ["publish", "read", "write", "admin"] as const;
+export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
 export type ScopeName = (typeof SCOPE_NAMES)[number];
 
-/** `publish`, or limited to one application: `publish:billing`. `admin` holds every other scope. */
+/** `publish`, or limited to one application: `publish:billing`. `write` holds `listen`, and `admin` every other scope. */
 export type Scope = string;
 
 export interface Token {
@@ -125,7 +125,7 @@ export const NEW_TOKEN = bodySchema(
         maxLength: NAME_LENGTH + 8,
       },
       description:
-        "publish, read, write or admin; each may be limited to an application, as in publish:billing.",
+        "publish, read, listen, write or admin; each may be limited to an application, as in publish:billing.",
       examples: [["publish:billing", "read"]],
     },
     expires_at: {

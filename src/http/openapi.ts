@@ -22,6 +22,7 @@ import {
   ref,
   type Route,
 } from "./routes/route.ts";
+import { PULL_RECORDS } from "./routes/pull.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
 import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
@@ -41,6 +42,7 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   415: { name: "UnsupportedMediaType", description: "The body is not plain JSON." },
   422: { name: "Invalid", description: "A field is invalid: `details` is `{ field, message, value }`." },
   500: { name: "Internal", description: "An internal failure." },
+  429: { name: "TooManyRequests", description: "Too many wait for the same. Try again in a moment." },
   503: {
     name: "Unavailable",
     description:
@@ -50,6 +52,7 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
 
 const FAILURE_HEADERS: Readonly<Record<number, Readonly<Record<string, JsonSchema>>>> = {
   401: { "WWW-Authenticate": { type: "string" } },
+  429: { "Retry-After": { type: "integer" } },
   503: { "Retry-After": { type: "integer" } },
 };
 
@@ -58,7 +61,7 @@ const FIELD_RULES = `Five rules concern several fields, or a field and stored da
 - *time range*: \`from\` is before \`to\`, and \`expires_at\` is in the future (400, in a body 422).
 - *one way to page*: \`page\` and \`after\` exclude each other (400).
 - *given twice*: values given in two places are equal (422): the idempotency key in the header and in the body, and a whole Action and the stored one. A key that was used before needs the same action and payload (409).
-- *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`successor\` with \`deprecated\` or \`retired\` (422).
+- *only together*: \`bearer_token\` with \`bearer: own\`, \`on_exhausted\` with \`ordered\`, \`handler\` with the mode \`push\` and only with it, as \`rate_limit\`, \`max_in_flight\` and \`timeout_ms\`; claims and results with the mode \`pull\`, and results with leases of that subscription; \`successor\` with \`deprecated\` or \`retired\` (422).
 - *contents*: \`schemata\` and \`filter\` are Draft 7 schemas within evreg's limits, a payload conforms to its action's schema, names that begin with \`evreg.\` are reserved, a handler is a URL that deliveries may go to, and headers of the service itself cannot be replaced (422). A batch of which nothing could be stored is 422, whatever the reason.`;
 
 export const OPENAPI_ROUTE: Route = {
@@ -285,6 +288,7 @@ const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...ACTION_RECORDS,
   ...EVENT_RECORDS,
   ...SUBSCRIPTION_RECORDS,
+  ...PULL_RECORDS,
   ...DELIVERY_RECORDS,
   ...REPLAY_RECORDS,
   ...TOKEN_RECORDS,

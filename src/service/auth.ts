@@ -20,7 +20,7 @@ type Reach = true | Set<string>;
 const MAX_NAMED = 3;
 
 /**
- * What one principal may do. `admin` holds every scope, a limited one for its application. What a principal may not read
+ * What one principal may do. `admin` holds every scope, and `write` holds `listen`, a limited one for its application. What a principal may not read
  * does not exist for it, so that nobody can probe for it; to change or publish it is `forbidden`.
  */
 export class Access {
@@ -43,12 +43,12 @@ export class Access {
 
   /** @param application left out: for every application */
   allows(scope: ScopeName, application?: string): boolean {
-    return this.#holds(scope, application) || this.#holds("admin", application);
+    return holders(scope).some((name) => this.#holds(name, application));
   }
 
   /** Whether it holds the scope for anything at all. */
   allowsSome(scope: ScopeName): boolean {
-    return this.#reach.has(scope) || this.#reach.has("admin");
+    return holders(scope).some((name) => this.#reach.has(name));
   }
 
   /** @throws `forbidden`, naming the action if given, unless the scope is held for that application */
@@ -99,6 +99,13 @@ export class Access {
     if (reach.size > MAX_NAMED) return `holds it only for ${reach.size} other applications`;
     return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
   }
+}
+
+const LISTENERS = ["listen", "write", "admin"] as const;
+
+/** The scopes that hold this one. */
+function holders(scope: ScopeName): readonly ScopeName[] {
+  return scope === "listen" ? LISTENERS : [scope, "admin"];
 }
 
 interface CachedToken {

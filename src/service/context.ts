@@ -1,6 +1,7 @@
 import type { DeliveryConfig, LimitsConfig } from "../config/schema.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Health } from "../domain/operations.ts";
+import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
@@ -47,6 +48,16 @@ export interface Background {
     }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;
+    /** For consumers of pull subscriptions. */
+    readonly pulls: {
+      /** Leases deliveries, or waits for the first. */
+      claim(
+        request: Required<NewClaim> & { readonly subscription: number },
+        signal?: AbortSignal,
+      ): Promise<readonly PulledDelivery[]>;
+      /** Stores what became of some of them. */
+      finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]>;
+    };
   };
   replays?: { wake(): void };
 }

@@ -15,6 +15,7 @@ import type { DeliverySelection } from "../store/queue.ts";
 import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/replays.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
+import { listenable } from "./subscriptions.ts";
 import {
   checkId,
   checkQuery,
@@ -80,14 +81,12 @@ function resultWithoutAttempt(delivery: Delivery): DeliveryResult {
 }
 
 /** A replay belongs to the application of its subscription. */
-export function replaysPort({ store, clock, background, feed }: ServiceContext, access: Access): ReplaysPort {
+export function replaysPort(context: ServiceContext, access: Access): ReplaysPort {
+  const { store, clock, background, feed } = context;
   const { readable, writable } = finder(access, "replay", (id: number) => store.replays.find(checkId(id)));
-  const subscriptions = finder(access, "subscription", (id: number) =>
-    store.catalog.findSubscription(checkId(id)),
-  );
 
   async function plan(id: number, input: NewReplay): Promise<[Subscription, ReplayPlan]> {
-    const subscription = await subscriptions.writable(id);
+    const subscription = await listenable(context, access, id);
     const body = readBody<NewReplay>(NEW_REPLAY, input, { from: checkTime, to: checkTime });
     const planned = await store.replays.plan(requestOf(id, body, clock.now()));
     return [subscription, existing(planned, "subscription", id)];

@@ -1,7 +1,8 @@
 import type { WarningMeta } from "../domain/action.ts";
-import { invalidField } from "../domain/error.ts";
+import { EvregError, invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionPattern, checkLabel, isPattern } from "../domain/names.ts";
+import { NEW_CLAIM, type NewClaim, PULL_LIMITS, PULL_RESULTS, type PullResults } from "../domain/pull.ts";
 import { checkExtraHeaders, settingsIn, type SubscriptionSettings } from "../domain/subscription-settings.ts";
 import {
   type Bearer,
@@ -14,6 +15,7 @@ import {
   type SecretRotation,
   type Subscription,
   SUBSCRIPTION_LIMITS,
+  type SubscriptionMode,
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
   type SubscriptionUpdate,
@@ -28,7 +30,7 @@ import type {
   SubscriptionSelection,
 } from "../store/catalog.ts";
 import type { Access } from "./auth.ts";
-import type { ServiceContext } from "./context.ts";
+import type { Background, ServiceContext } from "./context.ts";
 import { testHandler } from "./handler-test.ts";
 import {
   allPages,
@@ -67,18 +69,36 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   };
   const checks = { application: checkLabel, subscription: checkLabel, ...updateChecks };
 
+  /** One of mode `pull` whose deliveries the caller may take. */
+  async function pullable(id: number): Promise<Subscription> {
+    const found = await listenable(context, access, id);
+    if (found.mode === "pull") return found;
+    throw invalidField(
+      "id",
+      "is of a subscription of mode push, which sends its deliveries to its handler",
+      id,
+    );
+  }
+
   /**
    * Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong. A pattern
    * comes to hear the actions of any application.
    */
-  async function checkSubscribable(name: string): Promise<void> {
+  async function checkSubscribable(name: string, scope: "listen" | "write" = "write"): Promise<void> {
     if (isPattern(name)) {
-      if (!access.allows("write")) access.require("read", undefined, name);
+      if (!access.allows(scope)) access.require("read", undefined, name);
       return;
     }
     const owner = (await store.catalog.findAction(name))?.application;
-    if (owner !== undefined && (access.allows("read", owner) || access.allows("write", owner))) return;
+    if (owner !== undefined && (access.allows("read", owner) || access.allows(scope, owner))) return;
     throw notFound("action", name, "action");
+  }
+
+  /** Those of one name share their secret, which is told at creation: one that only listens must not learn a handler's. */
+  async function mustShareNoHandler(application: string, subscription: string): Promise<void> {
+    if (access.allows("write", application)) return;
+    const named = await allSubscriptions(store.catalog, { application, subscription });
+    if (named.some(({ mode }) => mode === "push")) access.require("write", application);
   }
 
   /** For a filter that is given; checked as the schema of an action is. */
@@ -110,11 +130,13 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       return { data: (await allSubscriptions(store.catalog, selection)).map(shown) };
     },
     async create(input, signal) {
-      access.requireSome("write");
+      requireChanging(access);
       const body = readBody<NewSubscription>(NEW_SUBSCRIPTION, input, checks);
-      access.require("write", body.application);
-      await checkSubscribable(body.action);
       const { application, subscription, action, mode = "push" } = body;
+      const scope = scopeFor(mode);
+      access.require(scope, application);
+      await checkSubscribable(action, scope);
+      await mustShareNoHandler(application, subscription);
       if (mode === "push" && body.handler === undefined) throw invalidField("handler", "is required");
       checkForMode(mode, body);
       const { handler = null } = body;
@@ -131,7 +153,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       return { data: { ...created, secret: shared ?? secret }, ...warned };
     },
     async get(id) {
-      return { data: shown(await readable(id)) };
+      if (!access.allowsSome("listen")) return { data: shown(await readable(id)) };
+      const found = await store.catalog.findSubscription(checkId(id));
+      // Who takes its deliveries may know it.
+      const mayListen = found?.mode === "pull" && access.allows("listen", found.application);
+      return { data: shown(mayListen ? found : await readable(id)) };
     },
     async update(id, input, signal) {
       const before = await writable(id);
@@ -177,8 +203,21 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     async test(id, input) {
       return { data: await testHandler(context, access, await writable(id), input) };
     },
+    async claim(id, input = {}, signal) {
+      const { rowid: subscription } = await pullable(id);
+      const { leaseDefaultMs } = PULL_LIMITS;
+      const given = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
+      const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, consumer = access.principal.name } = given;
+      const request = { subscription, max, wait_ms, lease_ms, consumer };
+      return { data: await pullsOf(background).claim(request, signal) };
+    },
+    async finish(id, input) {
+      const from = await pullable(id);
+      const { results } = readBody<PullResults>(PULL_RESULTS, input);
+      return { data: await pullsOf(background).finish(from, results) };
+    },
     async delete(id) {
-      await writable(id);
+      await listenable(context, access, id);
       const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
       background.engine?.wake(deleted);
       changed("deleted", deleted);
@@ -186,6 +225,32 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
     },
   };
+}
+
+/** A token that may only listen changes nothing but pull subscriptions. */
+function requireChanging(access: Access): void {
+  if (!access.allowsSome("listen")) access.requireSome("write");
+}
+
+function scopeFor(mode: SubscriptionMode): "listen" | "write" {
+  return mode === "pull" ? "listen" : "write";
+}
+
+/** One of mode `pull` that the caller may listen to, or any that it may change. */
+export async function listenable(
+  { store }: Pick<ServiceContext, "store">,
+  access: Access,
+  id: number,
+): Promise<Subscription> {
+  requireChanging(access);
+  const found = existing(await store.catalog.findSubscription(checkId(id)), "subscription", id);
+  access.require(scopeFor(found.mode), found.application);
+  return found;
+}
+
+function pullsOf({ engine }: Background): NonNullable<Background["engine"]>["pulls"] {
+  if (engine !== undefined) return engine.pulls;
+  throw new EvregError("unavailable", "Only a running server gives deliveries to consumers: evreg serve.");
 }
 
 /** The bearer that a body sets. To set `own` again changes nothing. */

@@ -22,6 +22,8 @@ export interface DeliveryQueue {
     nowMs: number,
     options?: FinishOptions,
   ): Promise<readonly FinishOutcome[]>;
+  /** Moves the ends of leases. Answers for each whether its claim still has the delivery. */
+  extend(leases: readonly LeaseExtension[]): Promise<readonly boolean[]>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
 
@@ -56,6 +58,26 @@ export interface ClaimRequest {
   readonly quotas: ReadonlyMap<number, ClaimQuota>;
   /** For subscriptions that are not in `quotas`. */
   readonly defaultQuota: ClaimQuota;
+  /**
+   * For deliveries of pull subscriptions: who takes them, by the rowid of the subscription. An ordered one then gives one at a
+   * time. Left out for those that evreg sends.
+   */
+  readonly takers?: ReadonlyMap<number, Taker>;
+}
+
+/** Takes deliveries of a pull subscription. Its leases outlive whoever has the store open. */
+export interface Taker {
+  /** A name for people; stored with the attempts. */
+  readonly consumer: string;
+  readonly leaseMs: number;
+  /** Whether the time is stored as that of the last claim, deliveries or not. */
+  readonly isNoted: boolean;
+}
+
+export interface LeaseExtension {
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly untilMs: number;
 }
 
 export interface TierLimit {
@@ -238,7 +260,7 @@ export interface Backlog {
   readonly due: BacklogPart;
   /** To be sent now, with others of their subscriptions under way. */
   readonly busy: BacklogPart;
-  /** To be sent now, for subscriptions with a rate limit. */
+  /** To be sent now, for subscriptions with a rate limit; or to be taken by consumers. */
   readonly paced: BacklogPart;
   /** To be sent later: not due yet, its subscription waits, or another one comes first. */
   readonly waiting: BacklogPart;

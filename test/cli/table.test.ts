@@ -110,6 +110,7 @@ const REPLAY = {
 } as const;
 const ATTEMPT = {
   attempt: 12,
+  consumer: null,
   started_at: AT,
   duration_ms: 10_001,
   dns_ms: 12,

@@ -132,7 +132,7 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   [
     "a scope that is none",
     ["tokens", "create", "x", "--scope", "foo"],
-    /--scope: publish, read, write or admin, each optionally limited as publish:APPLICATION; not "foo"/,
+    /--scope: publish, read, listen, write or admin, each optionally limited as publish:APPLICATION; not "foo"/,
   ],
   [
     "an end that is no time",

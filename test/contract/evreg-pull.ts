@@ -1,8 +1,26 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { leaseText } from "../../src/domain/pull.ts";
+import type {
+  NewClaim,
+  PulledDelivery,
+  PullOutcome,
+  PullResult,
+  PullResults,
+} from "../../src/domain/pull.ts";
 import type { NewSubscription, SubscriptionUpdate } from "../../src/domain/subscription.ts";
+import { verify } from "../../src/sdk/webhook.ts";
 import { claimRequest } from "../support/claim-request.ts";
-import { ANY_OBJECT, newAction, newEvent, publish, refusal, subscribe, useEvreg } from "./harness.ts";
-import type { OpenEvreg } from "./harness.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  rawEvent,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
+import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 export const PULL: NewSubscription = {
   application: "billing",
@@ -11,10 +29,30 @@ export const PULL: NewSubscription = {
   mode: "pull",
 };
 
+/** A pull subscription, and what consumers of it do. */
+async function pullOf({ evreg }: Pick<EvregUnderTest, "evreg">, given: Partial<NewSubscription>) {
+  const { data } = await evreg.subscriptions.create({ ...PULL, ...given });
+  const { rowid: id, secret } = data;
+  const { subscriptions, deliveries } = evreg;
+  return {
+    id,
+    secret,
+    claim: async (input: NewClaim = {}) => (await subscriptions.claim(id, input)).data,
+    finish: async (outcome: PullOutcome, { lease }: PulledDelivery, more: Partial<PullResult> = {}) => {
+      const { data: finished } = await subscriptions.finish(id, {
+        results: [{ lease, outcome, ...more }],
+      });
+      return finished[0]!;
+    },
+    delivery: async ({ delivery_id: delivery }: PulledDelivery) => (await deliveries.get(delivery)).data,
+  };
+}
+
 /** Subscriptions whose deliveries consumers claim. */
 export function pullContract(open: OpenEvreg): void {
   describe("pull subscriptions", () => {
     const under = useEvreg(open);
+    const pull = (given: Partial<NewSubscription> = {}) => pullOf(under, given);
 
     beforeEach(() => under.evreg.actions.create(newAction({ schemata: ANY_OBJECT })));
 
@@ -67,6 +105,272 @@ export function pullContract(open: OpenEvreg): void {
       expect((await under.evreg.deliveries.list({ subscription: data.rowid })).data).toMatchObject([
         { status: "pending", attempt: 0 },
       ]);
+    });
+
+    describe("and consumers", () => {
+      const text = '{"name":"Zo\u00eb \\u00eb \u{1f600}","big":12345678901234567890,"b":1.0}';
+
+      it("get all that a handler would be sent, to the byte", async () => {
+        const { secret, claim, finish, delivery } = await pull({ headers: { "X-Team": "billing" } });
+        const event = await publish(under.evreg, rawEvent(text));
+        const [taken] = await claim({ consumer: "worker-1" });
+        expect(taken).toMatchObject({
+          event_id: event.rowid,
+          action: "user.created",
+          attempt: 1,
+          expires_at: "2026-01-01T00:00:30.000Z",
+          headers: {
+            "Content-Type": "application/json",
+            "X-Evreg-Event": "user.created",
+            "X-Evreg-Delivery": `${event.rowid}_1`,
+            "X-Team": "billing",
+            Authorization: `Bearer ${secret}`,
+          },
+        });
+        expect(taken!.body).toContain(`"payload":${text},"timestamp"`);
+        const verified = verify(taken!.headers, taken!.body, secret, { nowMs: under.clock.now() });
+        expect(verified).toMatchObject({ event_id: String(event.rowid), delivery_attempt: 1 });
+        expect(await delivery(taken!)).toMatchObject({ status: "delivering", attempt: 1 });
+        await under.clock.advance(250);
+        expect(await finish("delivered", taken!, { status: 201, reason: "thanks" })).toEqual({
+          lease: taken!.lease,
+          outcome: "stored",
+          status: "delivered",
+          expires_at: null,
+        });
+        expect(await delivery(taken!)).toMatchObject({
+          status: "delivered",
+          attempts: [
+            {
+              consumer: "worker-1",
+              duration_ms: 250,
+              outcome: "delivered",
+              status_code: 201,
+              response: "thanks",
+            },
+          ],
+        });
+        expect(await claim()).toEqual([]);
+      });
+
+      it("take so many at a time, and each is taken once", async () => {
+        const { claim } = await pull();
+        for (let count = 0; count < 5; count += 1) await publish(under.evreg, newEvent({ count }));
+        const taken = (await Promise.all([claim({ max: 2 }), claim({ max: 2 }), claim({ max: 2 })])).flat();
+        expect(taken.map(({ event_id }) => event_id).toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5]);
+      });
+
+      it("have failures retried on the schedule, with the reason and no secret", async () => {
+        const { secret, claim, finish, delivery } = await pull({ max_retries: 1 });
+        await publish(under.evreg, newEvent({}));
+        const [first] = await claim({ consumer: "worker" });
+        expect(await finish("failed", first!, { reason: `no ${secret} here` })).toMatchObject({
+          outcome: "stored",
+          status: "waiting",
+        });
+        expect((await under.evreg.subscriptions.get(1)).data.failing_since).not.toBeNull();
+        const [second] = await claim();
+        expect(second!.attempt).toBe(2);
+        expect(await finish("failed", second!, { status: 500, duration_ms: 7 })).toMatchObject({
+          status: "failed",
+        });
+        expect(await delivery(first!)).toMatchObject({
+          last_error: "HTTP 500",
+          attempts: [
+            { error_code: "consumer_failed", response: "no [redacted] here", consumer: "worker" },
+            { status_code: 500, error_code: null, duration_ms: 7 },
+          ],
+        });
+      });
+
+      it("lose what they hold too long, and are fenced then", async () => {
+        const { claim, finish, delivery } = await pull();
+        await publish(under.evreg, newEvent({}));
+        const [late] = await claim({ lease_ms: 2_000, consumer: "sleeper" });
+        await under.clock.advance(1_500);
+        expect(await finish("extended", late!, { lease_ms: 2_000 })).toMatchObject({
+          outcome: "stored",
+          status: "delivering",
+          expires_at: "2026-01-01T00:00:03.500Z",
+        });
+        await under.clock.advance(1_500);
+        expect(await claim()).toEqual([]);
+        const next = claim({ wait_ms: 5_000, consumer: "other" });
+        await under.clock.advance(1_500);
+        const [taken] = await next;
+        expect(taken!.attempt).toBe(2);
+        expect(await finish("delivered", late!)).toMatchObject({ outcome: "fenced", status: null });
+        expect(await finish("extended", late!)).toMatchObject({ outcome: "fenced" });
+        expect(await finish("delivered", taken!)).toMatchObject({ outcome: "stored" });
+        expect(await finish("delivered", taken!)).toMatchObject({ outcome: "fenced" });
+        expect((await delivery(taken!)).attempts).toMatchObject([
+          { outcome: "returned", error_code: "interrupted", consumer: "sleeper" },
+          { outcome: "delivered", consumer: "other" },
+        ]);
+      });
+
+      it("give back what they have not begun, as if they had never taken it", async () => {
+        const { claim, finish, delivery } = await pull();
+        await publish(under.evreg, newEvent({}));
+        const [taken] = await claim();
+        expect(await finish("released", taken!)).toMatchObject({ outcome: "stored", status: "pending" });
+        expect(await delivery(taken!)).toMatchObject({ status: "pending", attempt: 0, attempts: [] });
+        expect(await claim()).toMatchObject([{ attempt: 1 }]);
+      });
+
+      it("wait for what is published, or until their time is over", async () => {
+        const { claim } = await pull();
+        const waits = claim({ wait_ms: 20_000 });
+        const over = { taken: undefined as readonly PulledDelivery[] | undefined };
+        void claim({ wait_ms: 1_000 }).then((taken) => (over.taken = taken));
+        while (over.taken === undefined) {
+          await under.clock.advance(500);
+          await under.evreg.deliveries.list();
+        }
+        expect(over.taken).toEqual([]);
+        await publish(under.evreg, newEvent({}));
+        await under.clock.advance(10);
+        expect(await waits).toHaveLength(1);
+      });
+
+      it("get the deliveries of an ordered subscription one by one, in their order", async () => {
+        const { claim, finish } = await pull({ ordered: true });
+        const events = [];
+        for (let count = 0; count < 3; count += 1)
+          events.push((await publish(under.evreg, newEvent({ count }))).rowid);
+        const seen: number[] = [];
+        for (let failed = false; seen.length < 3;) {
+          const [taken, ...others] = await claim({ max: 10 });
+          expect(others).toEqual([]);
+          expect(await claim({ max: 10 })).toEqual([]);
+          if (failed || seen.length !== 1) {
+            await finish("delivered", taken!);
+            seen.push(taken!.event_id);
+          } else {
+            await finish("failed", taken!);
+            failed = true;
+          }
+        }
+        expect(seen).toEqual(events);
+      });
+
+      it("do not get what the filter excludes", async () => {
+        const filter = { properties: { country: { const: "FR" } }, required: ["country"] };
+        const { id, claim } = await pull({ filter });
+        for (const country of ["DE", "DE", "FR"]) await publish(under.evreg, newEvent({ country }));
+        expect(await claim({ max: 2, wait_ms: 1_000 })).toMatchObject([{ event_id: 3 }]);
+        const { data } = await under.evreg.deliveries.list({ subscription: id });
+        expect(data.map(({ status }) => status)).toEqual(["delivering", "filtered", "filtered"]);
+      });
+
+      it("get nothing while it is paused", async () => {
+        const { id, claim } = await pull();
+        await publish(under.evreg, newEvent({}));
+        await under.evreg.subscriptions.update(id, { active: false });
+        expect(await claim()).toEqual([]);
+        await under.evreg.subscriptions.update(id, { active: true });
+        expect(await claim()).toHaveLength(1);
+        expect((await under.evreg.subscriptions.get(id)).data.last_claim_at).toBe("2026-01-01T00:00:00.000Z");
+      });
+
+      it("leave nothing leased when they leave", async () => {
+        const { id, claim } = await pull();
+        const leaving = new AbortController();
+        const waits = under.evreg.subscriptions.claim(id, { wait_ms: 20_000 }, leaving.signal);
+        const left = expect(waits).rejects.toThrow(/abort/i);
+        await claim();
+        leaving.abort();
+        await left;
+        await publish(under.evreg, newEvent({}));
+        expect(await claim()).toHaveLength(1);
+      });
+
+      it.each<[NewClaim, string]>([
+        [{ max: 0 }, "max"],
+        [{ max: 101 }, "max"],
+        [{ wait_ms: 20_001 }, "wait_ms"],
+        [{ lease_ms: 999 }, "lease_ms"],
+        [{ lease_ms: 3_600_001 }, "lease_ms"],
+        [{ consumer: " " }, "consumer"],
+        [{ count: 1 } as NewClaim, "count"],
+      ])("are refused with the claim %j", async (input, field) => {
+        const { id } = await pull();
+        const error = await refusal(under.evreg.subscriptions.claim(id, input), "invalid");
+        expect(error.details).toMatchObject({ field });
+      });
+
+      it.each<[unknown, string]>([
+        [{}, "results"],
+        [{ results: [] }, "results"],
+        [{ results: [{ lease: "nonsense", outcome: "delivered" }] }, "results[0].lease"],
+        [{ results: [{ lease: "2.1.1.1.1.1.1~a", outcome: "delivered" }] }, "results[0].lease"],
+        [{ results: [{ lease: "1.1.1.1.1.1.1~a", outcome: "done" }] }, "results[0].outcome"],
+        [{ results: [{ lease: "1.1.1.1.1.1.1~a", outcome: "failed", status: 7 }] }, "results[0].status"],
+      ])("are refused with the results %j", async (input, field) => {
+        const { id } = await pull();
+        const error = await refusal(under.evreg.subscriptions.finish(id, input as PullResults), "invalid");
+        expect(error.details).toMatchObject({ field });
+      });
+
+      it("are fenced with a lease that was never given", async () => {
+        const { id, claim } = await pull();
+        await publish(under.evreg, newEvent({}));
+        await claim();
+        const lease = leaseText({
+          subscriptionId: id,
+          deliveryId: 1,
+          claimId: 1,
+          attempt: 1,
+          failures: 0,
+          claimedMs: 0,
+          eventId: 1,
+          action: "user.created",
+        });
+        const results = [{ lease, outcome: "delivered" }] as const;
+        expect((await under.evreg.subscriptions.finish(id, { results })).data).toMatchObject([
+          { outcome: "fenced" },
+        ]);
+      });
+
+      it("need a subscription of that mode", async () => {
+        const { rowid } = await subscribe(under.evreg);
+        await refusal(under.evreg.subscriptions.claim(rowid), "invalid");
+        await refusal(under.evreg.subscriptions.claim(99), "not_found");
+      });
+
+      it("need the scope listen, which allows nothing else", async () => {
+        const { id } = await pull();
+        const { rowid: push } = await subscribe(under.evreg, { subscription: "push" });
+        for (const scope of ["listen", "listen:billing", "write:billing", "admin"]) {
+          const { subscriptions } = await under.as([scope]);
+          expect((await subscriptions.claim(id)).data).toEqual([]);
+        }
+        for (const scope of ["read", "publish", "listen:crm"]) {
+          const { subscriptions } = await under.as([scope]);
+          await refusal(subscriptions.claim(id), "forbidden");
+          await refusal(subscriptions.finish(id, { results: [] }), "forbidden");
+        }
+        await under.evreg.actions.create(newAction({ action: "other" }));
+        const { subscriptions, replays, actions } = await under.as(["listen:billing", "read:crm"]);
+        const made = await subscriptions.create({ ...PULL, subscription: "own" });
+        expect((await subscriptions.get(made.data.rowid)).data.mode).toBe("pull");
+        await replays.count(made.data.rowid, { from: "2025-01-01T00:00:00Z", status: "all" });
+        await subscriptions.delete(made.data.rowid);
+        for (const call of [
+          () => subscriptions.create({ ...PULL, mode: "push", handler: "https://hooks.example.com/" }),
+          () => subscriptions.create({ ...PULL, application: "crm" }),
+          // It would be told the secret that signs for the handler.
+          () => subscriptions.create({ ...PULL, subscription: "push", action: "other" }),
+          () => subscriptions.update(id, { max_retries: 1 }),
+          () => subscriptions.delete(push),
+          () => subscriptions.rotateSecret(id),
+          () => actions.create(newAction({ action: "another" })),
+        ]) {
+          await refusal(call(), "forbidden");
+        }
+        const alone = await under.as(["listen:billing"]);
+        await refusal(alone.subscriptions.create({ ...PULL, subscription: "unseen" }), "not_found");
+      });
     });
   });
 }

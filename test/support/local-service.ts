@@ -3,6 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { EvregError } from "../../src/domain/error.ts";
+import { Filters } from "../../src/delivery/filters.ts";
+import { PullAttempts } from "../../src/delivery/pull-attempts.ts";
+import { PullDesk } from "../../src/delivery/pull-desk.ts";
+import { StoreCalls } from "../../src/delivery/store-calls.ts";
 import type { Health } from "../../src/domain/operations.ts";
 import { LOCAL_OWNER, type Scope } from "../../src/domain/token.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -16,6 +20,7 @@ import {
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
+import { eventLoop } from "../../src/runtime/yielding.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -58,13 +63,22 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   let wakes = 0;
   const countWake = (): void => {
     wakes += 1;
+    desk.wake();
   };
+  const counts = new DeliveryCounts();
+  const offThread = new ValidationThread(clock);
+  const random = systemRandom;
+  const calls = new StoreCalls({ store: store.queue, clock, logger, counts }, 0);
+  const filters = new Filters({ logger, random, yielder: eventLoop, longChecks: offThread });
+  const parts = { clock, store: store.queue, calls, counts, logger, random, filters, version: "0.0.0-test" };
+  const attempts = new PullAttempts({ ...parts, onStored: () => undefined });
+  const desk = new PullDesk({ ...parts, attempts, onReleased: () => desk.wake() });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
   const version = "0.0.0-test";
   const metrics = createMetrics({
     published,
-    delivered: new DeliveryCounts(),
+    delivered: counts,
     commits,
     streamed,
     store,
@@ -76,7 +90,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const service = createService({
     store,
     clock,
-    random: systemRandom,
+    random,
     logger,
     version,
     instance: "test",
@@ -89,9 +103,10 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
         claimOf: () => undefined,
         recorded: () => undefined,
         test: () => Promise.reject(new EvregError("unavailable", "No engine runs here.")),
+        pulls: desk,
       },
     },
-    offThread: new ValidationThread(clock),
+    offThread,
     streamed,
     counts: published,
     metrics: () => metrics.metrics(),
@@ -113,6 +128,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     folder,
     wakes: () => wakes,
     async close() {
+      await desk.close();
       await opened.close();
       rmSync(folder, { recursive: true, force: true });
     },

@@ -36,6 +36,7 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
   event_damaged:
     "The event is damaged in the data file, and was not sent. Restore a backup; evreg doctor --deep tells more.",
   network_error: "Any other failure of the network.",
+  consumer_failed: "The consumer of a pull subscription reported a failure; its attempt has the reason.",
 };
 
 export function deliveryStates(wrapped: (text: string, indent: number) => string): string {

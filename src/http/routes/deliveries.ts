@@ -29,6 +29,10 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Delivery: record(delivery),
   Attempt: record({
     attempt: { type: "integer", minimum: 1 },
+    consumer: {
+      ...field.nullableText,
+      description: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
+    },
     started_at: field.timestamp,
     duration_ms: field.count,
     dns_ms: {

@@ -13,6 +13,7 @@ import { REGISTRY_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
+import { PULL_ROUTES } from "./pull.ts";
 import { ENVELOPE_BYTES, field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const subscription = {
@@ -213,6 +214,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       return jsonReply(200, await evreg.subscriptions.test(id, input));
     },
   },
+  ...PULL_ROUTES,
   operation(
     "DELETE /v1/subscriptions/:id",
     "deleteSubscription",

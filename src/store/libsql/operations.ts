@@ -32,7 +32,7 @@ import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts
 import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
-import { claimDue, findSendable } from "./queue/claim.ts";
+import { claimDue, extendLeases, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
@@ -93,6 +93,7 @@ export const WRITES = {
   advanceReplay,
   cancelReplay,
   claimDue,
+  extendLeases,
   removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
   createToken,
@@ -115,7 +116,11 @@ export const BATCHED_WRITES = {
 } as const;
 
 /** Writes that a power cut may undo: they give nothing an id, and what was claimed is due again after any end. */
-export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>(["claimDue", "releaseExpired"]);
+export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>([
+  "claimDue",
+  "extendLeases",
+  "releaseExpired",
+]);
 
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
 type WithoutOut<A extends unknown[]> = A extends [...infer Rest, ByteWriter] ? Rest : A;

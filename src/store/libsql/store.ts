@@ -228,6 +228,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
         return Promise.all(results.map((result) => finish(result, nowMs, options)));
       },
+      extend: (leases) => write("extendLeases", leases),
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
       list: (query) => read("listDeliveries", query),
       find: (id) => read("findDelivery", id),

@@ -157,7 +157,7 @@ function countFirst(sql: Sql, windows: readonly ClaimWindow[], limit: number): r
         (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_LATER} LIMIT ?2)),
         json((SELECT json_array(w.priority, ${timeOf("w.due_ms")}) ${FIRST_DUE})),
         CASE WHEN requested.value ->> 2 THEN (SELECT w.created_ms ${headOf("(requested.value ->> 0)")}) END,
-        (SELECT ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = requested.value ->> 0))) AS counts
+        (SELECT s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = requested.value ->> 0))) AS counts
       FROM json_each(?1) AS requested`,
     JSON.stringify(requested),
     limit,

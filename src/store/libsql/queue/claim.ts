@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { ClaimQuota, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, LeaseExtension, Taker, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
@@ -30,8 +30,9 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const { selected, unreadable } = loadReadable(sql, open, tiers);
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
-  const deliveryIds = rows.map((row) => row[CLAIM.at.deliveryId]);
-  const claimId = lease(sql, deliveryIds, nowMs, leaseMs);
+  const claimId = randomInt(1, CLAIM_IDS);
+  if (call.takers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
+  else leaseForTakers(sql, rows, new Map(call.takers), { claimId, nowMs });
   const payloads = rows.map((row) => ({
     eventId: row[CLAIM.at.eventId],
     payloadBytes: row[CLAIM.at.payloadBytes],
@@ -77,7 +78,7 @@ interface Pending {
  */
 function loadClaimables(
   sql: Sql,
-  { nowMs, quotas, defaultQuota, excluded }: ClaimCall,
+  { nowMs, quotas, defaultQuota, excluded, takers }: ClaimCall,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
   const { at } = QUOTA;
   const known = new Map<number, ClaimQuota>();
@@ -100,7 +101,7 @@ function loadClaimables(
       ), found AS (
         SELECT s.rowid AS id, s.ordered, iif(${WAIT_END} > ?1, ${WAIT_END}, NULL) AS waits_until_ms
         FROM waiting CROSS JOIN subscription AS s
-        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push'
+        WHERE s.rowid = waiting.id AND s.active = 1 AND s.deleted_ms IS NULL AND s.mode = ?2
       )
       SELECT id, ordered, waits_until_ms,
         CASE WHEN waits_until_ms IS NOT NULL THEN EXISTS (
@@ -111,16 +112,21 @@ function loadClaimables(
           WHERE d.subscription_id = id AND d.priority = ${NORMAL} AND d.due_ms IS NOT NULL) END AS first_due_ms
       FROM found`,
     nowMs,
+    takers === undefined ? "push" : "pull",
   );
   // The next of an ordered one must not begin before the end of the previous one is stored.
   const busy = pending.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const claimables: Claimable[] = [];
   let recheckAtMs: number | undefined;
   for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
-    const quota = known.get(id) ?? defaultQuota;
-    if (quota.capacity === 0 || excluded.includes(id)) continue;
+    const given = known.get(id) ?? defaultQuota;
+    if (given.capacity === 0 || excluded.includes(id)) continue;
     const isOrdered = ordered === 1;
+    // Nobody tells a consumer to give the rest back when one of several has failed.
+    const quota = isOrdered && takers !== undefined ? { ...given, capacity: 1 } : given;
     if (isOrdered && busy.has(id)) {
+      // Whoever serves consumers hears of the end of each lease.
+      if (takers !== undefined) continue;
       recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
     } else if (waitsUntilMs === null || has_requested === 1) {
       // An ordered one's deliveries are due whatever the clock says.
@@ -246,19 +252,79 @@ function withinBytes(rows: readonly ClaimRow[], maxBytes: number): readonly Clai
   return rows;
 }
 
-/** @returns the id of the claim */
-export function lease(sql: Sql, deliveryIds: readonly number[], nowMs: number, leaseMs: number): number {
-  const claimId = randomInt(1, CLAIM_IDS);
-  if (deliveryIds.length === 0) return claimId;
+interface LeaseTerms {
+  readonly claimId: number;
+  readonly nowMs: number;
+  readonly leaseMs: number;
+  /** Of pull subscriptions: who takes them. */
+  readonly consumer?: string;
+}
+
+function lease(
+  sql: Sql,
+  deliveryIds: readonly number[],
+  { claimId, nowMs, leaseMs, consumer }: LeaseTerms,
+): void {
+  if (deliveryIds.length === 0) return;
   sql.run(
-    `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms)
-      SELECT value, ?2, ?3, ?4 FROM json_each(?1)`,
+    `INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms, consumer)
+      SELECT value, ?2, ?3, ?4, ?5 FROM json_each(?1)`,
     JSON.stringify(deliveryIds),
     claimId,
     nowMs,
     nowMs + leaseMs,
+    consumer ?? null,
   );
+}
+
+/** For deliveries that evreg sends. @returns the id of the claim */
+export function leaseToSend(
+  sql: Sql,
+  deliveryIds: readonly number[],
+  nowMs: number,
+  leaseMs: number,
+): number {
+  const claimId = randomInt(1, CLAIM_IDS);
+  lease(sql, deliveryIds, { claimId, nowMs, leaseMs });
   return claimId;
+}
+
+/** Each taker of pull subscriptions has a lease of its own length. */
+function leaseForTakers(
+  sql: Sql,
+  rows: readonly ClaimRow[],
+  takers: ReadonlyMap<number, Taker>,
+  { claimId, nowMs }: Pick<LeaseTerms, "claimId" | "nowMs">,
+): void {
+  const bySubscription = Map.groupBy(rows, (row) => row[CLAIM.at.subscriptionId]);
+  for (const [id, own] of bySubscription) {
+    const { leaseMs, consumer } = takers.get(id)!;
+    lease(sql, deliveriesOf(own), { claimId, nowMs, leaseMs, consumer });
+  }
+  const noted = [...takers].filter(([, { isNoted }]) => isNoted).map(([id]) => id);
+  if (noted.length === 0) return;
+  sql.run(
+    "UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))",
+    JSON.stringify(noted),
+    nowMs,
+  );
+}
+
+function deliveriesOf(rows: readonly ClaimRow[]): number[] {
+  return rows.map((row) => row[CLAIM.at.deliveryId]);
+}
+
+/** @returns for each whether its claim still has the delivery */
+export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): readonly boolean[] {
+  const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
+  const extended = sql.rows<{ id: number; claim_id: number }>(
+    `UPDATE lease SET until_ms = r.value ->> 2 FROM json_each(?) AS r
+      WHERE lease.delivery_id = r.value ->> 0 AND lease.claim_id = r.value ->> 1
+      RETURNING lease.delivery_id AS id, lease.claim_id`,
+    JSON.stringify(rows),
+  );
+  const held = new Map(extended.map((row) => [row.id, row.claim_id]));
+  return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
 }
 
 /** As JSON. */

@@ -32,7 +32,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
     `SELECT attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
-        error_code, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
+        error_code, consumer, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
           response) AS TEXT) AS response
       FROM ${ATTEMPTS} WHERE delivery_id = ? ORDER BY attempt`,
     id,

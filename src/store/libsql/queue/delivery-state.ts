@@ -71,10 +71,10 @@ export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
 
 /** All attempts. Most are first ones that delivered, and are stored with their deliveries; see migration 13. */
 export const ATTEMPTS = `(
-  SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response
+  SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response, consumer
     FROM attempt
   UNION ALL
-  SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL
+  SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
     FROM delivery WHERE first_start_ms IS NOT NULL)`;
 
 /**
@@ -103,14 +103,14 @@ export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): vo
 
 /**
  * Makes leased deliveries due again. Their attempt is recorded as cut short and does not count against the retries.
- * @param which those whose lease ended by `nowMs`, or `all` when whoever leased them is gone
+ * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
+ * consumers have taken
  */
 export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
-  const ended = which === "all" ? "TRUE" : "l.until_ms <= ?1";
-  const only = which === "all" ? [] : [nowMs];
+  const ended = which === "all" ? "(l.until_ms <= ?1 OR l.consumer IS NULL)" : "l.until_ms <= ?1";
   sql.run(
-    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code)
-      SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted'
+    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code, consumer)
+      SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted', l.consumer
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE ${ended}`,
     nowMs,
   );
@@ -124,9 +124,9 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
   const attempted = sql.rows<{ id: number; attempt: number }>(
     `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
       WHERE ${ended}`,
-    ...only,
+    nowMs,
   );
   const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
   if (long.length > 0) dropMiddleAttempts(sql, long);
-  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, ...only);
+  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, nowMs);
 }

@@ -36,6 +36,7 @@ export function finishAttempts(
     blocked: [],
     attempts: [],
     connected: [],
+    pulled: [],
     long: [],
   };
   const signals = noSignals();
@@ -98,12 +99,14 @@ interface Leased {
   readonly attempt: number;
   readonly failures: number;
   readonly last_error: string | null;
+  /** Who took it; `null` for one that evreg sent. */
+  readonly consumer: string | null;
 }
 
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const found = sql.rows<Leased>(
-    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer
       FROM json_each(?) AS r
       CROSS JOIN lease AS l ON l.delivery_id = r.value
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
@@ -251,14 +254,19 @@ function collect(
     textBytes === null ? null : row.textOffset + 1,
     textBytes ?? 0,
   ];
-  if (more?.connection === undefined) writes.attempts.push(attempt);
+  const { consumer } = leased;
+  if (consumer !== null) writes.pulled.push([...attempt, null, null, null, consumer]);
+  else if (more?.connection === undefined) writes.attempts.push(attempt);
   else writes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
 }
 
 /** Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. */
-function isPlainFirst({ attempt }: Leased, { next, errorCode, textBytes, more }: FinishedRow): boolean {
+function isPlainFirst(
+  { attempt, consumer }: Leased,
+  { next, errorCode, textBytes, more }: FinishedRow,
+): boolean {
   const isBare = errorCode === null && textBytes === null && more?.connection === undefined;
-  return attempt === 1 && next.kind === "delivered" && isBare;
+  return attempt === 1 && consumer === null && next.kind === "delivered" && isBare;
 }
 
 function rounded(durationMs: number | undefined): number | null {
@@ -281,17 +289,20 @@ interface FinishWrites {
   readonly attempts: unknown[];
   /** Those that had a connection made for them. */
   readonly connected: unknown[];
+  /** Those that consumers made. */
+  readonly pulled: unknown[];
   /** Rowids of deliveries that have more attempts than are stored. */
   readonly long: number[];
 }
 
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {
-  const { ended, first, delivered, filtered, moved, attempts, connected, long } = writes;
+  const { ended, first, delivered, filtered, moved, attempts, connected, pulled, long } = writes;
   if (ended.length === 0) return;
   sql.run("DELETE FROM lease WHERE delivery_id IN (SELECT value FROM json_each(?))", JSON.stringify(ended));
   insertAttempts(sql, STORED, attempts, bytes);
   // Few have connection times, and each value that is taken out of the JSON costs something.
   insertAttempts(sql, [...STORED, ...CONNECTION_TIMES], connected, bytes);
+  insertAttempts(sql, [...STORED, "consumer"], pulled, bytes);
   const asDelivered = `state = ${DELIVERY_STATE.delivered}, attempt = attempt + 1, last_error = NULL`;
   if (first.length > 0) endFirst(sql, first, nowMs, asDelivered);
   endAll(sql, delivered, nowMs, asDelivered);
@@ -353,11 +364,11 @@ const STORED = [
   "error_code",
 ] as const;
 const CONNECTION_TIMES = ["dns_ms", "connect_ms", "first_byte_ms"] as const;
-const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...CONNECTION_TIMES);
+const ATTEMPT = columns(...STORED, "text_start", "text_bytes", ...CONNECTION_TIMES, "consumer");
 
 function insertAttempts(
   sql: Sql,
-  stored: readonly (typeof STORED | typeof CONNECTION_TIMES)[number][],
+  stored: readonly ((typeof STORED | typeof CONNECTION_TIMES)[number] | "consumer")[],
   attempts: readonly unknown[],
   bytes: Uint8Array,
 ): void {

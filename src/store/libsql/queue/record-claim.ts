@@ -1,7 +1,7 @@
 import { recordEvents } from "../events/record.ts";
 import type { EventBatch, RecordedLeases, StoredOutcome } from "../events/record-wire.ts";
 import type { Sql } from "../thread/sql.ts";
-import { IS_READABLE, lease, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
+import { IS_READABLE, leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
 
 /** A delivery that a call claims with its event. */
@@ -68,7 +68,7 @@ function leaseRecorded(
   ])[];
   const deliveryIds = deliveries.map(([, deliveryId]) => deliveryId);
   const shared = {
-    claimId: lease(sql, deliveryIds, nowMs, leaseMs),
+    claimId: leaseToSend(sql, deliveryIds, nowMs, leaseMs),
     subscriptions: Buffer.from(subscriptions).toString(),
   };
   const byEvent = Map.groupBy(deliveries, ([eventId]) => eventId);

@@ -11,6 +11,7 @@ import type {
   Deactivated,
   FinishOutcome,
   NextStep,
+  Taker,
 } from "../../queue.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
@@ -21,9 +22,10 @@ import { readableOr } from "../thread/stored-json.ts";
 import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */
-export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
+export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "takers"> {
   /** The numbers of `QUOTA` for each subscription. */
   readonly quotas: Float64Array;
+  readonly takers: readonly (readonly [subscriptionId: number, taker: Taker])[] | undefined;
   /** Subscriptions that were found unreadable. */
   readonly excluded: readonly number[];
 }
@@ -105,7 +107,7 @@ export function claimCall(request: ClaimRequest, excluded: readonly number[] = [
     quotas[start + QUOTA.at.tier] = tier;
     start += QUOTA.count;
   }
-  return { ...request, quotas, excluded };
+  return { ...request, quotas, takers: request.takers && [...request.takers], excluded };
 }
 
 /** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */

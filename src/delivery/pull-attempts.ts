@@ -1,0 +1,270 @@
+import { LRUCache } from "lru-cache";
+import { DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { invalidField } from "../domain/error.ts";
+import {
+  type FinishedPull,
+  type LeaseNames,
+  leaseText,
+  parseLease,
+  PULL_LIMITS,
+  type PulledDelivery,
+  type PullResult,
+} from "../domain/pull.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import type { DeliveryCounts } from "../metrics/counters.ts";
+import { type Clock, type Random, toIso } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { eventLoop } from "../runtime/yielding.ts";
+import type {
+  AttemptResult,
+  Claim,
+  ClaimedSubscription,
+  DeliveryQueue,
+  FinishOutcome,
+} from "../store/queue.ts";
+import {
+  claimHeaders,
+  deliveryBody,
+  judged,
+  logAttempt,
+  type ShownAttempt,
+  withoutAttempt,
+} from "./attempt.ts";
+import type { Filters } from "./filters.ts";
+import { redact, responseText, secretsOf } from "./response-text.ts";
+import type { StoreCalls } from "./store-calls.ts";
+
+/** Subscriptions whose secrets are known, to be redacted from what consumers say. */
+const MAX_KNOWN = 1_000;
+
+interface PullAttemptsDependencies {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  readonly counts: DeliveryCounts;
+  readonly store: Pick<DeliveryQueue, "extend">;
+  readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
+  readonly filters: Pick<Filters, "verdict">;
+  /** Of evreg, for `User-Agent`. */
+  readonly version: string;
+  /** Called with what was made of each result. */
+  readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
+}
+
+/** When a lease was given, and when it ends. */
+interface LeaseTimes {
+  readonly nowMs: number;
+  readonly untilMs: number;
+}
+
+/** A result with what its lease names. */
+interface NamedResult extends PullResult {
+  readonly names: LeaseNames;
+}
+
+/** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
+export class PullAttempts {
+  readonly #dependencies: PullAttemptsDependencies;
+  readonly #known = new LRUCache<number, ClaimedSubscription>({ max: MAX_KNOWN });
+
+  constructor(dependencies: PullAttemptsDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /**
+   * Signs what a consumer is to get. What the filter excludes, and what cannot be sent, ends here as it does in the engine.
+   * @param isWanted whether somebody still waits; if not, all goes back as if it had never been claimed
+   */
+  async prepare(
+    claims: readonly Claim[],
+    times: LeaseTimes,
+    isWanted: () => boolean,
+  ): Promise<readonly PulledDelivery[]> {
+    const prepared = new Map<Claim, PulledDelivery>();
+    const ended: Promise<unknown>[] = [];
+    const end = (claim: Claim, kind: "unsent" | "filtered"): void => {
+      ended.push(this.#end(claim, withoutAttempt(claim, kind, times.nowMs)));
+    };
+    for (const claim of claims) {
+      if (eventLoop.shouldYield()) await eventLoop.yield();
+      const isExcluded = isWanted() && !(await this.#passesFilter(claim));
+      if (!isWanted()) end(claim, "unsent");
+      else if (isExcluded) end(claim, "filtered");
+      else {
+        const delivery = this.#deliveryOf(claim, times);
+        if (delivery !== undefined) prepared.set(claim, delivery);
+        else ended.push(this.#end(claim, this.#unsendable(claim, times.nowMs)));
+      }
+    }
+    // In an ordered subscription the next one is given when these are stored.
+    await Promise.all(ended.splice(0));
+    if (isWanted()) return [...prepared.values()];
+    for (const claim of prepared.keys()) end(claim, "unsent");
+    await Promise.all(ended);
+    return [];
+  }
+
+  /**
+   * Stores what became of deliveries, or extends their leases.
+   * @param from the subscription that gave them
+   * @returns an outcome for each, in order
+   * @throws EvregError `invalid` for a text that is no lease of this subscription; `unavailable`
+   */
+  async finish(
+    from: Subscription,
+    results: readonly PullResult[],
+    leasedUntil: (untilMs: number) => void,
+  ): Promise<readonly FinishedPull[]> {
+    const { clock, store, calls } = this.#dependencies;
+    const nowMs = clock.now();
+    const named = results.map((result, index): NamedResult => {
+      const names = parseLease(result.lease);
+      if (names?.subscriptionId === from.rowid) return { ...result, names };
+      throw invalidField(`results[${index}].lease`, "is no lease that a claim of this subscription gave");
+    });
+    const finished = new Map<NamedResult, FinishedPull>();
+    const extensions = named.filter(({ outcome }) => outcome === "extended");
+    if (extensions.length > 0) {
+      const untilMs = extensions.map(({ lease_ms: ms = PULL_LIMITS.leaseDefaultMs }) => nowMs + ms);
+      const leases = extensions.map(({ names }, index) => ({ ...names, untilMs: untilMs[index]! }));
+      for (const [index, isHeld] of (await store.extend(leases)).entries()) {
+        const endMs = untilMs[index]!;
+        if (isHeld) leasedUntil(endMs);
+        finished.set(extensions[index]!, extendedPull(extensions[index]!, isHeld ? endMs : undefined));
+      }
+    }
+    const ends = named.filter(({ outcome }) => outcome !== "extended");
+    if (ends.length > 0) {
+      const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
+      for (const [index, outcome] of (await calls.finishTogether(ended)).entries()) {
+        const result = ends[index]!;
+        if (outcome.kind === "stored") this.#ended(result, from, ended[index]!, outcome);
+        finished.set(result, finishedPull(result, outcome));
+      }
+    }
+    return named.map((result) => finished.get(result)!);
+  }
+
+  async #passesFilter(claim: Claim): Promise<boolean> {
+    const { filter } = claim.subscription.settings;
+    if (filter === null) return true;
+    for (;;) {
+      const verdict = this.#dependencies.filters.verdict(claim, filter);
+      if (typeof verdict === "string") return verdict === "send";
+      await verdict;
+    }
+  }
+
+  /** `undefined` where it cannot be read. */
+  #deliveryOf(claim: Claim, { nowMs, untilMs }: LeaseTimes): PulledDelivery | undefined {
+    const { deliveryId, claimId, attempt, failures, event, subscription } = claim;
+    const { subscriptionId, secret } = subscription;
+    const { eventId, action, payload, timestampedMs } = event;
+    this.#known.set(subscriptionId, subscription);
+    if (secret === undefined || payload === undefined) return undefined;
+    const body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
+    return {
+      lease: leaseText({
+        subscriptionId,
+        deliveryId,
+        claimId,
+        attempt,
+        failures,
+        claimedMs: nowMs,
+        eventId,
+        action,
+      }),
+      delivery_id: deliveryId,
+      event_id: eventId,
+      action,
+      attempt,
+      headers: claimHeaders(claim, { secret, body, nowMs, version: this.#dependencies.version }),
+      // A payload is stored only if it is UTF-8, so the text has the very bytes.
+      body: body.toString("utf8"),
+      expires_at: toIso(untilMs),
+    };
+  }
+
+  /** It fails as an attempt, where it can be seen. */
+  #unsendable(claim: Claim, nowMs: number): AttemptResult {
+    const { random, counts, logger } = this.#dependencies;
+    const { deliveryId, claimId, failures, subscription } = claim;
+    const errorCode = subscription.secret === undefined ? "secret_unreadable" : "event_damaged";
+    const times = { finishedAtMs: nowMs, fraction: random.fraction() };
+    const verdict = judged({ kind: "error", errorCode }, failures, subscription, times);
+    const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, errorCode, ...verdict } as const;
+    counts.attempted(result, undefined);
+    logAttempt(logger, shownOf(claim), result, { consumer: true });
+    return result;
+  }
+
+  #resultOf({ names, ...given }: NamedResult, from: Subscription, nowMs: number): AttemptResult {
+    const { deliveryId, claimId, failures } = names;
+    const { outcome, status, error_code: errorCode = "consumer_failed", reason } = given;
+    // What the lease says may have been changed by who held it.
+    const startedAtMs = Math.min(names.claimedMs, nowMs);
+    const claim = { deliveryId, claimId, startedAtMs };
+    if (outcome === "released") return { ...claim, durationMs: 0, next: { kind: "unsent" } };
+    const known = this.#known.get(from.rowid);
+    // After a restart its secrets are not known until the next claim, and no text is stored that might hold them.
+    const text = reason === undefined || known === undefined ? undefined : textOf(reason, known);
+    const attempted = {
+      ...claim,
+      durationMs: given.duration_ms ?? nowMs - startedAtMs,
+      ...(text === undefined ? {} : { response: text }),
+      ...(status === undefined ? {} : { statusCode: status }),
+    };
+    if (outcome === "delivered") return { ...attempted, next: { kind: "delivered" } };
+    const subscription = { handler: "", maxRetries: from.max_retries, settings: from };
+    const times = { finishedAtMs: nowMs, fraction: this.#dependencies.random.fraction() };
+    // Whatever the status is: a program behind a consumer ends no subscription.
+    const verdict = judged({ kind: "error", errorCode }, failures, subscription, times);
+    return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...verdict };
+  }
+
+  async #end(claim: Claim, result: AttemptResult): Promise<void> {
+    const { calls, onStored } = this.#dependencies;
+    const outcome = await calls.finish(result);
+    // One that goes back is as if it had never been claimed.
+    if (outcome !== undefined && result.next.kind !== "unsent") onStored(shownOf(claim), result, outcome);
+  }
+
+  #ended(
+    { names, outcome }: NamedResult,
+    from: Subscription,
+    result: AttemptResult,
+    stored: FinishOutcome,
+  ): void {
+    if (outcome === "released") return;
+    const { counts, logger, onStored } = this.#dependencies;
+    // How long it waited for a consumer says nothing about evreg.
+    counts.attempted(result, undefined);
+    const { rowid: subscriptionId, application, subscription: name } = from;
+    const shown = { ...names, subscription: { subscriptionId, application, name } };
+    logAttempt(logger, shown, result, { consumer: true });
+    onStored(shown, result, stored);
+  }
+}
+
+function shownOf({ event, ...claim }: Claim): ShownAttempt {
+  return { ...claim, eventId: event.eventId, action: event.action };
+}
+
+function textOf(reason: string, known: ClaimedSubscription): string | undefined {
+  const bytes = Buffer.from(reason.toWellFormed());
+  return (
+    redact(responseText(bytes.subarray(0, DELIVERY_LIMITS.responseBytes), true) ?? "", secretsOf(known)) ||
+    undefined
+  );
+}
+
+function extendedPull({ lease }: NamedResult, untilMs: number | undefined): FinishedPull {
+  if (untilMs === undefined) return { lease, outcome: "fenced", status: null, expires_at: null };
+  return { lease, outcome: "stored", status: "delivering", expires_at: toIso(untilMs) };
+}
+
+function finishedPull({ lease, outcome }: NamedResult, stored: FinishOutcome): FinishedPull {
+  if (stored.kind === "fenced") return { lease, outcome: "fenced", status: null, expires_at: null };
+  const status = stored.state === "pending" && outcome === "failed" ? "waiting" : stored.state;
+  return { lease, outcome: "stored", status, expires_at: null };
+}

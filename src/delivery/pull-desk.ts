@@ -1,0 +1,323 @@
+import { EvregError } from "../domain/error.ts";
+import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
+import type { Subscription } from "../domain/subscription.ts";
+import { Alarm, type Clock } from "../runtime/clock.ts";
+import type { Claim, ClaimAnswer, ClaimQuota, DeliveryQueue, Taker } from "../store/queue.ts";
+import type { PullAttempts } from "./pull-attempts.ts";
+import type { StoreCalls } from "./store-calls.ts";
+
+/** How many callers may wait for deliveries of one subscription, and in all. */
+const MAX_WAITING_OF_ONE = 100;
+const MAX_WAITING = 1_000;
+
+/** Deliveries and bytes of payload that one claim in the store may bring, for all callers together. */
+const MAX_CLAIMED = 256;
+const MAX_CLAIM_BYTES = 1_024 * 1_024;
+
+/** Much that is signalled is not for those who wait. After a claim that brought nothing, the next signal waits so long. */
+const EMPTY_GAP_MS = 10;
+/** The time of the last claim is stored this often at most. */
+const NOTE_EVERY_MS = 60_000;
+/** Ends of leases within so much are looked at together. */
+const EXPIRY_STEP_MS = 1_000;
+
+/** A claim of a consumer, checked. */
+interface PullRequest extends Required<NewClaim> {
+  readonly subscription: number;
+}
+
+interface PullDeskDependencies {
+  readonly clock: Clock;
+  readonly store: Pick<DeliveryQueue, "claim">;
+  readonly calls: Pick<StoreCalls, "finish" | "releaseExpired">;
+  readonly attempts: PullAttempts;
+  /** Called when deliveries are due again whose lease has ended. */
+  readonly onReleased: () => void;
+}
+
+interface Waiter {
+  readonly request: PullRequest;
+  readonly deadlineMs: number;
+  /** Nothing was due for it when that was looked at last. */
+  isTried: boolean;
+  /** Its caller has left. */
+  isGone: boolean;
+  readonly resolve: (deliveries: readonly PulledDelivery[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Where consumers wait for deliveries of pull subscriptions. One claim in the store is for the first caller of each
+ * subscription, so callers of one are served in turn. What the engine is signalled, this is too; one alarm rings for whatever
+ * comes next: a delivery that comes due, the end of a wait, the end of a lease.
+ */
+export class PullDesk {
+  readonly #dependencies: PullDeskDependencies;
+  readonly #alarm: Alarm;
+  /** By subscription, in the order in which they came. */
+  readonly #waiting = new Map<number, Set<Waiter>>();
+  #size = 0;
+  /** When something may be due for those who wait. */
+  #dueAtMs = Infinity;
+  /** When the wait of the first that was tried ends. */
+  #deadlineMs = Infinity;
+  /** When leases that were given end, in steps. */
+  readonly #expiries = new Set<number>();
+  #expiryMs = Infinity;
+  #lastEmptyMs = -Infinity;
+  /** When the last claim of a subscription was stored. */
+  readonly #notedMs = new Map<number, number>();
+  #claiming: Promise<void> | undefined;
+  /** What was claimed is being prepared for its callers. */
+  readonly #serving = new Set<Promise<void>>();
+  #isClosed = false;
+
+  constructor(dependencies: PullDeskDependencies) {
+    this.#dependencies = dependencies;
+    this.#alarm = new Alarm(dependencies.clock, () => this.#advance());
+  }
+
+  /**
+   * Leases deliveries that are due, or waits for the first.
+   * @param signal of a caller that leaves: it then rejects with its reason, and leases nothing
+   * @throws EvregError `rate_limited` or `unavailable` when too many wait; `unavailable` while the store is, and after the stop
+   */
+  claim(request: PullRequest, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
+    const { subscription, wait_ms: waitMs } = request;
+    this.#mustHavePlace(subscription);
+    return new Promise((resolve, reject) => {
+      const deadlineMs = this.#dependencies.clock.now() + waitMs;
+      const leave = (): void => {
+        waiter.isGone = true;
+        this.#remove(waiter);
+        reject(signal!.reason as Error);
+      };
+      const settle = <T>(done: (value: T) => void) => {
+        return (value: T): void => {
+          signal?.removeEventListener("abort", leave);
+          done(value);
+        };
+      };
+      const waiter: Waiter = {
+        request,
+        deadlineMs,
+        isTried: false,
+        isGone: false,
+        resolve: settle(resolve),
+        reject: settle(reject),
+      };
+      if (signal?.aborted === true) return leave();
+      signal?.addEventListener("abort", leave);
+      this.#add(waiter);
+      this.#dueAtMs = -Infinity;
+      this.#advance();
+    });
+  }
+
+  /** Stores what became of some of them, see `PullAttempts`. */
+  async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
+    const { attempts } = this.#dependencies;
+    const finished = await attempts.finish(from, results, (untilMs) => this.#leasedUntil(untilMs));
+    // The next of an ordered one may be taken now, and what failed at its time.
+    this.wake();
+    return finished;
+  }
+
+  /** Leases end then, unless their deliveries have ended. */
+  #leasedUntil(untilMs: number): void {
+    const stepMs = Math.ceil(untilMs / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
+    this.#expiries.add(stepMs);
+    this.#expiryMs = Math.min(this.#expiryMs, stepMs);
+    this.#advance();
+  }
+
+  /** Something may be due now. Cheap; does nothing while nobody waits. */
+  wake(): void {
+    if (this.#size === 0) return;
+    this.#dueAtMs = Math.min(this.#dueAtMs, this.#lastEmptyMs + EMPTY_GAP_MS);
+    this.#advance();
+  }
+
+  /** Answers those who wait. Leases go on, and are known to the store alone. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#alarm.clear();
+    for (const waiter of this.#all()) this.#answer(waiter, []);
+    await this.#claiming;
+    await Promise.all(this.#serving);
+  }
+
+  #mustHavePlace(subscription: number): void {
+    if (this.#isClosed) {
+      throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
+    }
+    if ((this.#waiting.get(subscription)?.size ?? 0) >= MAX_WAITING_OF_ONE) {
+      throw new EvregError(
+        "rate_limited",
+        `${MAX_WAITING_OF_ONE} consumers wait for deliveries of this subscription already. Let one claim take more (max), and ask again in a moment.`,
+      );
+    }
+    if (this.#size >= MAX_WAITING) {
+      throw new EvregError(
+        "unavailable",
+        "Too many consumers wait for deliveries at once. Ask again in a moment.",
+      );
+    }
+  }
+
+  #add(waiter: Waiter): void {
+    const { subscription } = waiter.request;
+    const own = this.#waiting.get(subscription);
+    if (own === undefined) this.#waiting.set(subscription, new Set([waiter]));
+    else own.add(waiter);
+    this.#size += 1;
+  }
+
+  #remove(waiter: Waiter): void {
+    const { subscription } = waiter.request;
+    const own = this.#waiting.get(subscription);
+    if (own?.delete(waiter) !== true) return;
+    if (own.size === 0) this.#waiting.delete(subscription);
+    this.#size -= 1;
+  }
+
+  #answer(waiter: Waiter, deliveries: readonly PulledDelivery[]): void {
+    this.#remove(waiter);
+    waiter.resolve(deliveries);
+  }
+
+  #all(): Waiter[] {
+    const all: Waiter[] = [];
+    for (const own of this.#waiting.values()) all.push(...own);
+    return all;
+  }
+
+  #advance(): void {
+    if (this.#isClosed) return;
+    const nowMs = this.#dependencies.clock.now();
+    if (this.#expiryMs <= nowMs) void this.#releaseExpired(nowMs);
+    if (this.#deadlineMs <= nowMs) this.#endWaits(nowMs);
+    if (this.#size > 0 && this.#dueAtMs <= nowMs) this.#claiming ??= this.#run();
+    const dueAtMs = this.#size > 0 && this.#claiming === undefined ? this.#dueAtMs : Infinity;
+    const nextMs = Math.min(dueAtMs, this.#deadlineMs, this.#expiryMs);
+    if (nextMs > nowMs && nextMs !== Infinity) this.#alarm.at(nextMs);
+  }
+
+  /** Answers those whose wait is over, and finds when the next one is. */
+  #endWaits(nowMs: number): void {
+    this.#deadlineMs = Infinity;
+    for (const waiter of this.#all()) {
+      if (!waiter.isTried) continue;
+      if (waiter.deadlineMs <= nowMs) this.#answer(waiter, []);
+      else this.#deadlineMs = Math.min(this.#deadlineMs, waiter.deadlineMs);
+    }
+  }
+
+  async #releaseExpired(nowMs: number): Promise<void> {
+    for (const stepMs of this.#expiries) if (stepMs <= nowMs) this.#expiries.delete(stepMs);
+    this.#expiryMs = Math.min(Infinity, ...this.#expiries);
+    const { calls, onReleased } = this.#dependencies;
+    if ((await calls.releaseExpired()) > 0) onReleased();
+  }
+
+  /** Claims while something may be due for those who wait. */
+  async #run(): Promise<void> {
+    while (!this.#isClosed && this.#size > 0 && this.#dueAtMs <= this.#dependencies.clock.now()) {
+      // So that the claim is for all who came in this turn, and includes all that became due in it.
+      await Promise.resolve();
+      await this.#claimOnce();
+    }
+    this.#claiming = undefined;
+    this.#advance();
+  }
+
+  async #claimOnce(): Promise<void> {
+    const { clock, store } = this.#dependencies;
+    this.#dueAtMs = Infinity;
+    const nowMs = clock.now();
+    const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
+    const takers = new Map<number, Taker>();
+    const quotas = new Map<number, ClaimQuota>();
+    for (const [id, { request }] of heads) {
+      takers.set(id, {
+        consumer: request.consumer,
+        leaseMs: request.lease_ms,
+        isNoted: this.#notes(id, nowMs),
+      });
+      quotas.set(id, { leased: 0, capacity: request.max, tier: 0 });
+    }
+    let answer: ClaimAnswer;
+    try {
+      answer = await store.claim({
+        nowMs,
+        leaseMs: 0,
+        tiers: [{ maxClaims: MAX_CLAIMED, isNewestFirst: false }],
+        maxPayloadBytes: MAX_CLAIM_BYTES,
+        quotas,
+        defaultQuota: { leased: 0, capacity: 0, tier: 0 },
+        takers,
+      });
+    } catch (error) {
+      for (const waiter of heads.values()) {
+        this.#remove(waiter);
+        waiter.reject(error);
+      }
+      this.#dueAtMs = -Infinity;
+      return;
+    }
+    const { claims, nextDueAtMs } = answer;
+    const claimed = Map.groupBy(claims, ({ subscription }) => subscription.subscriptionId);
+    for (const [id, waiter] of heads) {
+      const own = claimed.get(id);
+      if (own !== undefined) this.#track(this.#serve(waiter, own, nowMs));
+      else this.#tried(waiter, nowMs);
+    }
+    if (claims.length > 0) this.#dueAtMs = -Infinity;
+    else {
+      this.#lastEmptyMs = nowMs;
+      for (const waiter of this.#all()) this.#tried(waiter, nowMs);
+      if (nextDueAtMs !== undefined) this.#dueAtMs = Math.min(this.#dueAtMs, nextDueAtMs);
+    }
+  }
+
+  /** Nothing is due for it. */
+  #tried(waiter: Waiter, nowMs: number): void {
+    if (waiter.isGone) return;
+    waiter.isTried = true;
+    if (waiter.deadlineMs <= nowMs) this.#answer(waiter, []);
+    else this.#deadlineMs = Math.min(this.#deadlineMs, waiter.deadlineMs);
+  }
+
+  /** Whether the time of this claim is to be stored. */
+  #notes(subscription: number, nowMs: number): boolean {
+    const notedMs = this.#notedMs.get(subscription);
+    // The clock may have been set back.
+    if (notedMs !== undefined && Math.abs(nowMs - notedMs) < NOTE_EVERY_MS) return false;
+    if (this.#notedMs.size > MAX_WAITING) this.#notedMs.clear();
+    this.#notedMs.set(subscription, nowMs);
+    return true;
+  }
+
+  #track(serving: Promise<void>): void {
+    this.#serving.add(serving);
+    void serving.finally(() => this.#serving.delete(serving));
+  }
+
+  async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
+    this.#remove(waiter);
+    const untilMs = nowMs + waiter.request.lease_ms;
+    this.#leasedUntil(untilMs);
+    const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
+    let deliveries: readonly PulledDelivery[];
+    try {
+      deliveries = await this.#dependencies.attempts.prepare(claims, { nowMs, untilMs }, isWanted);
+    } catch (error) {
+      return waiter.reject(error);
+    }
+    if (deliveries.length > 0 || this.#isClosed) waiter.resolve(deliveries);
+    // All of them were excluded by the filter: it is its turn again.
+    else if (!waiter.isGone) this.#add(waiter);
+    this.#dueAtMs = -Infinity;
+    this.#advance();
+  }
+}

@@ -1,0 +1,213 @@
+import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
+import { isActionName, NAME_LENGTH } from "./names.ts";
+import { type BodySchema, bodySchema, label } from "./request.ts";
+
+// How consumers take the deliveries of a pull subscription, and say what became of them.
+
+/** Asks for deliveries that are due. */
+export interface NewClaim {
+  /** At most so many: 1 to 100, default 1. An ordered subscription gives one at a time. */
+  readonly max?: number;
+  /** How long to wait for the first, in milliseconds: 0 to 20,000, default 0. */
+  readonly wait_ms?: number;
+  /** For how long they are the consumer's, in milliseconds: a second to an hour, default 30 s. */
+  readonly lease_ms?: number;
+  /** Who takes them, as their attempts show it; by default the name of the token. */
+  readonly consumer?: string;
+}
+
+/** A delivery that a consumer has taken, with all that a handler would be sent. */
+export interface PulledDelivery {
+  /** Names it in its result. Opaque; whoever has a later one holds the delivery. */
+  readonly lease: string;
+  readonly delivery_id: number;
+  readonly event_id: number;
+  readonly action: string;
+  /** From 1; `attempt` of the delivery. */
+  readonly attempt: number;
+  /** By the names that they are sent with. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The text whose UTF-8 bytes are signed. */
+  readonly body: string;
+  /** ISO 8601 UTC: when it is due again, unless its result has come or its lease was extended. */
+  readonly expires_at: string;
+}
+
+/**
+ * delivered: done. failed: a failed attempt, that is retried as one to a handler is. released: not begun, and due again at
+ * once. extended: still under way.
+ */
+export const PULL_OUTCOMES = ["delivered", "failed", "released", "extended"] as const;
+export type PullOutcome = (typeof PULL_OUTCOMES)[number];
+
+/** What became of one. */
+export interface PullResult {
+  readonly lease: string;
+  readonly outcome: PullOutcome;
+  /** The status that a handler behind the consumer answered. */
+  readonly status?: number;
+  /** Why there is no status; `consumer_failed` unless told. */
+  readonly error_code?: ConsumerErrorCode;
+  /** The answer, or why it failed, as text; the first 1 KiB is kept. */
+  readonly reason?: string;
+  /** How long the attempt took; the time since the claim unless told. */
+  readonly duration_ms?: number;
+  /** Of `extended`: for how long from now; default 30 s. */
+  readonly lease_ms?: number;
+}
+
+export interface PullResults {
+  /** 1 to 100. */
+  readonly results: readonly PullResult[];
+}
+
+/** What was made of one result. */
+export interface FinishedPull {
+  readonly lease: string;
+  /** fenced: the lease had ended, and the delivery was given to somebody else or is due again. Nothing was changed. */
+  readonly outcome: "stored" | "fenced";
+  /** Of the delivery then; `null` where it is fenced. */
+  readonly status: DeliveryStatus | null;
+  /** Of one that was extended. */
+  readonly expires_at: string | null;
+}
+
+export const PULL_LIMITS = {
+  claimMax: 100,
+  waitMaxMs: 20_000,
+  leaseMinMs: 1_000,
+  leaseMaxMs: 3_600_000,
+  leaseDefaultMs: 30_000,
+  results: 100,
+  reasonLength: 16_384,
+  durationMaxMs: 86_400_000,
+} as const;
+
+/** What an attempt of a consumer may have failed with. */
+export const CONSUMER_ERROR_CODES = [
+  "consumer_failed",
+  "timeout",
+  "dns_failed",
+  "connection_refused",
+  "connection_reset",
+  "tls_failed",
+  "protocol_error",
+  "network_error",
+] as const satisfies readonly AttemptErrorCode[];
+export type ConsumerErrorCode = (typeof CONSUMER_ERROR_CODES)[number];
+
+const BASE = 36;
+const LEASE = /^[0-9a-z]{1,11}(?:\.[0-9a-z]{1,11}){6}$/;
+/** Before the action, which has dots of its own. */
+const END_OF_NUMBERS = "~";
+const LEASE_LENGTH = NAME_LENGTH + 7 * 12;
+
+const leaseMs = {
+  type: "integer",
+  minimum: PULL_LIMITS.leaseMinMs,
+  maximum: PULL_LIMITS.leaseMaxMs,
+  default: PULL_LIMITS.leaseDefaultMs,
+} as const;
+
+export const NEW_CLAIM: BodySchema = bodySchema("NewClaim", {
+  max: {
+    type: "integer",
+    minimum: 1,
+    maximum: PULL_LIMITS.claimMax,
+    default: 1,
+    description: "Most deliveries to take. An ordered subscription gives one at a time.",
+  },
+  wait_ms: {
+    type: "integer",
+    minimum: 0,
+    maximum: PULL_LIMITS.waitMaxMs,
+    default: 0,
+    description: "How long to wait while none is due.",
+    examples: [20_000],
+  },
+  lease_ms: {
+    ...leaseMs,
+    description: "How long they are this consumer's. Without a result by then they are due again.",
+  },
+  consumer: {
+    ...label,
+    description: "Who takes them, for `GET /v1/deliveries/{id}`; the token's name unless given.",
+    examples: ["worker-3"],
+  },
+});
+
+export const PULL_RESULTS: BodySchema = bodySchema(
+  "PullResults",
+  {
+    results: {
+      type: "array",
+      minItems: 1,
+      maxItems: PULL_LIMITS.results,
+      items: {
+        type: "object",
+        properties: {
+          lease: { type: "string", maxLength: LEASE_LENGTH, description: "As the claim gave it." },
+          outcome: {
+            type: "string",
+            enum: PULL_OUTCOMES,
+            description:
+              "`delivered`; `failed`, which is retried as a handler's failure is; `released`: not begun, and due again at once; `extended`: still under way.",
+          },
+          status: {
+            type: "integer",
+            minimum: 100,
+            maximum: 599,
+            description: "The HTTP status that a handler behind the consumer answered.",
+          },
+          error_code: { type: "string", enum: CONSUMER_ERROR_CODES, default: "consumer_failed" },
+          reason: {
+            type: "string",
+            maxLength: PULL_LIMITS.reasonLength,
+            description: "The answer, or why it failed. The first 1 KiB is kept, without secrets.",
+          },
+          duration_ms: { type: "integer", minimum: 0, maximum: PULL_LIMITS.durationMaxMs },
+          lease_ms: { ...leaseMs, description: "Of `extended`: how long from now." },
+        },
+        required: ["lease", "outcome"],
+        additionalProperties: false,
+      },
+    },
+  },
+  ["results"],
+);
+
+/** What a lease's text holds. Only the claim's id is secret; the rest saves a read. */
+export interface LeaseNames {
+  readonly subscriptionId: number;
+  readonly deliveryId: number;
+  readonly claimId: number;
+  readonly attempt: number;
+  readonly failures: number;
+  readonly claimedMs: number;
+  readonly eventId: number;
+  readonly action: string;
+}
+
+export function leaseText(names: LeaseNames): string {
+  const { subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId, action } = names;
+  const numbers = [subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId];
+  return numbers.map((number) => number.toString(BASE)).join(".") + END_OF_NUMBERS + action;
+}
+
+/** `undefined` for a text that `leaseText` does not make. */
+export function parseLease(text: string): LeaseNames | undefined {
+  const [head = "", action = ""] = text.split(END_OF_NUMBERS, 2);
+  if (!LEASE.test(head) || !isActionName(action)) return undefined;
+  const numbers = head.split(".").map((part) => Number.parseInt(part, BASE));
+  if (!numbers.every((number) => Number.isSafeInteger(number))) return undefined;
+  const [subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId] = numbers as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId, action };
+}
