@@ -158,8 +158,12 @@ export interface EventsPort {
     options?: BatchOptions,
     signal?: AbortSignal,
   ): Promise<BatchResult>;
-  /** `malformed` for a query that cannot be. */
-  list(query?: EventQuery): Promise<{ data: readonly Event[]; meta: PageMeta }>;
+  /**
+   * `malformed` for a query that cannot be, `invalid` for a `where` that is no schema; `unavailable` when earlier searches
+   * take too long.
+   * @param signal ends a search by `where`
+   */
+  list(query?: EventQuery, signal?: AbortSignal): Promise<{ data: readonly Event[]; meta: PageMeta }>;
   /** `not_found`. */
   get(id: number): Promise<Answer<Event>>;
   /** Where one event went. `not_found`. */

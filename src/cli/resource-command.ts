@@ -3,6 +3,7 @@ import type { PageMeta } from "../domain/event.ts";
 import type { Answer, Evreg } from "../evreg.ts";
 import type { Resource } from "../resources/resource.ts";
 import { emptyListHint, TargetCommand } from "./base-command.ts";
+import { searchLine, wholePage } from "./event-search.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
 import { note, type Output } from "./io/output.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
@@ -69,7 +70,9 @@ interface ListOptions<T> extends About {
   /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
   readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
   /** Prints what else there is to say of each page that was read. */
-  readonly afterPage?: (meta: Partial<PageMeta>) => void;
+  readonly afterPage?: (meta: Partial<PageMeta>, isFirst: boolean) => void;
+  /** Reads what a flag names, such as a file: the value for the query. */
+  readonly readFlags?: (typed: Readonly<Record<string, unknown>>) => Promise<object>;
   /** Prints what else there is to say to a person. */
   readonly after?: (evreg: Evreg, records: readonly T[]) => Promise<void>;
 }
@@ -77,7 +80,7 @@ interface ListOptions<T> extends About {
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
   resource: Resource<T>,
-  { flags = {}, pageSize, none, afterPage, after, ...about }: ListOptions<T>,
+  { flags = {}, readFlags, pageSize, none, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
   class ListCommand extends TargetCommand {
@@ -86,9 +89,10 @@ export function listCommand<T extends { readonly rowid: number }>(
 
     async run(): Promise<void> {
       const { flags: typed } = await this.parse(ListCommand);
-      const { all, ...filters } = definedOnly(
-        Object.fromEntries(Object.keys(flags).map((name) => [name, typed[name] as unknown])),
-      );
+      const { all, ...filters } = definedOnly({
+        ...Object.fromEntries(Object.keys(flags).map((name) => [name, typed[name] as unknown])),
+        ...(await readFlags?.(typed)),
+      });
       if (all === true && typed.output !== undefined && typed.output !== "jsonl") {
         throw usageError("--all prints one record a line; leave --output out or make it jsonl.");
       }
@@ -100,13 +104,15 @@ export function listCommand<T extends { readonly rowid: number }>(
         const { subscription: named } = filters as { subscription?: TypedSubscription };
         const query: object =
           named === undefined ? filters : { ...filters, subscription: await subscriptionId(evreg, named) };
+        let isFirst = true;
         const read = async (next: object) => {
-          const answer = await list({ ...query, ...next });
-          afterPage?.(answer.meta ?? {});
+          const answer = await list(next);
+          afterPage?.(answer.meta ?? {}, isFirst);
+          isFirst = false;
           return answer;
         };
-        if (all === true) return printAllPages(read, output, filters["after"] as number | undefined);
-        const answer = await read({});
+        if (all === true) return printAllPages(read, output, query);
+        const answer = await wholePage(read, query, (query as { limit?: number }).limit ?? pageSize ?? 0);
         const { data: records, meta = {} } = answer;
         await output.list(answer, resource.list, async () => {
           if (hasFilters(query))
@@ -115,7 +121,9 @@ export function listCommand<T extends { readonly rowid: number }>(
         });
         if (output.format !== "table") return;
         const last = records.at(-1)?.rowid;
-        if (pageSize !== undefined && last !== undefined) {
+        if (meta.next !== undefined) {
+          note(escapeControl(searchLine(records.length, meta, `evreg ${plural}${flagWords(typed)}`)));
+        } else if (pageSize !== undefined && last !== undefined) {
           const { limit = pageSize, page: _, ...rest } = query as { limit?: number; page?: number };
           const isFull = records.length >= limit;
           const hasMore = isFull && (await list({ ...rest, limit: 1, after: last })).data.length > 0;
@@ -180,15 +188,15 @@ const RECORDS_A_PAGE = 500;
 
 /** Prints every record of a listing, one a line. One page at a time is held, and reading does not slow down with depth. */
 async function printAllPages(
-  list: (next: object) => Promise<{ data: readonly { readonly rowid: number }[] }>,
+  list: (query: object) => Promise<Answer<readonly { readonly rowid: number }[], Partial<PageMeta>>>,
   output: Output,
-  from: number | undefined,
+  query: { readonly after?: number },
 ): Promise<void> {
-  let after = from;
+  let { after } = query;
   for (;;) {
-    const { data } = await list({ limit: RECORDS_A_PAGE, ...definedOnly({ after }) });
+    const { data, meta = {} } = await list({ ...query, limit: RECORDS_A_PAGE, ...definedOnly({ after }) });
     await output.lines(data);
-    if (data.length < RECORDS_A_PAGE) return;
-    after = data.at(-1)?.rowid;
+    if (meta.next === null || (meta.next === undefined && data.length < RECORDS_A_PAGE)) return;
+    after = meta.next ?? data.at(-1)?.rowid;
   }
 }

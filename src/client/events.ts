@@ -38,8 +38,8 @@ export function eventsOver(channel: Channel): EventsPort {
       // A server may pass a preference over.
       return minimal === true ? { ...result, data: [] } : result;
     },
-    async list(query = {}) {
-      const received = await channel.send("GET", PATH, { query: { ...query } });
+    async list(query = {}, signal) {
+      const received = await channel.send("GET", PATH, { query: { ...query }, signal });
       const { data, rest } = eventsAnswer(received);
       if (data.length === 0) await channel.mustBeEvreg(received);
       return { data: data as readonly Event[], meta: rest["meta"] as PageMeta };

@@ -1,7 +1,9 @@
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, rangeFlags, rowidArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
+import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
+import { readSchema } from "../cli/schema-file.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EVENT_LIMITS, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../resources/deliveries.ts";
@@ -9,17 +11,23 @@ import { EVENTS } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where FILE] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
     "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
     "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
+    "Those from France": `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg events list --where -`,
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
   }),
   flags: {
     action: textFlag("Only events of this action; order.* for all beneath order.", "PATTERN"),
     ...rangeFlags("Those published"),
+    where: textFlag(
+      "Only those whose payload conforms to the JSON Schema in this file (- for stdin). It goes through them one after the other.",
+      "FILE",
+      { exclusive: ["page"] },
+    ),
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
@@ -27,11 +35,14 @@ export const EventsList = listCommand(EVENTS, {
     all: allFlag,
   },
   pageSize: EVENT_LIMITS.listDefault,
-  afterPage: warnOfDamage,
+  readFlags: async ({ where }) =>
+    typeof where === "string" ? { where: JSON.stringify(await readSchema(where)) } : {},
+  afterPage: warn,
 });
 
-/** Their payloads are `null` in the page. */
-function warnOfDamage({ damaged = [] }: Partial<PageMeta>): void {
+function warn({ damaged = [], warnings = [] }: Partial<PageMeta>, isFirst: boolean): void {
+  for (const { pointer, message } of isFirst ? warnings : [])
+    note(`Warning: where${pointer}: ${escapeControl(message)}`);
   if (damaged.length === 0) return;
   const are = damaged.length === 1 ? "Event {} is" : "Events {} are";
   note(

@@ -195,7 +195,11 @@ export function sidesOf(mode: CompatibilityMode): readonly SchemaBreak["side"][]
 }
 
 /** What happens when no payload conforms, by the member that holds the schema. */
-const NONE_CONFORMS = { schemata: "nothing can be published", filter: "nothing is sent" } as const;
+const NONE_CONFORMS = {
+  schemata: "nothing can be published",
+  filter: "nothing is sent",
+  where: "nothing is found",
+} as const;
 
 export type SchemaHolder = keyof typeof NONE_CONFORMS;
 

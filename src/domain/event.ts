@@ -1,5 +1,5 @@
 import type { RawJson } from "../json/raw-json.ts";
-import type { Deprecation } from "./action.ts";
+import type { Deprecation, SchemaWarning } from "./action.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
@@ -46,14 +46,26 @@ export interface EventQuery {
   readonly page?: number;
   /** Continues after this rowid in the list's order, at a cost that does not grow. */
   readonly after?: number;
+  /**
+   * A JSON Schema Draft 7 document as JSON text: only events whose payloads conform to it. Not together with `page`. Where
+   * many do not conform, a list ends early; `meta.next` says where to go on.
+   */
+  readonly where?: string;
 }
 
 export interface PageMeta {
+  /** With `where`, of all events among which it looks. */
   readonly total: number;
   readonly page: number;
   readonly per_page: number;
   /** Damaged events of this page: their payloads are `null` here. Absent when there is none. */
   readonly damaged?: readonly number[];
+  /** With `where`: how many events were looked at for this list. */
+  readonly searched?: number;
+  /** With `where`: the `after` with which the search goes on; `null` where all were looked at. */
+  readonly next?: number | null;
+  /** With `where`: what in it is probably a slip. */
+  readonly warnings?: readonly SchemaWarning[];
 }
 
 export interface BatchItemError extends ErrorBody {
@@ -95,6 +107,16 @@ export const EVENT_LIMITS = {
   payloadMaxBytes: 16 * 1024 * 1024,
   listDefault: 50,
   listMax: 500,
+} as const;
+
+/** Of one list with `where`. */
+export const SEARCH_LIMITS = {
+  whereLength: 4_096,
+  /** Events looked at, and for how long. */
+  events: 100_000,
+  searchMs: 2_000,
+  /** Of the payloads that are read at once, and of those found, after which a list ends as well. */
+  bytes: 16 * 1024 * 1024,
 } as const;
 
 export const NEW_EVENT = bodySchema(
@@ -158,5 +180,13 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     ...rowid,
     minimum: 0,
     description: "Walks on behind this rowid in the order asked for; replaces page.",
+  },
+  where: {
+    type: "string",
+    minLength: 1,
+    maxLength: SEARCH_LIMITS.whereLength,
+    pattern: NO_NUL,
+    description: `A JSON Schema Draft 7 document, held to the limits of an action's schema: only events whose payloads conform to it. Not together with page. A list ends early once ${SEARCH_LIMITS.events.toLocaleString("en")} events were looked at or ${SEARCH_LIMITS.searchMs / 1_000} s have passed; \`meta.next\` is the \`after\` with which it goes on.`,
+    examples: ['{"properties":{"country":{"const":"FR"}},"required":["country"]}'],
   },
 });

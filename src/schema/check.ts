@@ -41,7 +41,7 @@ export function* checkSchemaSteps(
   member: SchemaMember = "schemata",
 ): Steps<{ warnings: SchemaWarning[] }> {
   try {
-    const maxBytes = member === "filter" ? SCHEMA_LIMITS.filterBytes : SCHEMA_LIMITS.bytes;
+    const maxBytes = member === "schemata" ? SCHEMA_LIMITS.bytes : SCHEMA_LIMITS.filterBytes;
     return { warnings: yield* checkDocumentSteps(schemata, maxBytes) };
   } catch (error) {
     throw error instanceof SchemaRefusal ? error.in(member) : error;

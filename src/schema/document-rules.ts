@@ -7,7 +7,7 @@ import { UNIQUE_ITEMS } from "./validate/ajv-keywords.ts";
 import { faultOf, shortened } from "./validate/errors.ts";
 
 /** The member of a request that holds the schema, and the root of places in it: `schemata.properties.x`. */
-export type SchemaMember = "schemata" | "filter";
+export type SchemaMember = "schemata" | "filter" | "where";
 
 /** A refused schema: `invalid` with the place in it, as if in `schemata` until `in` names the member. */
 export class SchemaRefusal extends EvregError {

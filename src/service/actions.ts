@@ -105,7 +105,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const rule = { ...stored, compatibility: mode ?? stored.compatibility };
       const breaks = await breaksOf(store.catalog, tasks, stored, schemata, rule);
       const check = { action: stored.action, schemata, maxEvents: replay };
-      const checked = replay === 0 ? null : await storedEvents.run(check, access.principal, signal);
+      const checked = replay === 0 ? null : await storedEvents.check(check, access.principal, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
   };

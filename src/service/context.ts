@@ -10,9 +10,10 @@ import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts"
 import type { Store } from "../store/store.ts";
 import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
-import type { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
+import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 import type { Feed } from "./stream/feed.ts";
+import type { StoredEvents } from "./stored-events.ts";
 
 export interface ServiceContext {
   readonly store: Store;
@@ -22,7 +23,7 @@ export interface ServiceContext {
   readonly limits: LimitsConfig;
   readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
   readonly actions: ActionCache;
-  readonly storedEvents: StoredEventValidator;
+  readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;
   readonly schemaTasks: SchemaTasks;
   readonly tokens: TokenCache;

@@ -1,22 +1,46 @@
+import type { Schemata } from "../domain/action.ts";
 import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
-import { EvregError } from "../domain/error.ts";
+import { EvregError, messageOf } from "../domain/error.ts";
 import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY } from "../domain/event.ts";
 import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
-import { RawJson } from "../json/raw-json.ts";
+import { parseJson, RawJson } from "../json/raw-json.ts";
 import type { EventSelection, StoredEvent } from "../store/events.ts";
 import type { DeliverySelection } from "../store/queue.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
+import { schemaWarnings } from "./schema-tasks.ts";
 import { allPages, checkId, checkQuery, finder, omitUndefined, timeRange } from "./requests.ts";
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
-  const { store } = context;
+  const { store, storedEvents, schemaTasks } = context;
   const publisher = new Publisher(context, access);
 
   const { readable } = finder(access, "event", (id: number) => store.events.find(checkId(id)));
+
+  async function search(
+    where: string,
+    { page, ...selection }: EventSelection,
+    signal: AbortSignal | undefined,
+  ): ReturnType<EventsPort["list"]> {
+    const schema = schemaIn(where);
+    const warnings = await schemaWarnings(
+      schemaTasks.runnerFor("check", access.principal, signal),
+      "where",
+      schema,
+    );
+    const request = { ...selection, where: schema };
+    const {
+      events,
+      total,
+      searched,
+      next = null,
+    } = await storedEvents.search(request, access.principal, signal);
+    const meta = { total, page, per_page: selection.limit, searched, next, warnings };
+    return { data: events.map(eventOf), meta };
+  }
 
   return {
     publish: (input) => publisher.publish(input),
@@ -26,15 +50,25 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       const result = await publishBatch(context, access, publisher, { items, atomic, signal });
       return minimal ? { ...result, data: [] } : result;
     },
-    async list(query = {}) {
+    async list(query = {}, signal) {
       const applications = access.readable();
-      const { action, order = "desc", after } = checkQuery(EVENT_QUERY, query);
-      if (query.page !== undefined && after !== undefined) {
-        throw malformedField("page", "cannot be used together with after, which replaces it", query.page);
-      }
+      const { action, order = "desc", after, where } = checkQuery(EVENT_QUERY, query);
       const { page = 1, limit = EVENT_LIMITS.listDefault } = query;
-      const selection = { action, applications, ...timeRange(query), order, limit, page, after };
-      const { events, total } = await store.events.list(omitUndefined<EventSelection>(selection));
+      const selection = omitUndefined<EventSelection>({
+        action,
+        applications,
+        ...timeRange(query),
+        order,
+        limit,
+        page,
+        after,
+      });
+      if (query.page !== undefined && (after ?? where) !== undefined) {
+        const message = `cannot be used together with ${after === undefined ? "where; go on with after" : "after, which replaces it"}`;
+        throw malformedField("page", message, query.page);
+      }
+      if (where !== undefined) return search(where, selection, signal);
+      const { events, total } = await store.events.list(selection);
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
       return { data: events.map(eventOf), meta };
@@ -55,6 +89,18 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       return { data: await allPages(limit, read) };
     },
   };
+}
+
+/** @throws `malformed` for what is no JSON or no object */
+function schemaIn(where: string): Schemata {
+  let value: unknown;
+  try {
+    value = parseJson(Buffer.from(where));
+  } catch (error) {
+    throw malformedField("where", `must be a JSON Schema as JSON: ${messageOf(error)}`, where);
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Schemata;
+  throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
 /** In a list, in place of a damaged payload. No other payload is `null`, as each is an object. */

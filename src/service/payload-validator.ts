@@ -1,17 +1,11 @@
-import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
+import type { Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { RawJson } from "../json/raw-json.ts";
+import type { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { budget, publishSteps, SHORT_CHECK_BYTES, SHORT_CHECK_STEPS } from "../schema/limits.ts";
-import {
-  compileSchemaSteps,
-  type ValidationCaller,
-  type OffThreadValidator,
-  type Validator,
-} from "../schema/validate/compile.ts";
+import type { OffThreadValidator, ValidationCaller, Validator } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { EventStore } from "../store/events.ts";
 import type { LoadedAction } from "./action-cache.ts";
 
 /** A check of so many steps takes this thread a millisecond or two; the longest that it runs itself takes some 10. */
@@ -29,7 +23,8 @@ export interface PayloadValidatorOptions {
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
 }
 
-interface Candidate {
+/** A schema that is not in force. */
+export interface Candidate {
   readonly schemata: Schemata;
   readonly validator: Validator;
 }
@@ -66,6 +61,18 @@ export class PayloadValidator {
   failureUnder({ schemata, validator }: Candidate, payload: RawJson, caller: ValidationCaller): Verdict {
     const failure = this.#try(validator, payload);
     return failure === "long" ? this.#validateOffThread(schemata, payload, caller) : failure;
+  }
+
+  /** Whether it conforms to a schema that is not in force; one that takes too many steps does not. */
+  conforms(
+    { schemata, validator }: Candidate,
+    payload: RawJson,
+    caller: ValidationCaller,
+  ): Promise<boolean> | boolean {
+    const isShort = payload.bytes.length <= SHORT_CHECK_BYTES;
+    const conforms = isShort ? validator.conforms(payload.value(), SHORT_CHECK_STEPS) : undefined;
+    if (conforms !== undefined) return conforms;
+    return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
   }
 
   #check(
@@ -137,120 +144,4 @@ export class PayloadValidator {
 
 function wantsExplanation({ explained }: ValidationCaller): boolean {
   return explained !== undefined && explained.left > 0;
-}
-
-/** Events read at once: fewer of large ones. */
-const READ_EVENTS = 100;
-const READ_BYTES = 16 * 1024 * 1024;
-
-interface StoredEventValidatorOptions {
-  readonly events: Pick<EventStore, "list">;
-  readonly clock: Clock;
-  readonly payloads: Pick<PayloadValidator, "failureUnder">;
-  /** The limit of one payload. */
-  readonly payloadBytes: number;
-}
-
-interface StoredEventCheck {
-  readonly action: string;
-  readonly schemata: Schemata;
-  /** How many of the newest. */
-  readonly maxEvents: number;
-}
-
-/**
- * Validates stored events against schemas that are not in force. Each caller has one check at a time. Checks take turns page
- * by page, so that no caller waits for a whole check of another, and only one page is in memory.
- */
-export class StoredEventValidator {
-  readonly #options: StoredEventValidatorOptions;
-  /** Each settles without an error. */
-  readonly #lastChecks = new WeakMap<object, Promise<unknown>>();
-  #lastPage: Promise<unknown> = Promise.resolve();
-
-  constructor(options: StoredEventValidatorOptions) {
-    this.#options = options;
-  }
-
-  /**
-   * The last events of an action, newest first.
-   * @throws `unavailable` when earlier checks take all the time there is
-   * @param caller the same object for the same caller
-   * @param signal ends it
-   */
-  run(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
-    const endMs = this.#options.clock.now() + CHECK_LIMITS.replayMs;
-    const before = this.#lastChecks.get(caller) ?? Promise.resolve();
-    const check = before.then(() => this.#check(request, endMs, { caller, gone: signal }));
-    this.#lastChecks.set(
-      caller,
-      check.catch(() => undefined),
-    );
-    return check;
-  }
-
-  /** Pages in the order of their requests. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#lastPage.then(work);
-    this.#lastPage = turn.catch(() => undefined);
-    return turn;
-  }
-
-  async #check(
-    { action, schemata, maxEvents }: StoredEventCheck,
-    endMs: number,
-    caller: ValidationCaller,
-  ): Promise<CheckedEvents> {
-    const { clock, payloads, payloadBytes } = this.#options;
-    caller.gone?.throwIfAborted();
-    if (clock.now() >= endMs) throw tooBusy();
-    const candidate = { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
-    const atOnce = Math.max(1, Math.min(READ_EVENTS, Math.floor(READ_BYTES / payloadBytes)));
-    const failures: EventFailure[] = [];
-    /** With damaged ones, which cannot be checked. */
-    let read = 0;
-    let checked = 0;
-    let failed = 0;
-    let cursor: { readonly after?: number } = {};
-    /** Whether there may be more. */
-    const checkPage = async (): Promise<boolean> => {
-      caller.gone?.throwIfAborted();
-      if (clock.now() >= endMs) {
-        if (checked === 0) throw tooBusy();
-        return false;
-      }
-      const limit = Math.min(atOnce, maxEvents - read);
-      const { events } = await this.#options.events.list({
-        action,
-        order: "desc",
-        limit,
-        page: 1,
-        ...cursor,
-      });
-      for (const { rowid, payload } of events) {
-        if (eventLoop.shouldYield()) await eventLoop.yield();
-        caller.gone?.throwIfAborted();
-        if (payload === undefined) continue;
-        const failure = await payloads.failureUnder(candidate, new RawJson(payload), caller);
-        checked += 1;
-        if (failure === undefined) continue;
-        failed += 1;
-        const { field, message } = failure;
-        if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
-      }
-      const last = events.at(-1);
-      if (last !== undefined) cursor = { after: last.rowid };
-      read += events.length;
-      return events.length === limit && read < maxEvents;
-    };
-    while (await this.#inTurn(checkPage));
-    return { checked, failed, failures };
-  }
-}
-
-function tooBusy(): EvregError {
-  return new EvregError(
-    "unavailable",
-    "Checks that were asked for before took all the time this one had. Try again, or check fewer events.",
-  );
 }

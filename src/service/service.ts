@@ -13,10 +13,11 @@ import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { diagnose, type Environment } from "./doctor.ts";
 import { eventsPort } from "./events.ts";
-import { StoredEventValidator, PayloadValidator } from "./payload-validator.ts";
+import { PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
+import { StoredEvents } from "./stored-events.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
 
@@ -61,8 +62,7 @@ export interface Service {
 
 export function createService(options: ServiceOptions): Service {
   const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
-  const { store, clock, logger, limits, background } = shared;
-  const { payloadBytes } = limits;
+  const { store, clock, logger, background } = shared;
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloads = new PayloadValidator({
     clock,
@@ -76,7 +76,7 @@ export function createService(options: ServiceOptions): Service {
     tokens,
     payloads,
     actions: new ActionCache(store.catalog, eventLoop),
-    storedEvents: new StoredEventValidator({ events: store.events, clock, payloads, payloadBytes }),
+    storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaTasks: new SchemaTasks(eventLoop),
   };
   const health = (): Health =>

@@ -16,7 +16,7 @@ export interface EventStore {
     nowMs: number,
     options?: { readonly atomic?: boolean; readonly claim?: RecordClaim | undefined },
   ): Promise<readonly RecordOutcome[]>;
-  list(query: EventSelection): Promise<{ events: readonly StoredEvent[]; total: number }>;
+  list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
   /**
    * Events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through` misses
@@ -74,6 +74,14 @@ export type StoredEvent = Omit<Event, "payload"> & {
   readonly application: string;
 };
 
+export interface EventPage {
+  readonly events: readonly StoredEvent[];
+  /** Of all pages. */
+  readonly total: number;
+  /** Whether it has fewer than it could, as their payloads would be too many bytes. */
+  readonly isCut: boolean;
+}
+
 export interface EventSelection {
   readonly action?: string;
   readonly applications?: readonly string[];
@@ -81,6 +89,8 @@ export interface EventSelection {
   readonly toMs?: number;
   readonly order: "asc" | "desc";
   readonly limit: number;
+  /** Of all payloads of a page, as they are stored; it has at least one event. */
+  readonly maxBytes?: number;
   /** From 1; ignored with `after`. */
   readonly page: number;
   readonly after?: number;

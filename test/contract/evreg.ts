@@ -8,6 +8,7 @@ import { backupsContract } from "./evreg-backups.ts";
 import { batchContract } from "./evreg-batch.ts";
 import { deliveriesContract } from "./evreg-deliveries.ts";
 import { eventListsContract } from "./evreg-event-lists.ts";
+import { eventSearchContract } from "./evreg-event-search.ts";
 import { filtersContract } from "./evreg-filters.ts";
 import { patternsContract } from "./evreg-patterns.ts";
 import { publishContract } from "./evreg-publish.ts";
@@ -37,6 +38,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     publishContract(open);
     batchContract(open);
     eventListsContract(open);
+    eventSearchContract(open);
     subscriptionsContract(open);
     patternsContract(open);
     settingsContract(open);

@@ -1,10 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
-import { StoredEventValidator, PayloadValidator } from "../../src/service/payload-validator.ts";
+import { PayloadValidator } from "../../src/service/payload-validator.ts";
+import { StoredEvents } from "../../src/service/stored-events.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import type { EventStore } from "../../src/store/events.ts";
-import { type LocalService, openLocalService, PAYLOAD_BYTES } from "../support/local-service.ts";
+import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 const SCHEMA = { type: "object", required: ["id"] };
 const [somebody, another] = [{}, {}];
@@ -34,7 +35,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> 
   };
 }
 
-function storedEvents(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_BYTES): StoredEventValidator {
+function storedEvents(events: Pick<EventStore, "list">): StoredEvents {
   const { clock } = local;
   const offThread = new ValidationThread(clock);
   const payloads = new PayloadValidator({
@@ -42,7 +43,7 @@ function storedEvents(events: Pick<EventStore, "list">, payloadBytes = PAYLOAD_B
     offThread,
     schemaOf: () => Promise.resolve(undefined),
   });
-  return new StoredEventValidator({ events, clock, payloads, payloadBytes });
+  return new StoredEvents({ events, clock, payloads });
 }
 
 test("a check ends at its time limit and reports how far it came; the ones behind it are told to retry", async () => {
@@ -50,12 +51,12 @@ test("a check ends at its time limit and reports how far it came; the ones behin
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 2));
   const checks = storedEvents(slow);
   const [first, second] = await Promise.allSettled([
-    checks.run(asked(500), somebody),
-    checks.run(asked(500), somebody),
+    checks.check(asked(500), somebody),
+    checks.check(asked(500), somebody),
   ]);
   expect(first).toMatchObject({ value: { checked: 200, failed: 200 } });
   expect(second).toMatchObject({ reason: { code: "unavailable" } });
-  expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
+  expect(await checks.check(asked(100), somebody)).toMatchObject({ checked: 100 });
 });
 
 test("callers are served in rotation, so that none runs out of time by another's checks", async () => {
@@ -63,9 +64,9 @@ test("callers are served in rotation, so that none runs out of time by another's
   const slow = reading(() => local.clock.advance(CHECK_LIMITS.replayMs / 5));
   const checks = storedEvents(slow);
   const [mine, more, theirs] = await Promise.allSettled([
-    checks.run(asked(500), somebody),
-    checks.run(asked(500), somebody),
-    checks.run(asked(200), another),
+    checks.check(asked(500), somebody),
+    checks.check(asked(500), somebody),
+    checks.check(asked(200), another),
   ]);
   expect(theirs).toMatchObject({ value: { checked: 200 } });
   expect(mine).toMatchObject({ value: { checked: 300 } });
@@ -81,21 +82,12 @@ test("a check ends with its caller, and so do that caller's waiting ones", async
     if (reads === 2) gone.abort();
   });
   const checks = storedEvents(events);
-  const run = () => checks.run(asked(500), somebody, gone.signal);
+  const run = () => checks.check(asked(500), somebody, gone.signal);
   for (const check of await Promise.allSettled([run(), run()])) {
     expect(check).toMatchObject({ reason: gone.signal.reason });
   }
   expect(reads).toBe(2);
-  expect(await checks.run(asked(100), somebody)).toMatchObject({ checked: 100 });
-});
-
-test("a check reads as many events at once as its memory limit allows", async () => {
-  await publish(30, {});
-  const limits: number[] = [];
-  const events = reading((limit) => limits.push(limit));
-  const payloadBytes = 2 * 1024 * 1024;
-  await storedEvents(events, payloadBytes).run(asked(20), somebody);
-  expect(limits).toEqual([8, 8, 4]);
+  expect(await checks.check(asked(100), somebody)).toMatchObject({ checked: 100 });
 });
 
 test("a check of many events lets other work run", async () => {

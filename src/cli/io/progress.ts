@@ -105,8 +105,8 @@ export class MovingRate {
 const CLEAR_LINE = "\r\u001b[K";
 
 /**
- * Shows on stderr how deliveries progress during `--wait`: one line, redrawn in its place until it is cleared. Nothing
- * where stderr is no terminal that can redraw a line.
+ * Shows on stderr how far something is: one line, redrawn in its place until it is cleared. Nothing where stderr is no
+ * terminal that can redraw a line.
  */
 export function liveLine() {
   const { stderr } = process;
@@ -118,10 +118,10 @@ export function liveLine() {
     shown = "";
   };
   return {
-    update(deliveries: readonly Delivery[]) {
+    update(progress: string) {
       if (!canRedraw) return;
       // A line that fills the last cell may wrap, and a wrapped one cannot be redrawn.
-      const text = truncate(progressOf(deliveries), Math.max(1, stderr.columns - 1));
+      const text = truncate(progress, Math.max(1, stderr.columns - 1));
       if (text === shown) return;
       // A second Ctrl-C ends the process at once; the line must not stay under the prompt all the same.
       if (shown === "") process.once("exit", clear);

@@ -153,7 +153,7 @@ async function waitAndReport(
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
       nowMs: () => systemClock.now(),
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-      waiting: (deliveries) => line.update(deliveries),
+      waiting: (deliveries) => line.update(progressOf(deliveries)),
     }).finally(() => line.clear());
   } catch (error) {
     return reportUnknown(error, events, options);

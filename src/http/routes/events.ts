@@ -11,6 +11,7 @@ import {
   NEW_EVENT,
   type NewEvent,
   type PageMeta,
+  SEARCH_LIMITS,
 } from "../../domain/event.ts";
 import {
   checkIdempotencyKey,
@@ -64,8 +65,22 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
         description:
           "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
       },
+      searched: {
+        ...field.count,
+        description: "With `where`: how many events were looked at for this list.",
+      },
+      next: {
+        type: ["integer", "null"],
+        description:
+          "With `where`: the `after` with which the search goes on; `null` where all were looked at.",
+      },
+      warnings: {
+        type: "array",
+        items: ref("SchemaWarning"),
+        description: "With `where`: what in it is probably a slip.",
+      },
     },
-    ["damaged"],
+    ["damaged", "searched", "next", "warnings"],
   ),
   BatchItemError: record({
     index: { ...field.count, description: "Index in the batch, from 0." },
@@ -227,19 +242,25 @@ export const EVENT_ROUTES: readonly Route[] = [
     operationId: "listEvents",
     tag,
     summary: "List events, newest first by default",
-    description: "Use `after` to read long lists: each page costs the same. It replaces `page`.",
+    description:
+      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where` goes on with `meta.next`, also where it found nothing yet.",
     access: "token",
     scope: "read",
     query: EVENT_QUERY,
     answers: { 200: { description: "One page of events.", schema: many("Event", ref("PageMeta")) } },
-    failures: [],
+    failures: [422],
     async handle(evreg, request, { limits, responses }) {
       const query: EventQuery = request.query(EVENT_QUERY);
-      const largestBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
-      return responses.answer(request, largestBytes, async () => {
-        const { data, meta } = await evreg.events.list(query);
-        return eventListReply(data, meta);
-      });
+      const listBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
+      // A search holds what it reads, what it has found, and one more.
+      const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
+      const largestBytes = query.where === undefined ? listBytes : Math.min(listBytes, searchBytes);
+      return request.untilDisconnect((signal) =>
+        responses.answer(request, largestBytes, async () => {
+          const { data, meta } = await evreg.events.list(query, signal);
+          return eventListReply(data, meta);
+        }),
+      );
     },
   },
   {

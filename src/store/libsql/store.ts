@@ -188,7 +188,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
       async list(query) {
         const { value, bytes } = await readReply("listEvents", query);
-        return { events: value.events.map((event) => storedEvent(event, bytes)), total: value.total };
+        return { ...value, events: value.events.map((event) => storedEvent(event, bytes)) };
       },
       async find(id) {
         const { value, bytes } = await readReply("findEvent", id);

@@ -11,6 +11,7 @@ export function eventListSuite(open: OpenStore): void {
     expect(await on.store.events.list({ order: "desc", limit: 50, page: 1 })).toEqual({
       events: [],
       total: 0,
+      isCut: false,
     });
     expect(await on.rowids({ action: "none", fromMs: 1, toMs: 2 })).toEqual([]);
   });
@@ -43,6 +44,20 @@ export function eventListSuite(open: OpenStore): void {
       rowids.slice(3),
     );
     expect(await total({ after: rowids[2] ?? 0 })).toBe(8);
+  });
+
+  it("ends a page before its payloads are too many bytes, and says so", async () => {
+    const action = await on.action();
+    const [first = 0, second = 0, third = 0] = await on.publish(action, 3);
+    const { events } = await on.store.events.list({ order: "asc", limit: 1, page: 1 });
+    const { byteLength } = events[0]!.payload!;
+    const cut = async (maxBytes: number) => {
+      const page = await on.store.events.list({ order: "asc", limit: 3, page: 1, maxBytes });
+      return [page.events.map(({ rowid }) => rowid), page.isCut, page.total];
+    };
+    expect(await cut(1)).toEqual([[first], true, 3]);
+    expect(await cut(2 * byteLength)).toEqual([[first, second], true, 3]);
+    expect(await cut(3 * byteLength)).toEqual([[first, second, third], false, 3]);
   });
 
   it("filters by action", async () => {

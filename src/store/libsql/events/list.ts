@@ -1,4 +1,4 @@
-import type { EventSelection, StoredEvent } from "../../events.ts";
+import type { EventPage, EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
@@ -18,6 +18,8 @@ import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
+
+type WirePage = Omit<EventPage, "events"> & { readonly events: readonly WireEvent[] };
 
 export interface EventRow extends PayloadRequest {
   readonly action: string;
@@ -48,16 +50,16 @@ export function* listEvents(
   query: EventSelection,
   out: ByteWriter,
   shape: BlockShape = BLOCKS,
-): Steps<{ events: readonly WireEvent[]; total: number }> {
+): Steps<WirePage> {
   const filter = selectActions(sql, query);
-  if (filter.actions.length === 0) return { events: [], total: 0 };
+  if (filter.actions.length === 0) return { events: [], total: 0, isCut: false };
   const ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
   const counted = yield* countRanges(sql, ranges, filter, shape);
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
   const { after, order, limit } = query;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
-  if (skip >= total) return { events: [], total };
+  if (skip >= total) return { events: [], total, isCut: false };
   const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
   const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
@@ -72,7 +74,17 @@ export function* listEvents(
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
-  return { events: yield* eventsOf(sql, rows, out), total };
+  const fitting = withinBytes(rows, query.maxBytes);
+  return { events: yield* eventsOf(sql, fitting, out), total, isCut: fitting.length < rows.length };
+}
+
+function withinBytes(rows: readonly EventRow[], maxBytes = Infinity): readonly EventRow[] {
+  let bytes = 0;
+  for (const [index, { payloadBytes }] of rows.entries()) {
+    bytes += payloadBytes;
+    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
+  }
+  return rows;
 }
 
 export function selectActions(

@@ -1,0 +1,218 @@
+import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
+import { SEARCH_LIMITS } from "../domain/event.ts";
+import { RawJson } from "../json/raw-json.ts";
+import type { Clock } from "../runtime/clock.ts";
+import { eventLoop } from "../runtime/yielding.ts";
+import { compileSchemaSteps, type ValidationCaller } from "../schema/validate/compile.ts";
+import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
+import type { Candidate, PayloadValidator } from "./payload-validator.ts";
+
+/** Events read at once: fewer of large ones, see `SEARCH_LIMITS.bytes`. */
+const READ_EVENTS = 100;
+/** Between two turns of others a search reads more: most of what it reads does not match, and is dropped at once. */
+const SEARCH_READ_EVENTS = 500;
+
+interface StoredEventsOptions {
+  readonly events: Pick<EventStore, "list">;
+  readonly clock: Clock;
+  readonly payloads: Pick<PayloadValidator, "failureUnder" | "conforms">;
+}
+
+interface StoredEventCheck {
+  readonly action: string;
+  readonly schemata: Schemata;
+  /** How many of the newest. */
+  readonly maxEvents: number;
+}
+
+/** `limit` is how many are looked for. */
+interface EventSearch extends Omit<EventSelection, "page"> {
+  readonly where: Schemata;
+}
+
+export interface FoundEvents {
+  readonly events: readonly StoredEvent[];
+  /** Of all events that the search is to go through. */
+  readonly total: number;
+  readonly searched: number;
+  /** The event after which the search goes on; `undefined` where all were gone through. */
+  readonly next: number | undefined;
+}
+
+/** How far one walk goes. */
+interface Walk {
+  readonly selection: Omit<EventSelection, "limit" | "page">;
+  readonly atOnce: number;
+  readonly maxEvents: number;
+  readonly endMs: number;
+  readonly caller: ValidationCaller;
+  /** Looks at one event; answers whether to go on. */
+  readonly visit: (event: StoredEvent) => Promise<boolean> | boolean;
+}
+
+interface Walked {
+  readonly read: number;
+  readonly total: number;
+  /** The last one, where there may be more behind it. */
+  readonly next: number | undefined;
+}
+
+/**
+ * Checks stored events by schemas that are not in force. Each caller has one walk at a time. Walks take turns page by page,
+ * so that no caller waits for a whole walk of another, and only one page is in memory.
+ */
+export class StoredEvents {
+  readonly #options: StoredEventsOptions;
+  /** Each settles without an error. */
+  readonly #lastWalks = new WeakMap<object, Promise<unknown>>();
+  #lastPage: Promise<unknown> = Promise.resolve();
+
+  constructor(options: StoredEventsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Whether the last events of an action, newest first, conform to a schema.
+   * @throws `unavailable` when earlier walks take all the time there is
+   * @param caller the same object for the same caller
+   * @param signal ends it
+   */
+  check(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
+    const endMs = this.#options.clock.now() + CHECK_LIMITS.replayMs;
+    return this.#afterOthersOf(caller, () => this.#check(request, endMs, { caller, gone: signal }));
+  }
+
+  /** The next events whose payloads conform to a schema, as `check`. Ends early where too many do not. */
+  search(request: EventSearch, caller: object, signal?: AbortSignal): Promise<FoundEvents> {
+    const endMs = this.#options.clock.now() + SEARCH_LIMITS.searchMs;
+    return this.#afterOthersOf(caller, () => this.#search(request, endMs, { caller, gone: signal }));
+  }
+
+  async #check(
+    { action, schemata, maxEvents }: StoredEventCheck,
+    endMs: number,
+    caller: ValidationCaller,
+  ): Promise<CheckedEvents> {
+    const candidate = await this.#candidate(schemata, endMs, caller);
+    const failures: EventFailure[] = [];
+    let checked = 0;
+    let failed = 0;
+    await this.#walk({
+      selection: { action, order: "desc" },
+      atOnce: READ_EVENTS,
+      maxEvents,
+      endMs,
+      caller,
+      visit: async ({ rowid, payload }) => {
+        // Damaged.
+        if (payload === undefined) return true;
+        const failure = await this.#options.payloads.failureUnder(candidate, new RawJson(payload), caller);
+        checked += 1;
+        if (failure === undefined) return true;
+        failed += 1;
+        const { field, message } = failure;
+        if (failures.length < CHECK_LIMITS.failures) failures.push({ event: rowid, field, message });
+        return true;
+      },
+    });
+    return { checked, failed, failures };
+  }
+
+  async #search(
+    { where, limit, ...selection }: EventSearch,
+    endMs: number,
+    caller: ValidationCaller,
+  ): Promise<FoundEvents> {
+    const { payloads } = this.#options;
+    const candidate = await this.#candidate(where, endMs, caller);
+    const events: StoredEvent[] = [];
+    let foundBytes = 0;
+    const { read, total, next } = await this.#walk({
+      selection,
+      atOnce: SEARCH_READ_EVENTS,
+      maxEvents: SEARCH_LIMITS.events,
+      endMs,
+      caller,
+      visit(event) {
+        if (event.payload === undefined) return true;
+        const conforms = payloads.conforms(candidate, new RawJson(event.payload), caller);
+        return typeof conforms === "boolean"
+          ? goesOn(event, conforms)
+          : conforms.then((answer) => goesOn(event, answer));
+      },
+    });
+    return { events, total, searched: read, next };
+
+    function goesOn(event: StoredEvent, isFound: boolean): boolean {
+      if (!isFound) return true;
+      events.push(event);
+      foundBytes += event.payload?.byteLength ?? 0;
+      return events.length < limit && foundBytes < SEARCH_LIMITS.bytes;
+    }
+  }
+
+  async #candidate(schemata: Schemata, endMs: number, caller: ValidationCaller): Promise<Candidate> {
+    caller.gone?.throwIfAborted();
+    if (this.#options.clock.now() >= endMs) throw tooBusy();
+    return { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
+  }
+
+  async #walk({ selection, atOnce, maxEvents, endMs, caller, visit }: Walk): Promise<Walked> {
+    const { clock, events } = this.#options;
+    let read = 0;
+    let total = 0;
+    let cursor: Pick<EventSelection, "after"> =
+      selection.after === undefined ? {} : { after: selection.after };
+    let hasMore = true;
+    /** Answers whether the walk goes on. */
+    const readPage = async (): Promise<boolean> => {
+      caller.gone?.throwIfAborted();
+      if (clock.now() >= endMs) {
+        if (read === 0) throw tooBusy();
+        return false;
+      }
+      const limit = Math.min(atOnce, maxEvents - read);
+      const maxBytes = SEARCH_LIMITS.bytes;
+      const page = await events.list({ ...selection, ...cursor, limit, maxBytes, page: 1 });
+      if (read === 0) ({ total } = page);
+      hasMore = page.isCut || page.events.length === limit;
+      for (const [index, event] of page.events.entries()) {
+        if (eventLoop.shouldYield()) await eventLoop.yield();
+        caller.gone?.throwIfAborted();
+        cursor = { after: event.rowid };
+        read += 1;
+        const goesOn = visit(event);
+        if (typeof goesOn === "boolean" ? goesOn : await goesOn) continue;
+        hasMore ||= index < page.events.length - 1;
+        return false;
+      }
+      return hasMore && read < maxEvents;
+    };
+    while (await this.#inTurn(readPage));
+    return { read, total, next: hasMore ? cursor.after : undefined };
+  }
+
+  #afterOthersOf<T>(caller: object, walk: () => Promise<T>): Promise<T> {
+    const started = (this.#lastWalks.get(caller) ?? Promise.resolve()).then(walk);
+    this.#lastWalks.set(
+      caller,
+      started.catch(() => undefined),
+    );
+    return started;
+  }
+
+  /** Pages in the order of their requests. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#lastPage.then(work);
+    this.#lastPage = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+function tooBusy(): EvregError {
+  return new EvregError(
+    "unavailable",
+    "Checks and searches that were asked for before took all the time this one had. Try again, or ask for fewer events.",
+  );
+}
