@@ -9,6 +9,7 @@ import type {
   SchemaVerdict,
   WarningMeta,
 } from "./domain/action.ts";
+import type { AuditEntry, AuditQuery } from "./domain/audit.ts";
 import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
@@ -59,6 +60,7 @@ export interface Evreg {
   readonly deliveries: DeliveriesPort;
   readonly replays: ReplaysPort;
   readonly tokens: TokensPort;
+  readonly audit: AuditPort;
   health(): Promise<Answer<Health>>;
   /** Who is asking, for what it may ask, and of which data. Needs no scope. */
   whoami(): Promise<Answer<Identity>>;
@@ -246,6 +248,12 @@ export interface ReplaysPort {
   get(id: number): Promise<Answer<Replay>>;
   /** Deliveries that it made due already are sent all the same. `not_found`; `conflict` after it has ended. */
   cancel(id: number): Promise<Answer<Replay>>;
+}
+
+/** Who changed actions, subscriptions, tokens and the rest, and when. Needs `admin` for all applications. */
+export interface AuditPort {
+  /** Newest first. `malformed` for a query that cannot be. */
+  list(query?: AuditQuery): Promise<Answer<readonly AuditEntry[]>>;
 }
 
 export interface TokensPort {

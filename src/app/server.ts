@@ -129,14 +129,18 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     });
     background.engine = engine;
     background.replays = replays;
-    const retentionMs = config.retention.events;
-    const retention =
-      retentionMs === undefined
-        ? undefined
-        : new Retention({ events: store.events, clock, logger, retentionMs });
+    const { events: retentionMs, audit: auditMs } = config.retention;
+    const retention = new Retention({
+      events: store.events,
+      audit: store.audit,
+      clock,
+      logger,
+      retentionMs,
+      auditMs,
+    });
     await engine.start();
     loop.start(clock.now());
-    retention?.start();
+    retention.start();
     replays.start();
     const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
@@ -156,7 +160,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         http.close(deadlineMs),
         replays.stop(),
         engine.stop(engineDeadlineMs),
-        retention?.stop(),
+        retention.stop(),
       ]);
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;

@@ -173,7 +173,11 @@ interface ShownPage {
 
 /** @param flags the command's, with only those that were typed defined */
 export function pageLine(
-  { noun, plural }: Pick<Resource<never>, "noun" | "plural">,
+  {
+    noun,
+    plural,
+    command = plural,
+  }: { readonly noun: string; readonly plural: string; readonly command?: string },
   flags: object,
   { shown, total, next }: ShownPage,
 ): string {
@@ -181,7 +185,7 @@ export function pageLine(
   const of = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
   const counts = `${shown.toLocaleString("en")}${of} ${records} shown`;
   if (next === undefined) return `${counts}; no more behind.`;
-  return `${counts}. Next page: evreg ${plural}${flagWords(flags)} --after ${next}`;
+  return `${counts}. Next page: evreg ${command}${flagWords(flags)} --after ${next}`;
 }
 
 const RECORDS_A_PAGE = 500;

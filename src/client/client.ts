@@ -57,6 +57,7 @@ export function connect(options: ConnectOptions): Evreg {
       create: (input) => record("POST", "/v1/tokens", "token", { body: requestBody(input) }),
       revoke: (id) => record("DELETE", `/v1/tokens/${id}`, "token"),
     },
+    audit: { list: (query) => list("/v1/audit", query) },
     // 503 is an answer here: it says what is wrong.
     health: () => record("GET", "/health", "health", { also: [503] }),
     whoami: () => record("GET", "/v1/whoami", "identity"),

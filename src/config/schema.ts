@@ -42,6 +42,8 @@ export interface LimitsConfig {
 interface RetentionConfig {
   /** In milliseconds. */
   readonly events?: number;
+  /** In milliseconds; 0 for ever. */
+  readonly audit: number;
 }
 
 export interface DeliveryConfig {
@@ -199,6 +201,13 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "How long events are kept, such as 30d, 12h or 30m; older ones are removed with their deliveries, attempts and idempotency keys, but not before all their deliveries are finished. Not set: for good.",
     env: "EVREG_RETENTION_EVENTS",
+  },
+  {
+    path: "retention.audit",
+    type: { kind: "duration", canBeOff: true },
+    default: "90d",
+    description: "How long evreg audit tells who changed what, such as 90d; off: for good.",
+    env: "EVREG_RETENTION_AUDIT",
   },
   {
     path: "delivery.timeoutMs",

@@ -37,10 +37,12 @@ export interface Principal {
   readonly scopes: readonly Scope[];
   /** When its token ends; `null` or absent: never. */
   readonly expires_at?: string | null;
+  /** Rowid of its token. */
+  readonly tokenId?: number;
 }
 
 /** Who a caller is to the service, and what it may do there. */
-export interface Identity extends Required<Principal> {
+export interface Identity extends Required<Omit<Principal, "tokenId">> {
   /** Of the data of the service: the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
 }

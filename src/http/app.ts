@@ -5,7 +5,8 @@ import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
-import { createAuthenticate } from "./auth.ts";
+import { type Caller, createAuthenticate } from "./auth.ts";
+import { clientAddress } from "./connections.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
@@ -63,6 +64,9 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     streams,
     stopping,
   };
+  /** Changes are kept with the address that asks for them. */
+  const portWithAddress = ({ principal }: Caller, request: ApiRequest): Evreg =>
+    service.as(principal, clientAddress(request.nodeRequest.socket));
   const responder = new Responder(logger, clock);
   /** @param refused called with why a request failed, unless its client left */
   const handlerOf =
@@ -91,15 +95,19 @@ export function createHttpApp(options: HttpAppOptions): H3 {
 
   for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
-      const act = (evreg: Evreg, request: ApiRequest): Reply | Promise<Reply> => {
+      const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
         // Callers without a token share one port, but are not one caller.
-        if (request.header("authorization") !== undefined) request.token = evreg;
+        if (request.header("authorization") !== undefined) request.token = caller.port;
         if (route.query === undefined) request.checkNoQuery();
-        return route.handle(evreg, request, context);
+        return route.handle(
+          route.isAudited === true ? portWithAddress(caller, request) : caller.port,
+          request,
+          context,
+        );
       };
       const begin = (request: ApiRequest): Reply | Promise<Reply> => {
-        const evreg = authenticate(request, route.access);
-        return evreg instanceof Promise ? evreg.then((port) => act(port, request)) : act(evreg, request);
+        const caller = authenticate(request, route.access);
+        return caller instanceof Promise ? caller.then((found) => act(found, request)) : act(caller, request);
       };
       const refused =
         route.access === "publish" && route.body !== undefined

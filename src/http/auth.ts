@@ -23,34 +23,39 @@ function tokenOf(header: string): string | undefined {
 const CALLER = Symbol("last caller");
 
 /** Who sent the last request with a token on a connection. The next one mostly has the same, which need not be hashed then. */
-interface Caller {
+interface LastCaller extends Caller {
   readonly header: string;
+}
+
+/** Who makes a request. */
+export interface Caller {
   readonly principal: Principal;
+  /** The same for all of its requests. */
   readonly port: Evreg;
 }
 
 /** The caller is stored on the connection itself, as `Connections` does with answers. */
-type CallerSocket = Socket & { [CALLER]?: Caller };
+type CallerSocket = Socket & { [CALLER]?: LastCaller };
 
 const WITHOUT_TOKEN =
   "; whoever has none can do so on the server's machine, with the server stopped and --data naming its folder.";
 
-/** Returns the port for the caller. Throws `unauthorized` or `forbidden`. */
-type Authenticate = (request: ApiRequest, access: Access) => Evreg | Promise<Evreg>;
+/** Throws `unauthorized` or `forbidden`. */
+type Authenticate = (request: ApiRequest, access: Access) => Caller | Promise<Caller>;
 
 export function createAuthenticate(service: HttpService, config: HttpConfig): Authenticate {
-  const ports = new WeakMap<Principal, Evreg>();
+  const callers = new WeakMap<Principal, Caller>();
   const withoutToken = config.dev || config.auth.mode === "off";
 
-  function portOf(principal: Principal): Evreg {
-    let port = ports.get(principal);
-    if (port === undefined) ports.set(principal, (port = service.as(principal)));
-    return port;
+  function callerOf(principal: Principal): Caller {
+    let caller = callers.get(principal);
+    if (caller === undefined) callers.set(principal, (caller = { principal, port: service.as(principal) }));
+    return caller;
   }
 
-  function byToken(header: string, socket: CallerSocket): Evreg | Promise<Evreg> {
+  function byToken(header: string, socket: CallerSocket): Caller | Promise<Caller> {
     const last = socket[CALLER];
-    if (last !== undefined && last.header === header && service.readmit(last.principal)) return last.port;
+    if (last !== undefined && last.header === header && service.readmit(last.principal)) return last;
     const token = tokenOf(header);
     if (token === undefined) {
       throw new EvregError(
@@ -59,15 +64,15 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
       );
     }
     const found = service.authenticate(token);
-    const enter = (principal: Principal | undefined): Evreg => enterAs(principal, header, socket);
+    const enter = (principal: Principal | undefined): Caller => enterAs(principal, header, socket);
     return found instanceof Promise ? found.then(enter) : enter(found);
   }
 
-  function enterAs(principal: Principal | undefined, header: string, socket: CallerSocket): Evreg {
+  function enterAs(principal: Principal | undefined, header: string, socket: CallerSocket): Caller {
     if (principal !== undefined) {
-      const port = portOf(principal);
-      socket[CALLER] = { header, principal, port };
-      return port;
+      const caller: LastCaller = { header, ...callerOf(principal) };
+      socket[CALLER] = caller;
+      return caller;
     }
     throw new EvregError(
       "unauthorized",
@@ -79,12 +84,12 @@ export function createAuthenticate(service: HttpService, config: HttpConfig): Au
 
   return (request, access) => {
     if (withoutToken) checkLoopbackCaller(request, access === "open");
-    if (access === "open") return portOf(NOBODY);
+    if (access === "open") return callerOf(NOBODY);
     const header = request.header("authorization");
     // A bad token is never taken for no token: whoever sends one means to be held to it.
     if (header !== undefined) return byToken(header, request.nodeRequest.socket);
-    if (withoutToken) return portOf(LOCAL_OWNER);
-    if (access === "publish" && config.auth.anonymousPublish) return portOf(ANONYMOUS_PUBLISHER);
+    if (withoutToken) return callerOf(LOCAL_OWNER);
+    if (access === "publish" && config.auth.anonymousPublish) return callerOf(ANONYMOUS_PUBLISHER);
     throw new EvregError(
       "unauthorized",
       config.hasTokenFile

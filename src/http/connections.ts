@@ -274,6 +274,11 @@ export function addressOf({ remoteAddress }: Socket): string | undefined {
   return address.parts.slice(0, 4).join(":");
 }
 
+/** The address of a connection, for people. */
+export function clientAddress({ remoteAddress: address }: Socket): string | undefined {
+  return address?.startsWith("::ffff:") === true ? address.slice("::ffff:".length) : address;
+}
+
 function originOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }

@@ -2,6 +2,7 @@ import { actionName, type BodySchema, rowid as id } from "../domain/request.ts";
 import { SERVICE_WEBHOOK_BODIES, WEBHOOK_BODY, WEBHOOK_HEADERS } from "../domain/webhook.ts";
 import type { Chunks } from "./response.ts";
 import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
+import { AUDIT_RECORDS, AUDIT_ROUTE } from "./routes/audit.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
 import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
 import { EVENT_RECORDS, EVENT_ROUTES } from "./routes/events.ts";
@@ -276,6 +277,7 @@ export const ROUTES: readonly Route[] = [
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
   STREAM_ROUTE,
+  AUDIT_ROUTE,
   WHOAMI_ROUTE,
   HEALTH_ROUTE,
   METRICS_ROUTE,
@@ -292,6 +294,7 @@ const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...DELIVERY_RECORDS,
   ...REPLAY_RECORDS,
   ...TOKEN_RECORDS,
+  ...AUDIT_RECORDS,
   ...HEALTH_RECORDS,
   ...DOCTOR_RECORDS,
   Error: record(failure),

@@ -93,7 +93,7 @@ async function revise(
   const admission = await admissionOf(tasks, stored, schemata, forced ? "none" : settings.compatibility);
   try {
     const named = { action: stored.action, expectedVersion: stored.version };
-    const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now());
+    const revised = await catalog.reviseAction({ ...named, ...change, admission }, clock.now(), access.actor);
     if (revised === undefined) throw notFound("action", stored.action);
     return revised === "stale" ? revised : { action: revised, isChanged: true, warnings };
   } finally {

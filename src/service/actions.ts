@@ -58,9 +58,11 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       access.require("write", application);
       const tasks = schemaTasks.runnerFor("change", access.principal, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
-      const created = await store.catalog.createAction(record, clock.now()).catch((error: unknown) => {
-        throw access.allows("read") ? error : withoutOwner(error, action);
-      });
+      const created = await store.catalog
+        .createAction(record, clock.now(), access.actor)
+        .catch((error: unknown) => {
+          throw access.allows("read") ? error : withoutOwner(error, action);
+        });
       actions.evict(action);
       feed.changed({ topic: "actions", data: { change: "created", record: created } });
       return { data: created, meta: { warnings } };

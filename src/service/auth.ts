@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import type { Actor } from "../domain/audit.ts";
 import { EvregError } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import {
@@ -25,10 +26,14 @@ const MAX_NAMED = 3;
  */
 export class Access {
   readonly principal: Principal;
+  /** What is kept of who makes a change. */
+  readonly actor: Actor;
   readonly #reach = new Map<ScopeName, Reach>();
 
-  constructor(principal: Principal) {
+  /** @param address that it asks from, if it asks over a network */
+  constructor(principal: Principal, address?: string) {
     this.principal = principal;
+    this.actor = { name: principal.name, tokenId: principal.tokenId ?? null, address: address ?? null };
     for (const scope of principal.scopes) {
       const parsed = parseScope(scope);
       // A scope of a later version that is not known here gives nothing.
@@ -201,7 +206,12 @@ export class TokenCache {
     const known: CachedToken = {
       rowid: token.rowid,
       hash,
-      principal: { name: token.name, scopes: token.scopes, expires_at: token.expires_at },
+      principal: {
+        name: token.name,
+        scopes: token.scopes,
+        expires_at: token.expires_at,
+        tokenId: token.rowid,
+      },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
       recordedAtMs: -Infinity,
     };

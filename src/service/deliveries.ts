@@ -60,7 +60,7 @@ export function deliveriesPort(
     },
     async skip(id) {
       await writable(id);
-      const skipped = existing(await store.queue.skip(id, clock.now()), "delivery", id);
+      const skipped = existing(await store.queue.skip(id, clock.now(), access.actor), "delivery", id);
       background.engine?.wake();
       feed.changed({ topic: "deliveries", data: resultWithoutAttempt(skipped) });
       return { data: skipped };
@@ -102,7 +102,11 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
     },
     async start(id, input) {
       const [, planned] = await plan(id, input);
-      const replay = existing(await store.replays.start(planned, clock.now()), "subscription", id);
+      const replay = existing(
+        await store.replays.start(planned, clock.now(), access.actor),
+        "subscription",
+        id,
+      );
       background.replays?.wake();
       feed.changed({ topic: "replays", data: { change: "created", record: replay } });
       return { data: replay };
@@ -118,7 +122,7 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
     },
     async cancel(id) {
       await writable(id);
-      const record = existing(await store.replays.cancel(id, clock.now()), "replay", id);
+      const record = existing(await store.replays.cancel(id, clock.now(), access.actor), "replay", id);
       feed.changed({ topic: "replays", data: { change: "changed", record } });
       return { data: record };
     },

@@ -1,14 +1,18 @@
 import { EvregError } from "../domain/error.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { AuditStore } from "../store/audit.ts";
 import type { EventStore, RemovedEvents } from "../store/events.ts";
 
 export interface RetentionOptions {
   readonly events: Pick<EventStore, "removeExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** How long events stay. */
-  readonly retentionMs: number;
+  readonly audit: Pick<AuditStore, "removeExpired">;
+  /** How long events stay; without it, for good. */
+  readonly retentionMs: number | undefined;
+  /** How long it is told who changed what; 0 for good. */
+  readonly auditMs: number;
 }
 
 const ROUND_EVERY_MS = 5 * 60_000;
@@ -25,7 +29,7 @@ const MAX_PAUSE_MS = 1_000;
 /** While the store takes no writes. */
 const RETRY_MS = 10_000;
 
-/** Removes events that are older than `keepMs`, in rounds of small steps. */
+/** Removes events and kept changes that are too old, in rounds of small steps. */
 export class Retention {
   readonly #options: RetentionOptions;
   #running: Promise<void> | undefined;
@@ -64,7 +68,22 @@ export class Retention {
   }
 
   async #round(): Promise<void> {
-    const { events, clock, logger, retentionMs } = this.#options;
+    const { retentionMs, auditMs } = this.#options;
+    if (retentionMs !== undefined) await this.#removeEvents(retentionMs);
+    if (auditMs > 0) await this.#removeAudit(auditMs);
+  }
+
+  async #removeAudit(auditMs: number): Promise<void> {
+    const { audit, clock } = this.#options;
+    const beforeMs = clock.now() - auditMs;
+    let removed: number | undefined;
+    do {
+      removed = await this.#step(() => audit.removeExpired(beforeMs));
+    } while (removed !== undefined && removed > 0);
+  }
+
+  async #removeEvents(retentionMs: number): Promise<void> {
+    const { events, clock, logger } = this.#options;
     const startedMs = clock.now();
     const beforeMs = startedMs - retentionMs;
     // The clock may have been set, in either direction.

@@ -8,6 +8,7 @@ import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
 import { actionsPort } from "./actions.ts";
+import { auditPort } from "./audit.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
@@ -37,8 +38,8 @@ export interface ServiceOptions extends Pick<ServiceContext, Given> {
 
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
 export interface Service {
-  /** The port for one principal. Its `close` does nothing: the store is closed by whoever opened it. */
-  as(principal: Principal): Evreg;
+  /** The port for one principal, and the address that it asks from for changes to be kept with it. Its `close` does nothing: the store is closed by whoever opened it. */
+  as(principal: Principal, address?: string): Evreg;
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
@@ -82,8 +83,9 @@ export function createService(options: ServiceOptions): Service {
   const health = (): Health =>
     healthOf(store.admin.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
-    as(principal) {
-      const access = new Access(principal);
+    as(principal, address) {
+      const access = new Access(principal, address);
+      const { name, scopes, expires_at = null } = principal;
       return {
         actions: guarded(actionsPort(context, access)),
         events: guarded(eventsPort(context, access)),
@@ -91,8 +93,9 @@ export function createService(options: ServiceOptions): Service {
         deliveries: guarded(deliveriesPort(context, access)),
         replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
+        audit: guarded(auditPort(context, access)),
         health: () => Promise.resolve({ data: health() }),
-        whoami: () => Promise.resolve({ data: { expires_at: null, ...principal, data_id: store.dataId } }),
+        whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId } }),
         async metrics() {
           access.require("read");
           return metrics();

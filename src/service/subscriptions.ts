@@ -147,7 +147,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const names = { application, subscription, action, handler };
       const record = { ...names, maxRetries, active, secret, bearer, settings };
-      const created = await store.catalog.createSubscription(record, clock.now());
+      const created = await store.catalog.createSubscription(record, clock.now(), access.actor);
       changed("created", created);
       const shared = await store.catalog.findSecret(created.rowid);
       return { data: { ...created, secret: shared ?? secret }, ...warned };
@@ -178,6 +178,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         id,
         omitUndefined<SubscriptionPatch>(patch),
         clock.now(),
+        access.actor,
       );
       const after = existing(updated, "subscription", id);
       background.engine?.wake(after);
@@ -190,7 +191,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const body = readBody<SecretRotation>(SECRET_ROTATION, input);
       const { overlap_ms: overlapMs = SUBSCRIPTION_LIMITS.overlapDefaultMs } = body;
       const secret = mintSecret(random);
-      const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now());
+      const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now(), access.actor);
       const after = existing(rotated, "subscription", id);
       const { application, subscription } = after;
       const all = await allSubscriptions(store.catalog, { application, subscription });
@@ -218,7 +219,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     },
     async delete(id) {
       await listenable(context, access, id);
-      const deleted = existing(await store.catalog.deleteSubscription(id, clock.now()), "subscription", id);
+      const deleted = existing(
+        await store.catalog.deleteSubscription(id, clock.now(), access.actor),
+        "subscription",
+        id,
+      );
       background.engine?.wake(deleted);
       changed("deleted", deleted);
       // No more are added from now on.

@@ -1,3 +1,4 @@
+import { LOCAL_ACTOR } from "../domain/audit.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { checkLabel } from "../domain/names.ts";
@@ -35,15 +36,19 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       }
       const token = mintToken((count) => random.bytes(count));
       const record = { name, scopes: [...new Set(checked)], hash: hashToken(token), expiresAtMs };
-      const created = await store.tokens.create(omitUndefined<TokenRecord>(record), clock.now());
+      const created = await store.tokens.create(
+        omitUndefined<TokenRecord>(record),
+        clock.now(),
+        access.actor,
+      );
       return { data: { ...created, token } };
     },
     async revoke(id) {
       access.require("admin");
       checkId(id);
       // The last admin token can only be revoked on the data folder: without it, none can be made over the network.
-      const managedAtMs = access.principal === LOCAL_OWNER ? undefined : clock.now();
-      const revoked = existing(await store.tokens.revoke(id, managedAtMs), "token", id);
+      const options = { managed: access.principal !== LOCAL_OWNER, by: access.actor };
+      const revoked = existing(await store.tokens.revoke(id, clock.now(), options), "token", id);
       tokens.evict(id);
       return { data: revoked };
     },
@@ -68,6 +73,7 @@ export async function bootstrapToken(
   }
   const token = requested ?? mintToken((count) => random.bytes(count));
   keep(token);
-  await store.tokens.create({ name: "bootstrap", scopes: ["admin"], hash: hashToken(token) }, clock.now());
+  const record = { name: "bootstrap", scopes: ["admin"], hash: hashToken(token) };
+  await store.tokens.create(record, clock.now(), LOCAL_ACTOR);
   return true;
 }

@@ -6,13 +6,14 @@ import type {
   CompatibilityRule,
   Schemata,
 } from "../domain/action.ts";
+import type { Actor } from "../domain/audit.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Bearer, Subscription } from "../domain/subscription.ts";
 
 /** Actions with their revisions, and the subscriptions to them. */
 export interface CatalogStore {
   /** `conflict` when the name is taken. */
-  createAction(input: ActionRecord, nowMs: number): Promise<Action>;
+  createAction(input: ActionRecord, nowMs: number, by?: Actor): Promise<Action>;
   findAction(name: string): Promise<StoredAction | undefined>;
   /** By name, after `after`; `applications` limits to what a token may see. */
   listActions(query: ActionSelection): Promise<readonly Action[]>;
@@ -20,7 +21,7 @@ export interface CatalogStore {
    * Applies a change. A schema or an application makes the next revision, settings make none. `stale` when the action was
    * changed since `expectedVersion`; `undefined` when there is none.
    */
-  reviseAction(input: ActionChange, nowMs: number): Promise<Action | "stale" | undefined>;
+  reviseAction(input: ActionChange, nowMs: number, by?: Actor): Promise<Action | "stale" | undefined>;
   /** `undefined` when there is no such action or revision. */
   findRevision(action: string, revision: number): Promise<ActionRevision | undefined>;
   /** Newest first; `after` walks on to older ones. None when there is no such action. */
@@ -30,7 +31,7 @@ export interface CatalogStore {
    * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern hears
    * what comes. It shares the secret of others with its application and name.
    */
-  createSubscription(input: SubscriptionRecord, nowMs: number): Promise<Subscription>;
+  createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
   /** `undefined` where it cannot be read, and after its subscription was deleted. */
   findSecret(id: number): Promise<string | undefined>;
   findSubscription(id: number): Promise<Subscription | undefined>;
@@ -44,7 +45,12 @@ export interface CatalogStore {
    * - `ordered` on puts what is pending in order, `conflict` when that is too much; off clears `slowed_until`.
    * - From `block` to `skip`, or with fewer retries where it skips, its first delivery fails if it has none left.
    */
-  updateSubscription(id: number, patch: SubscriptionPatch, nowMs: number): Promise<Subscription | undefined>;
+  updateSubscription(
+    id: number,
+    patch: SubscriptionPatch,
+    nowMs: number,
+    by?: Actor,
+  ): Promise<Subscription | undefined>;
   /**
    * Sets a new secret, also for the others of its application and name. The previous one stays valid for the overlap.
    * `conflict` for an overlap while another one lasts.
@@ -53,9 +59,10 @@ export interface CatalogStore {
     id: number,
     rotation: { secret: string; overlapMs: number },
     nowMs: number,
+    by?: Actor,
   ): Promise<Subscription | undefined>;
   /** Cancels its unfinished deliveries and its running replay, which stay listable with its history. Deletes its secrets. */
-  deleteSubscription(id: number, nowMs: number): Promise<Subscription | undefined>;
+  deleteSubscription(id: number, nowMs: number, by?: Actor): Promise<Subscription | undefined>;
 }
 
 export interface ActionRecord extends Partial<CompatibilityRule> {

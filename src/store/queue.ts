@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/audit.ts";
 import type { AttemptErrorCode, DeliveryStatus } from "../domain/delivery.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
@@ -38,7 +39,7 @@ export interface DeliveryQueue {
    * Fails one for good that has failed so far and is not under way; an ordered subscription that waited for it goes on.
    * `conflict` for any other.
    */
-  skip(id: number, nowMs: number): Promise<Delivery | undefined>;
+  skip(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
   /** What a claim tells of a subscription, also of a paused one; `undefined` when there is none. */
   findSendable(id: number): Promise<ClaimedSubscription | undefined>;
   /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */

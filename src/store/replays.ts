@@ -1,3 +1,4 @@
+import type { Actor } from "../domain/audit.ts";
 import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
 import type { Replay } from "../domain/replay.ts";
 
@@ -11,7 +12,7 @@ export interface ReplayStore {
    * Records a running replay. `conflict` while another one of the subscription runs, or when that has another action by now;
    * `undefined` when it was deleted meanwhile.
    */
-  start(plan: ReplayPlan, nowMs: number): Promise<Replay | undefined>;
+  start(plan: ReplayPlan, nowMs: number, by?: Actor): Promise<Replay | undefined>;
   /** Makes the next deliveries due and stores the position, in one transaction: no step is repeated. */
   advance(id: number, step: ReplayStep): Promise<ReplayProgress>;
   running(): Promise<readonly RunningReplay[]>;
@@ -19,7 +20,7 @@ export interface ReplayStore {
   /** Newest first. */
   list(query: ReplaySelector): Promise<readonly Replay[]>;
   /** What it made due stays so. A cancelled one is answered as it is; `conflict` when it ended otherwise. */
-  cancel(id: number, nowMs: number): Promise<Replay | undefined>;
+  cancel(id: number, nowMs: number, by?: Actor): Promise<Replay | undefined>;
 }
 
 export interface ReplayRequest {

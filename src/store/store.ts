@@ -1,5 +1,7 @@
+import type { Actor } from "../domain/audit.ts";
 import type { Backup } from "../domain/operations.ts";
 import type { Token } from "../domain/token.ts";
+import type { AuditStore } from "./audit.ts";
 import type { CatalogStore } from "./catalog.ts";
 import type { EventStore } from "./events.ts";
 import type { DeliveryQueue, ServiceEventCounts } from "./queue.ts";
@@ -12,6 +14,8 @@ import type { ReplayStore } from "./replays.ts";
  * milliseconds since the epoch. Rejections are `EvregError`s: the codes named at each method, or `unavailable` while the engine
  * cannot commit. Every engine must pass `test/contract/store.ts`.
  *
+ * Changes that take `by`, the one who makes them, keep that in the same call, see `AuditStore`.
+ *
  * A store has the actions of `domain/service-events.ts`. While they have an active subscription, their events are recorded in the
  * call that they report, and whoever opened the store is notified.
  */
@@ -23,6 +27,7 @@ export interface Store {
   readonly queue: DeliveryQueue;
   readonly replays: ReplayStore;
   readonly tokens: TokenStore;
+  readonly audit: AuditStore;
   readonly admin: StoreAdmin;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
   close(): Promise<void>;
@@ -37,12 +42,16 @@ export interface StoreChange {
 }
 
 export interface TokenStore {
-  create(input: TokenRecord, nowMs: number): Promise<Token>;
+  create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
   /** By the SHA-256 of the token, in hex. */
   find(hash: string): Promise<Token | undefined>;
   list(): Promise<readonly Token[]>;
-  /** With `managedAtMs`, `conflict` for the last one that has the scope `admin` at that time. */
-  revoke(id: number, managedAtMs?: number): Promise<Token | undefined>;
+  /** @param options `managed`: `conflict` for the last one that has the scope `admin` now */
+  revoke(
+    id: number,
+    nowMs: number,
+    options?: { readonly managed?: boolean; readonly by?: Actor },
+  ): Promise<Token | undefined>;
   /** Stores when tokens were last used. */
   recordUses(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
 }

@@ -74,6 +74,7 @@ describe("precedence", () => {
         EVREG_ENCRYPTION_KEY_PREVIOUS: "cd".repeat(32),
         EVREG_ENVELOPE: "2048",
         EVREG_RETENTION_EVENTS: " 36h ",
+        EVREG_RETENTION_AUDIT: "off",
         EVREG_DELIVERY_TIMEOUT_MS: "50",
         EVREG_DELIVERY_MAX_IN_FLIGHT: "8",
         EVREG_DELIVERY_MAX_IN_FLIGHT_PER_SUBSCRIPTION: "7",
@@ -96,7 +97,7 @@ describe("precedence", () => {
       auth: { mode: "off", anonymousPublish: true, bootstrapToken: "first" },
       encryption: { key: "ab".repeat(32), previousKey: "cd".repeat(32) },
       limits: { payloadBytes: 2048 },
-      retention: { events: 36 * 3_600_000 },
+      retention: { events: 36 * 3_600_000, audit: 0 },
       delivery: {
         timeoutMs: 50,
         maxInFlight: 8,
@@ -132,8 +133,8 @@ describe("precedence", () => {
     expect(parts.filter((part) => !Object.isFrozen(part))).toEqual([]);
   });
 
-  test("retention is set in minutes, hours or days, and is for ever when unset", async () => {
-    expect((await load()).config.retention).toEqual({});
+  test("retention is set in minutes, hours or days; of events it is for ever when unset, of changes 90 days", async () => {
+    expect((await load()).config.retention).toEqual({ audit: 90 * 86_400_000 });
     for (const [text, ms] of [
       ["1m", 60_000],
       ["12h", 43_200_000],

@@ -20,6 +20,7 @@ import { serviceEventsContract } from "./evreg-service-events.ts";
 import { settingsContract } from "./evreg-settings.ts";
 import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
+import { auditContract } from "./evreg-audit.ts";
 import { tokensContract } from "./evreg-tokens.ts";
 import { refusal, useEvreg } from "./harness.ts";
 import type { OpenEvreg } from "./harness.ts";
@@ -48,6 +49,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     deliveriesContract(open);
     replaysContract(open);
     serviceEventsContract(open);
+    auditContract(open);
     tokensContract(open);
     scopesContract(open);
     backupsContract(open);

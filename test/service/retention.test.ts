@@ -45,6 +45,8 @@ describe("removing old events", () => {
       clock,
       logger: { ...silentLogger, info: keep("info"), error: keep("error") },
       retentionMs: HOUR_MS,
+      audit: store.audit,
+      auditMs: 0,
     });
   }
 

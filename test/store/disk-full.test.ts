@@ -175,6 +175,8 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
       clock,
       logger: silentLogger,
       retentionMs: 60_000,
+      audit: store.audit,
+      auditMs: 0,
     });
     const goOn = async (): Promise<void> => {
       const next = clock.nextTimerMs;

@@ -54,6 +54,7 @@ export const REPLAY_ROUTES: readonly Route[] = [
     method: "POST",
     path: "/v1/subscriptions/:id/replay",
     operationId: "replaySubscription",
+    isAudited: true,
     tag: "replays",
     summary: "Send many past events to a subscription, in the background",
     description:
@@ -91,6 +92,7 @@ export const REPLAY_ROUTES: readonly Route[] = [
     "cancelReplay",
     "Cancel a replay; deliveries that are due already are still sent",
     {
+      isAudited: true,
       answer: ["The cancelled replay.", one("Replay")],
       failures: [404, 409],
       run: (evreg, { id }) => evreg.replays.cancel(id),

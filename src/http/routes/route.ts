@@ -32,6 +32,8 @@ export interface Route {
   readonly access: Access;
   /** The scope its caller needs, in words. */
   readonly scope?: string;
+  /** Whether what it changes is kept with who did it. */
+  readonly isAudited?: boolean;
   readonly query?: QuerySchema;
   /** Request headers it reads beside the usual ones, each with its schema. */
   readonly headers?: Readonly<Record<string, JsonSchema>>;
@@ -70,7 +72,7 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-interface Operation extends Pick<Route, "description" | "query" | "body"> {
+interface Operation extends Pick<Route, "description" | "query" | "body" | "isAudited"> {
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   readonly access?: Access;
@@ -107,7 +109,12 @@ export function operation(
     operationId,
     tag: route.tag ?? path.split("/")[2]!,
     summary,
-    ...omitUndefined({ description: route.description, query: route.query, body }),
+    ...omitUndefined({
+      description: route.description,
+      query: route.query,
+      body,
+      isAudited: route.isAudited,
+    }),
     access,
     ...(access === "token" ? { scope } : {}),
     answers: { [status]: { description: answer[0], schema: answer[1] } },

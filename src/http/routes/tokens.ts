@@ -32,6 +32,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     run: (evreg) => evreg.tokens.list(),
   }),
   operation("POST /v1/tokens", "createToken", "Create a token", {
+    isAudited: true,
     scope: "admin",
     body: NEW_TOKEN,
     status: 201,
@@ -39,6 +40,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     run: (evreg, { body }) => evreg.tokens.create(body),
   }),
   operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
+    isAudited: true,
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],
     failures: [404, 409],

@@ -1,39 +1,20 @@
 import type { EventSelection, ExpiredRange } from "../events.ts";
-import {
-  createAction,
-  findAction,
-  findRevision,
-  listActions,
-  listRevisions,
-  reviseAction,
-} from "./catalog/actions.ts";
-import {
-  createToken,
-  findSecret,
-  findToken,
-  listTokens,
-  recordTokenUses,
-  revokeToken,
-} from "./catalog/credentials.ts";
-import {
-  createSubscription,
-  deleteSubscription,
-  findSubscription,
-  listSubscriptions,
-  rotateSecret,
-  updateSubscription,
-} from "./catalog/subscriptions.ts";
+import { AUDITED_WRITES } from "./audited-writes.ts";
+import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
+import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
+import { findSubscription, listSubscriptions } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
 import { eventBounds, nextEvents } from "./events/next.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
-import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
+import { listAudit, removeAudit } from "./history/audit.ts";
+import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { claimDue, extendLeases, findSendable } from "./queue/claim.ts";
-import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
+import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
@@ -59,6 +40,7 @@ export const READS = {
   runningReplays,
   findReplay,
   listReplays,
+  listAudit,
   findToken,
   listTokens,
   holdLog,
@@ -81,23 +63,14 @@ export const SLICED_READS = {
 
 /** Writes that are done one by one in a transaction. */
 export const WRITES = {
-  createAction,
-  reviseAction,
-  createSubscription,
-  updateSubscription,
-  rotateSecret,
-  deleteSubscription,
+  ...AUDITED_WRITES,
+  removeAudit,
   retryDelivery,
-  skipDelivery,
-  startReplay,
   advanceReplay,
-  cancelReplay,
   claimDue,
   extendLeases,
   removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
-  createToken,
-  revokeToken,
   recordTokenUses,
   /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
   probe: (sql: Sql, bytes: number): number =>

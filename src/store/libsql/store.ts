@@ -166,23 +166,23 @@ export function createLibsqlStore(parts: StoreParts): Store {
   return {
     dataId,
     catalog: {
-      createAction: (input, nowMs) => write("createAction", input, nowMs),
+      createAction: (input, nowMs, by) => write("createAction", input, nowMs, by),
       findAction: (name) => read("findAction", name),
       listActions: (query) => read("listActions", query),
-      reviseAction: (input, nowMs) => write("reviseAction", input, nowMs),
+      reviseAction: (input, nowMs, by) => write("reviseAction", input, nowMs, by),
       findRevision: (action, revision) => read("findRevision", action, revision),
       listRevisions: (query) => read("listRevisions", query),
-      createSubscription: (input, nowMs) => write("createSubscription", input, nowMs, key),
+      createSubscription: (input, nowMs, by) => write("createSubscription", input, nowMs, key, by),
       findSecret: (id) => read("findSecret", id, key),
       findSubscription: (id) => read("findSubscription", id),
       listSubscriptions: (query) => read("listSubscriptions", query),
-      async updateSubscription(id, patch, nowMs) {
-        const updated = await write("updateSubscription", id, patch, nowMs, key);
+      async updateSubscription(id, patch, nowMs, by) {
+        const updated = await write("updateSubscription", id, patch, nowMs, key, by);
         damaged.retrySubscription(id);
         return reported(updated);
       },
-      rotateSecret: (id, rotation, nowMs) => write("rotateSecret", id, rotation, nowMs, key),
-      deleteSubscription: async (id, nowMs) => reported(await write("deleteSubscription", id, nowMs)),
+      rotateSecret: (id, rotation, nowMs, by) => write("rotateSecret", id, rotation, nowMs, key, by),
+      deleteSubscription: async (id, nowMs, by) => reported(await write("deleteSubscription", id, nowMs, by)),
     },
     events: {
       record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
@@ -233,7 +233,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       list: (query) => read("listDeliveries", query),
       find: (id) => read("findDelivery", id),
       retry: (id, nowMs) => write("retryDelivery", id, nowMs),
-      skip: async (id, nowMs) => reported(await write("skipDelivery", id, nowMs)),
+      skip: async (id, nowMs, by) => reported(await write("skipDelivery", id, nowMs, by)),
       findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
       countPending: (id) => read("countPending", id),
       backlog: (nowMs) => read("countBacklog", nowMs),
@@ -251,22 +251,27 @@ export function createLibsqlStore(parts: StoreParts): Store {
         }
         return total;
       },
-      start: (plan, nowMs) => write("startReplay", plan as RangePlan, nowMs),
+      start: (plan, nowMs, by) => write("startReplay", plan as RangePlan, nowMs, by),
       advance: async (id, step) =>
         reported((await writeRows(step.maxQueued, "advanceReplay", id, step)).value),
       running: () => read("runningReplays"),
       find: (id) => read("findReplay", id),
       list: (query) => read("listReplays", query),
-      cancel: async (id, nowMs) => reported(await write("cancelReplay", id, nowMs)),
+      cancel: async (id, nowMs, by) => reported(await write("cancelReplay", id, nowMs, by)),
     },
     tokens: {
-      create: (input, nowMs) => write("createToken", input, nowMs),
+      create: (input, nowMs, by) => write("createToken", input, nowMs, by),
       find: (hash) => read("findToken", hash),
       list: () => read("listTokens"),
-      revoke: (id, managedAtMs) => write("revokeToken", id, managedAtMs),
+      revoke: (id, nowMs, { managed = false, by } = {}) =>
+        write("revokeToken", id, nowMs, managed ? nowMs : undefined, by),
       async recordUses(uses) {
         if (uses.length > 0) await write("recordTokenUses", uses);
       },
+    },
+    audit: {
+      list: (query) => read("listAudit", query),
+      removeExpired: async (beforeMs) => (await writeRows(MAX_REMOVED_ROWS, "removeAudit", beforeMs)).value,
     },
     admin: {
       backup: (signal) => backups.make(signal),

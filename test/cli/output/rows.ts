@@ -33,6 +33,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     missing: null,
     place: "makes folder",
   },
+  audit: { ok: () => ["--limit", "3"], missing: null, varies: "values" },
   backup: {
     ok: ({ folder }) => [join(folder, "copy.db"), "--force"],
     missing: null,

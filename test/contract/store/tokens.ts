@@ -25,8 +25,8 @@ export function tokenSuite(open: OpenStore): void {
     );
     expect(other.expires_at).toBeNull();
     expect(await on.store.tokens.list()).toEqual([created, other]);
-    expect(await on.store.tokens.revoke(created.rowid)).toEqual(created);
-    expect(await on.store.tokens.revoke(created.rowid)).toBeUndefined();
+    expect(await on.store.tokens.revoke(created.rowid, NOW)).toEqual(created);
+    expect(await on.store.tokens.revoke(created.rowid, NOW)).toBeUndefined();
     expect(await on.store.tokens.find("ab".repeat(32))).toBeUndefined();
   });
 
@@ -37,18 +37,20 @@ export function tokenSuite(open: OpenStore): void {
     );
     await on.store.tokens.create({ ...admin, hash: "4", expiresAtMs: NOW }, NOW - 1);
     const narrow = await on.store.tokens.create({ name: "n", scopes: ["admin:x", "read"], hash: "5" }, NOW);
-    const revoked = await Promise.allSettled(tokens.map(({ rowid }) => on.store.tokens.revoke(rowid, NOW)));
+    const revoked = await Promise.allSettled(
+      tokens.map(({ rowid }) => on.store.tokens.revoke(rowid, NOW, { managed: true })),
+    );
     const refused = revoked.filter(({ status }) => status === "rejected");
     expect(refused).toEqual([{ status: "rejected", reason: expect.objectContaining({ code: "conflict" }) }]);
-    expect(await on.store.tokens.revoke(narrow.rowid, NOW)).toEqual(narrow);
+    expect(await on.store.tokens.revoke(narrow.rowid, NOW, { managed: true })).toEqual(narrow);
     expect((await on.store.tokens.list()).map(({ name }) => name)).toEqual(["a", "a"]);
     const [last] = await on.store.tokens.list();
-    expect(await on.store.tokens.revoke(last!.rowid)).toEqual(last);
+    expect(await on.store.tokens.revoke(last!.rowid, NOW)).toEqual(last);
   });
 
   it("never reuses a revoked token's rowid", async () => {
     const first = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
-    await on.store.tokens.revoke(first.rowid);
+    await on.store.tokens.revoke(first.rowid, NOW);
     const second = await on.store.tokens.create({ name: "b", scopes: [], hash: "2" }, NOW);
     expect(second.rowid).toBeGreaterThan(first.rowid);
   });

@@ -1,3 +1,5 @@
+import { LOCAL_ACTOR } from "../../../domain/audit.ts";
+import { recordChange } from "../history/audit.ts";
 import { loadLastIds } from "../events/record.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Numbered, Sequences } from "../thread/protocol.ts";
@@ -54,9 +56,16 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
     const found = impossibleNumbers(sql);
     if (found.length > 0) throw impossible(name, found);
     renewDataIdentity(sql);
+    noteRestore(sql, nowMs, name);
     sql.run("COMMIT");
     return loadSequences(sql);
   });
+}
+
+/** A backup of before evreg kept who changed what has no such table yet. */
+function noteRestore(sql: Sql, nowMs: number, name: string): void {
+  if (sql.first("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'audit'") === undefined) return;
+  recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
 }
 
 export function loadSequences(sql: Sql): Sequences {

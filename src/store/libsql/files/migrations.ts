@@ -411,6 +411,26 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE replay DROP COLUMN action_id",
     ],
   },
+  {
+    version: 17,
+    name: "who changed what",
+    schemaDigest: "f858b7d99195675e802644ec09b007e4",
+    statements: [
+      // See history/audit.ts. Without the tokens' rows, which go with the tokens. `members`: JSON, NULL where none is told.
+      `CREATE TABLE audit (
+        rowid INTEGER PRIMARY KEY,
+        changed_ms INTEGER NOT NULL,
+        change TEXT NOT NULL,
+        record_id INTEGER,
+        name TEXT NOT NULL,
+        by_name TEXT NOT NULL,
+        token_id INTEGER,
+        address TEXT,
+        members TEXT
+      ) STRICT`,
+      "CREATE INDEX audit_changed ON audit (changed_ms)",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

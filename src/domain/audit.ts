@@ -1,0 +1,112 @@
+import { type CursorQuery, from, pageLimit, querySchema, rowid, to } from "./request.ts";
+
+/** Who makes a change. */
+export interface Actor {
+  /** Of the token; `local` for a command on the data folder itself, and where a server asks for no token. */
+  readonly name: string;
+  /** `null` where there was no token. */
+  readonly tokenId: number | null;
+  /** The address that the request came from; `null` for a command on the data folder. */
+  readonly address: string | null;
+}
+
+/** A command that holds the data folder itself. */
+export const LOCAL_ACTOR: Actor = { name: "local", tokenId: null, address: null };
+
+/** What is kept of who changed what. */
+export const AUDITED_CHANGES = [
+  "action.created",
+  "action.updated",
+  "subscription.created",
+  "subscription.updated",
+  "subscription.secret_rotated",
+  "subscription.deleted",
+  "token.created",
+  "token.revoked",
+  "replay.started",
+  "replay.cancelled",
+  "delivery.skipped",
+  "data.restored",
+] as const;
+export type AuditedChange = (typeof AUDITED_CHANGES)[number];
+
+/** One member of a record that a change gave another value. */
+export interface ChangedMember {
+  readonly member: string;
+  /** Its value; `null` for one that is long or may hold a credential, and for none. */
+  readonly before: string | number | boolean | null;
+  readonly after: string | number | boolean | null;
+}
+
+/** One change, as it was made. */
+export interface AuditEntry {
+  readonly rowid: number;
+  readonly timestamped: string;
+  readonly change: AuditedChange;
+  /** Rowid of what was changed; `null` for the data as a whole. */
+  readonly record_id: number | null;
+  /** Of what was changed, as people call it: an action, `billing/invoices#order.created`, a token's name. */
+  readonly name: string;
+  /** The token's name, or `local`. */
+  readonly by: string;
+  readonly token_id: number | null;
+  readonly address: string | null;
+  /** Of an update; empty for all others. */
+  readonly members: readonly ChangedMember[];
+}
+
+export interface AuditQuery extends CursorQuery {
+  /** ISO 8601, inclusive. */
+  readonly from?: string;
+  /** ISO 8601, exclusive. */
+  readonly to?: string;
+}
+
+export const AUDIT_LIMITS = { listDefault: 50, listMax: 500 } as const;
+
+export const AUDIT_QUERY = querySchema("AuditQuery", {
+  from: { ...from, description: "Changed then or later." },
+  to: { ...to, description: "Changed before then." },
+  limit: pageLimit(AUDIT_LIMITS, "Changes in one answer."),
+  after: { ...rowid, description: "Walks on to changes older than this rowid." },
+});
+
+/** Members whose texts say little else than what they are for. Others may hold credentials: handlers, headers, filters. */
+const SHOWN_TEXTS = new Set([
+  "action",
+  "application",
+  "bearer",
+  "compatibility",
+  "compatibility_against",
+  "mode",
+  "on_exhausted",
+  "successor",
+]);
+
+/** Members that follow from other changes, or that nobody sets. */
+const FOLLOWING = new Set([
+  "actionId",
+  "version",
+  "deprecatedMs",
+  "timestamped",
+  "failing_since",
+  "slowed_until",
+  "blocked_by",
+  "last_claim_at",
+  "disabled_reason",
+  "previous_secret_until",
+]);
+
+/** The members of a record that have another value after a change. */
+export function changedMembers(before: object, after: object): readonly ChangedMember[] {
+  const old = before as Readonly<Record<string, unknown>>;
+  return Object.entries(after).flatMap(([member, value]) => {
+    if (FOLLOWING.has(member) || JSON.stringify(old[member]) === JSON.stringify(value)) return [];
+    return [{ member, before: shownValue(member, old[member]), after: shownValue(member, value) }];
+  });
+}
+
+function shownValue(member: string, value: unknown): ChangedMember["before"] {
+  if (typeof value === "number" || typeof value === "boolean") return value;
+  return typeof value === "string" && SHOWN_TEXTS.has(member) ? value : null;
+}

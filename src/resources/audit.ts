@@ -1,0 +1,21 @@
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
+import type { AuditEntry, ChangedMember } from "../domain/audit.ts";
+
+export const AUDIT_LIST: readonly Column<AuditEntry>[] = [
+  { ...ID_COLUMN, value: ({ rowid }) => rowid },
+  { title: "AT", value: ({ timestamped }) => timestamped, time: "shortYear" },
+  { title: "BY", value: ({ by }) => by, shrinkTo: 8 },
+  { title: "FROM", value: ({ address }) => address ?? undefined, dropOrder: 1 },
+  { title: "CHANGE", value: ({ change }) => change },
+  { title: "WHAT", value: whatOf, shrinkTo: 12 },
+  { title: "MEMBERS", value: ({ members }) => members.map(memberText).join(", "), shrinkTo: 10 },
+];
+
+function whatOf({ record_id: id, name }: AuditEntry): string {
+  return id === null ? name : `${id} ${name}`;
+}
+
+function memberText({ member, before, after }: ChangedMember): string {
+  if (before === null && after === null) return member;
+  return `${member} ${before ?? "none"} → ${after ?? "none"}`;
+}

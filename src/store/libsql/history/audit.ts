@@ -1,0 +1,78 @@
+import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { AuditSelection } from "../../audit.ts";
+import type { Sql } from "../thread/sql.ts";
+import { readableOr } from "../thread/stored-json.ts";
+
+/** What was changed. */
+interface Changed {
+  readonly change: AuditedChange;
+  readonly id: number | null;
+  readonly name: string;
+  readonly members?: readonly ChangedMember[];
+}
+
+/** In the transaction of the change. Without `by`, evreg itself made it, which is not kept. */
+export function recordChange(
+  sql: Sql,
+  { change, id, name, members = [] }: Changed,
+  nowMs: number,
+  by: Actor | undefined,
+): void {
+  if (by === undefined) return;
+  sql.run(
+    `INSERT INTO audit (changed_ms, change, record_id, name, by_name, token_id, address, members)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+    nowMs,
+    change,
+    id,
+    name,
+    by.name,
+    by.tokenId,
+    by.address,
+    members.length === 0 ? null : JSON.stringify(members),
+  );
+}
+
+type AuditRow = Omit<AuditEntry, "timestamped" | "members"> & {
+  readonly changed_ms: number;
+  readonly members: string | null;
+};
+
+export function listAudit(sql: Sql, { fromMs, toMs, limit, after }: AuditSelection): readonly AuditEntry[] {
+  const rows = sql.rows<AuditRow>(
+    `SELECT rowid AS rowid, changed_ms, change, record_id, name, by_name AS "by", token_id, address, members FROM audit
+      WHERE (?1 IS NULL OR changed_ms >= ?1) AND (?2 IS NULL OR changed_ms < ?2) AND (?3 IS NULL OR rowid < ?3)
+      ORDER BY rowid DESC LIMIT ?4`,
+    fromMs ?? null,
+    toMs ?? null,
+    after ?? null,
+    limit,
+  );
+  return rows.map(({ changed_ms, members, ...row }) => ({
+    rowid: row.rowid,
+    timestamped: toIso(changed_ms),
+    change: row.change,
+    record_id: row.record_id,
+    name: row.name,
+    by: row.by,
+    token_id: row.token_id,
+    address: row.address,
+    members: members === null ? [] : readableOr<readonly ChangedMember[]>([], members, membersIn),
+  }));
+}
+
+function membersIn(value: unknown): readonly ChangedMember[] | undefined {
+  return Array.isArray(value) ? (value as readonly ChangedMember[]) : undefined;
+}
+
+/** Rows of a step, each of which takes some microseconds. */
+const STEP_ROWS = 500;
+
+export function removeAudit(sql: Sql, beforeMs: number): number {
+  return sql.run(
+    "DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE changed_ms < ? LIMIT ?)",
+    beforeMs,
+    STEP_ROWS,
+  );
+}
