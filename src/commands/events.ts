@@ -5,18 +5,19 @@ import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { EVENT_LIMITS, type PageMeta } from "../domain/event.ts";
+import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../resources/deliveries.ts";
 import { EVENTS } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where FILE] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where FILE] [--outcome unreceived|failed] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
     "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
     "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
+    "Those that nobody has received yet": "evreg events --outcome unreceived --from 1d",
     "Those from France": `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg events list --where -`,
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
   }),
@@ -26,6 +27,11 @@ export const EventsList = listCommand(EVENTS, {
     where: textFlag(
       "Only those whose payload conforms to the JSON Schema in this file (- for stdin). It goes through them one after the other.",
       "FILE",
+      { exclusive: ["page"] },
+    ),
+    outcome: choiceFlag(
+      "Only those that no handler has received, or with a delivery that has failed for good.",
+      EVENT_OUTCOMES,
       { exclusive: ["page"] },
     ),
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),

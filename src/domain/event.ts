@@ -51,18 +51,27 @@ export interface EventQuery {
    * many do not conform, a list ends early; `meta.next` says where to go on.
    */
   readonly where?: string;
+  /**
+   * Only events of which no delivery that the caller may read was delivered, or one has failed for good. A search as with
+   * `where`.
+   */
+  readonly outcome?: EventOutcome;
 }
 
+/** unreceived: no handler has received it. failed: a delivery of it has failed for good. */
+export const EVENT_OUTCOMES = ["unreceived", "failed"] as const;
+export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
+
 export interface PageMeta {
-  /** With `where`, of all events among which it looks. */
+  /** Of a search, of all events among which it looks. */
   readonly total: number;
   readonly page: number;
   readonly per_page: number;
   /** Damaged events of this page: their payloads are `null` here. Absent when there is none. */
   readonly damaged?: readonly number[];
-  /** With `where`: how many events were looked at for this list. */
+  /** Of a search: how many events were looked at for this list. */
   readonly searched?: number;
-  /** With `where`: the `after` with which the search goes on; `null` where all were looked at. */
+  /** Of a search: the `after` with which the search goes on; `null` where all were looked at. */
   readonly next?: number | null;
   /** With `where`: what in it is probably a slip. */
   readonly warnings?: readonly SchemaWarning[];
@@ -188,5 +197,11 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     pattern: NO_NUL,
     description: `A JSON Schema Draft 7 document, held to the limits of an action's schema: only events whose payloads conform to it. Not together with page. A list ends early once ${SEARCH_LIMITS.events.toLocaleString("en")} events were looked at or ${SEARCH_LIMITS.searchMs / 1_000} s have passed; \`meta.next\` is the \`after\` with which it goes on.`,
     examples: ['{"properties":{"country":{"const":"FR"}},"required":["country"]}'],
+  },
+  outcome: {
+    type: "string",
+    enum: EVENT_OUTCOMES,
+    description:
+      "unreceived: only events that no handler has received. failed: only events with a delivery that has failed for good. A search as with where, over the deliveries that the token may read.",
   },
 });

@@ -1,7 +1,7 @@
 import type { Schemata } from "../domain/action.ts";
 import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
-import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY } from "../domain/event.ts";
+import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY, type EventQuery } from "../domain/event.ts";
 import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { parseJson, RawJson } from "../json/raw-json.ts";
@@ -21,23 +21,16 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   const { readable } = finder(access, "event", (id: number) => store.events.find(checkId(id)));
 
   async function search(
-    where: string,
+    { where: text, outcome }: EventQuery,
     { page, ...selection }: EventSelection,
     signal: AbortSignal | undefined,
   ): ReturnType<EventsPort["list"]> {
-    const schema = schemaIn(where);
-    const warnings = await schemaWarnings(
-      schemaTasks.runnerFor("check", access.principal, signal),
-      "where",
-      schema,
-    );
-    const request = { ...selection, where: schema };
-    const {
-      events,
-      total,
-      searched,
-      next = null,
-    } = await storedEvents.search(request, access.principal, signal);
+    const where = text === undefined ? undefined : schemaIn(text);
+    const tasks = schemaTasks.runnerFor("check", access.principal, signal);
+    const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
+    const request = { ...selection, where, outcome };
+    const found = await storedEvents.search(request, access.principal, signal);
+    const { events, total, searched, next = null } = found;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
     return { data: events.map(eventOf), meta };
   }
@@ -52,7 +45,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     },
     async list(query = {}, signal) {
       const applications = access.readable();
-      const { action, order = "desc", after, where } = checkQuery(EVENT_QUERY, query);
+      const { action, order = "desc", after, where, outcome } = checkQuery(EVENT_QUERY, query);
       const { page = 1, limit = EVENT_LIMITS.listDefault } = query;
       const selection = omitUndefined<EventSelection>({
         action,
@@ -63,11 +56,12 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
         page,
         after,
       });
-      if (query.page !== undefined && (after ?? where) !== undefined) {
-        const message = `cannot be used together with ${after === undefined ? "where; go on with after" : "after, which replaces it"}`;
-        throw malformedField("page", message, query.page);
+      const isSearch = (where ?? outcome) !== undefined;
+      if (query.page !== undefined && (after !== undefined || isSearch)) {
+        const what = after === undefined ? "where and outcome; go on with after" : "after, which replaces it";
+        throw malformedField("page", `cannot be used together with ${what}`, query.page);
       }
-      if (where !== undefined) return search(where, selection, signal);
+      if (isSearch) return search(query, selection, signal);
       const { events, total } = await store.events.list(selection);
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };

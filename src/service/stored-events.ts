@@ -1,6 +1,6 @@
 import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { SEARCH_LIMITS } from "../domain/event.ts";
+import { type EventOutcome, SEARCH_LIMITS } from "../domain/event.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
@@ -14,7 +14,7 @@ const READ_EVENTS = 100;
 const SEARCH_READ_EVENTS = 500;
 
 interface StoredEventsOptions {
-  readonly events: Pick<EventStore, "list">;
+  readonly events: Pick<EventStore, "list" | "withOutcome">;
   readonly clock: Clock;
   readonly payloads: Pick<PayloadValidator, "failureUnder" | "conforms">;
 }
@@ -28,7 +28,8 @@ interface StoredEventCheck {
 
 /** `limit` is how many are looked for. */
 interface EventSearch extends Omit<EventSelection, "page"> {
-  readonly where: Schemata;
+  readonly where?: Schemata | undefined;
+  readonly outcome?: EventOutcome | undefined;
 }
 
 export interface FoundEvents {
@@ -47,6 +48,8 @@ interface Walk {
   readonly maxEvents: number;
   readonly endMs: number;
   readonly caller: ValidationCaller;
+  /** Which of a page's events are looked at; all, if it is left out. */
+  readonly select?: ((ids: readonly number[]) => Promise<readonly number[]>) | undefined;
   /** Looks at one event; answers whether to go on. */
   readonly visit: (event: StoredEvent) => Promise<boolean> | boolean;
 }
@@ -83,7 +86,7 @@ export class StoredEvents {
     return this.#afterOthersOf(caller, () => this.#check(request, endMs, { caller, gone: signal }));
   }
 
-  /** The next events whose payloads conform to a schema, as `check`. Ends early where too many do not. */
+  /** The next events with an outcome and a payload that conforms to a schema, as `check`. Ends early where too few have. */
   search(request: EventSearch, caller: object, signal?: AbortSignal): Promise<FoundEvents> {
     const endMs = this.#options.clock.now() + SEARCH_LIMITS.searchMs;
     return this.#afterOthersOf(caller, () => this.#search(request, endMs, { caller, gone: signal }));
@@ -120,21 +123,24 @@ export class StoredEvents {
   }
 
   async #search(
-    { where, limit, ...selection }: EventSearch,
+    { where, outcome, limit, ...selection }: EventSearch,
     endMs: number,
     caller: ValidationCaller,
   ): Promise<FoundEvents> {
-    const { payloads } = this.#options;
-    const candidate = await this.#candidate(where, endMs, caller);
+    const { events: store, payloads } = this.#options;
+    const candidate = where === undefined ? undefined : await this.#candidate(where, endMs, caller);
+    const { applications } = selection;
     const events: StoredEvent[] = [];
     let foundBytes = 0;
     const { read, total, next } = await this.#walk({
       selection,
       atOnce: SEARCH_READ_EVENTS,
+      select: outcome && ((ids) => store.withOutcome(ids, outcome, applications)),
       maxEvents: SEARCH_LIMITS.events,
       endMs,
       caller,
       visit(event) {
+        if (candidate === undefined) return goesOn(event, true);
         if (event.payload === undefined) return true;
         const conforms = payloads.conforms(candidate, new RawJson(event.payload), caller);
         return typeof conforms === "boolean"
@@ -158,7 +164,7 @@ export class StoredEvents {
     return { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
   }
 
-  async #walk({ selection, atOnce, maxEvents, endMs, caller, visit }: Walk): Promise<Walked> {
+  async #walk({ selection, atOnce, maxEvents, endMs, caller, select, visit }: Walk): Promise<Walked> {
     const { clock, events } = this.#options;
     let read = 0;
     let total = 0;
@@ -177,11 +183,13 @@ export class StoredEvents {
       const page = await events.list({ ...selection, ...cursor, limit, maxBytes, page: 1 });
       if (read === 0) ({ total } = page);
       hasMore = page.isCut || page.events.length === limit;
+      const selected = select && new Set(await select(page.events.map(({ rowid }) => rowid)));
       for (const [index, event] of page.events.entries()) {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         caller.gone?.throwIfAborted();
         cursor = { after: event.rowid };
         read += 1;
+        if (selected?.has(event.rowid) === false) continue;
         const goesOn = visit(event);
         if (typeof goesOn === "boolean" ? goesOn : await goesOn) continue;
         hasMore ||= index < page.events.length - 1;

@@ -1,5 +1,5 @@
 import type { EvregError } from "../domain/error.ts";
-import type { Event } from "../domain/event.ts";
+import type { Event, EventOutcome } from "../domain/event.ts";
 import type { Claim, RecordClaim } from "./queue.ts";
 
 /** Events, and the deliveries that are made with them. */
@@ -18,6 +18,12 @@ export interface EventStore {
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
+  /** Those of the events that have this outcome, over the deliveries to these applications, or to all. */
+  withOutcome(
+    ids: readonly number[],
+    outcome: EventOutcome,
+    applications?: readonly string[],
+  ): Promise<readonly number[]>;
   /**
    * Events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through` misses
    * none. A page costs about the same wherever it begins.

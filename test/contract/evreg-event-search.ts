@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { EventQuery } from "../../src/domain/event.ts";
 import type { EvregErrorCode } from "../../src/domain/error.ts";
-import { ANY_OBJECT, newAction, newEvent, refusal, useSharedEvreg } from "./harness.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+  useSharedEvreg,
+} from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
 /** Events 1 to 1,200, of which each hundredth is from France. */
@@ -72,6 +82,42 @@ export function eventSearchContract(open: OpenEvreg): void {
 
     it("refuses a page number, as a search has no pages", async () => {
       expect(await refusal(search({ page: 2 }), "malformed")).toMatchObject({ details: { field: "page" } });
+    });
+  });
+
+  describe("searching events by their outcome", () => {
+    const under = useEvreg(open);
+    const found = async (query: EventQuery) => ids((await under.evreg.events.list(query)).data);
+
+    it("finds those that nobody has received, and those that failed somewhere", async () => {
+      const { evreg, store, clock } = under;
+      await evreg.actions.create(newAction({ action: "a", application: "shop", schemata: ANY_OBJECT }));
+      await publish(evreg, newEvent({ n: 1 }, "a"));
+      await subscribe(evreg, { action: "a", subscription: "one" });
+      await subscribe(evreg, { action: "a", subscription: "two", application: "shop" });
+      for (const n of [2, 3, 4]) await publish(evreg, newEvent({ n }, "a"));
+      const { claims } = await store.queue.claim(
+        claimRequest({ nowMs: clock.now(), limit: 10, leaseMs: 60_000 }),
+      );
+      for (const { deliveryId, claimId, event, subscription } of claims) {
+        // The second event is received by one and fails at the other, the third fails everywhere, the fourth is under way.
+        const { eventId } = event;
+        if (eventId === 4) continue;
+        const kind = eventId === 2 && subscription.subscriptionId === 1 ? "delivered" : "failed";
+        const times = { startedAtMs: clock.now(), durationMs: 1 };
+        await store.queue.finish([{ deliveryId, claimId, ...times, next: { kind } }], clock.now());
+      }
+      expect(await found({ outcome: "unreceived" })).toEqual([4, 3, 1]);
+      expect(await found({ outcome: "failed" })).toEqual([3, 2]);
+      const where = JSON.stringify({ properties: { n: { const: 3 } } });
+      expect(await found({ outcome: "failed", where })).toEqual([3]);
+      const { meta } = await evreg.events.list({ outcome: "failed", limit: 1 });
+      expect(meta).toMatchObject({ total: 4, searched: 2, next: 3, warnings: [] });
+      expect(await found({ outcome: "failed", after: 3 })).toEqual([2]);
+      // Of the second one it may not read that another application has received it.
+      const { events } = await under.as(["read:shop"]);
+      const seen = await events.list({ outcome: "unreceived" });
+      expect(ids(seen.data)).toEqual([4, 3, 2, 1]);
     });
   });
 }

@@ -26,8 +26,9 @@ async function publish(count: number, payload: object): Promise<void> {
 }
 
 /** The events of the real store, with something done at each read of events. */
-function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> {
+function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" | "withOutcome"> {
   return {
+    withOutcome: (...args) => local.store.events.withOutcome(...args),
     async list(query) {
       await noticed(query.limit);
       return local.store.events.list(query);
@@ -35,7 +36,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list"> 
   };
 }
 
-function storedEvents(events: Pick<EventStore, "list">): StoredEvents {
+function storedEvents(events: Pick<EventStore, "list" | "withOutcome">): StoredEvents {
   const { clock } = local;
   const offThread = new ValidationThread(clock);
   const payloads = new PayloadValidator({

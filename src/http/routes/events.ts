@@ -67,12 +67,12 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
       },
       searched: {
         ...field.count,
-        description: "With `where`: how many events were looked at for this list.",
+        description: "Of a search: how many events were looked at for this list.",
       },
       next: {
         type: ["integer", "null"],
         description:
-          "With `where`: the `after` with which the search goes on; `null` where all were looked at.",
+          "Of a search: the `after` with which the search goes on; `null` where all were looked at.",
       },
       warnings: {
         type: "array",
@@ -243,7 +243,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     tag,
     summary: "List events, newest first by default",
     description:
-      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where` goes on with `meta.next`, also where it found nothing yet.",
+      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where` or `outcome` goes on with `meta.next`, also where it found nothing yet.",
     access: "token",
     scope: "read",
     query: EVENT_QUERY,
@@ -254,7 +254,8 @@ export const EVENT_ROUTES: readonly Route[] = [
       const listBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
       // A search holds what it reads, what it has found, and one more.
       const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
-      const largestBytes = query.where === undefined ? listBytes : Math.min(listBytes, searchBytes);
+      const isSearch = (query.where ?? query.outcome) !== undefined;
+      const largestBytes = !isSearch ? listBytes : Math.min(listBytes, searchBytes);
       return request.untilDisconnect((signal) =>
         responses.answer(request, largestBytes, async () => {
           const { data, meta } = await evreg.events.list(query, signal);

@@ -15,7 +15,7 @@ import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { claimDue, extendLeases, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
-import { countPending, listDeliveries } from "./queue/delivery-list.ts";
+import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
 import { releaseLeases } from "./queue/delivery-state.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
@@ -32,6 +32,7 @@ export const READS = {
   findRevision,
   listRevisions,
   findEvent,
+  eventsWithOutcome,
   findSecret,
   findSubscription,
   listSubscriptions,

@@ -194,6 +194,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         const { value, bytes } = await readReply("findEvent", id);
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
+      withOutcome: (ids, outcome, applications) => read("eventsWithOutcome", ids, outcome, applications),
       async next(query) {
         const { value, bytes } = await readReply("nextEvents", query);
         return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
