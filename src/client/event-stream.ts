@@ -102,7 +102,7 @@ function lineEnd(bytes: Buffer, start: number): number {
   return cr === -1 ? lf : start + cr;
 }
 
-const BREAK = Buffer.from("\n");
+const BREAK = Buffer.of(LF);
 
 function joined(lines: readonly Buffer[]): Buffer {
   return Buffer.concat(lines.flatMap((line, at) => (at === 0 ? [line] : [BREAK, line])));

@@ -70,6 +70,15 @@ export type {
   SubscriptionWithSecret,
 } from "../domain/subscription.ts";
 export type {
+  DeliveryResult,
+  RecordChange,
+  StreamedEvent,
+  StreamGap,
+  StreamMessage,
+  StreamQuery,
+  StreamTopic,
+} from "../domain/stream.ts";
+export type {
   Identity,
   NewToken,
   Principal,

@@ -191,7 +191,7 @@ function noFolder(data: string): EvregError {
 
 function noServer(flag: string, data: string): Error {
   return usageError(
-    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers. Nothing was done. Start one with \`${serveCommand()}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand()}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
   );
 }
 

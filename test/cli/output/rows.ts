@@ -147,6 +147,9 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
   "subscriptions:rotate-secret": { ok: ({ found }, run) => [String(found.replayable[run])], missing: ID },
   // Sends to a handler, which the world here has not; subscription-test.test.ts has its output.
   "subscriptions:test": null,
+  // Both follow what happens; tail.test.ts has their output.
+  "events:tail": null,
+  "deliveries:tail": null,
   "subscriptions:update": {
     ok: ({ found }, run) => [String(found.replayable[run]), "--max-retries", "3"],
     missing: [...ID, "--max-retries", "3"],

@@ -1,0 +1,70 @@
+import { type Delivery, type DeliveryStatus, isFinal } from "../../domain/delivery.ts";
+import type { DeliveryResult, StreamedEvent } from "../../domain/stream.ts";
+import { type Cell, type Color, GrowingColumns } from "./line.ts";
+
+/** Of a payload that is shown beside its event, where nothing cuts it. */
+const PREVIEW_CHARACTERS = 2_000;
+
+/** On a terminal the time of the day in UTC; in a pipe all of it. */
+function timeCell(timestamped: string, width: number | undefined): Cell {
+  return {
+    text: width === undefined ? timestamped : timestamped.replace(/^.*T(.{8}).*$/, "$1Z"),
+    color: "dim",
+  };
+}
+
+/** `12:03:11Z  order.created  #72  shop  {"id":7}` */
+export function eventLines(width: number | undefined): (event: StreamedEvent) => string {
+  const columns = new GrowingColumns([Infinity, 32, Infinity, 16], width);
+  return ({ rowid, action, application, timestamped, payload }) =>
+    columns.line([
+      timeCell(timestamped, width),
+      { text: action },
+      { text: `#${rowid}` },
+      { text: application, color: "dim" },
+      { text: payload?.text().slice(0, PREVIEW_CHARACTERS).replaceAll(/\s+/g, " ") ?? "" },
+    ]);
+}
+
+/** A result as it came, or what a listing tells of one that came before. */
+export type ShownResult = Omit<DeliveryResult, "duration_ms" | "status_code" | "error_code"> &
+  Partial<DeliveryResult> & { readonly last_error?: string | null };
+
+/** `12:03:11Z  order.created  #72  → billing/invoices  waiting  500  12 ms` */
+export function resultLines(width: number | undefined): (result: ShownResult) => string {
+  const columns = new GrowingColumns([Infinity, 18, Infinity, 22], width);
+  return (result) => {
+    const { event_id: event, action, application, subscription, timestamped, status } = result;
+    return columns.line([
+      timeCell(timestamped, width),
+      { text: action },
+      { text: `#${event}` },
+      { text: `→ ${application}/${subscription}` },
+      { text: outcomeOf(result), color: COLORS[status] ?? "yellow" },
+    ]);
+  };
+}
+
+const COLORS: Partial<Record<DeliveryStatus, Color>> = {
+  delivered: "green",
+  failed: "red",
+  filtered: "dim",
+  cancelled: "dim",
+};
+
+function outcomeOf(result: ShownResult): string {
+  const { status, status_code: code, error_code: error, duration_ms: ms, last_error: before } = result;
+  const answer = code ?? error ?? before?.replace(/^HTTP /, "");
+  // An answer that delivered says so.
+  const word = status === "delivered" && typeof code === "number" ? undefined : status;
+  const parts = [word, answer, ms === null || ms === undefined ? undefined : `${ms.toLocaleString("en")} ms`];
+  return parts.filter((part) => part !== undefined && part !== null).join("  ");
+}
+
+/** What a listing tells of the last attempt; `undefined` of one that has had none, or has one under way. */
+export function resultIn(delivery: Delivery): ShownResult | undefined {
+  const { status, attempt, finished_at: finished, timestamped } = delivery;
+  const isWaiting = status === "waiting" || (status === "held" && attempt > 0);
+  if (!isFinal(status) && !isWaiting) return undefined;
+  return { ...delivery, timestamped: finished ?? timestamped };
+}
