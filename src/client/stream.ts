@@ -13,7 +13,12 @@ const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 15_000;
 
 /** Failures after which the same request may well succeed. */
-const PASSING = new Set<EvregError["code"]>(["unreachable", "unavailable", "rate_limited", "internal"]);
+export const PASSING: ReadonlySet<EvregError["code"]> = new Set([
+  "unreachable",
+  "unavailable",
+  "rate_limited",
+  "internal",
+]);
 
 /** A stream that the server sends; it is opened once before this answers, and again whenever it breaks. */
 export async function streamOver(

@@ -38,6 +38,17 @@ export type {
   DeliveryStatus,
   DeliveryWithAttempts,
 } from "../domain/delivery.ts";
+export { consume } from "../client/consume.ts";
+export type { ConsumedDelivery, ConsumeOptions, ConsumeReport } from "../client/consume.ts";
+export type {
+  ConsumerErrorCode,
+  FinishedPull,
+  NewClaim,
+  PulledDelivery,
+  PullOutcome,
+  PullResult,
+  PullResults,
+} from "../domain/pull.ts";
 export type {
   BatchItemError,
   BatchOptions,
@@ -65,6 +76,7 @@ export type {
   NewSubscription,
   SecretRotation,
   Subscription,
+  SubscriptionMode,
   SubscriptionQuery,
   SubscriptionUpdate,
   SubscriptionWithSecret,

@@ -1,0 +1,306 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { EvregError, messageOf } from "../domain/error.ts";
+import {
+  type ConsumerErrorCode,
+  type FinishedPull,
+  PULL_LIMITS,
+  type PulledDelivery,
+  type PullResult,
+} from "../domain/pull.ts";
+import type { SubscriptionsPort } from "../evreg.ts";
+import { PASSING } from "./stream.ts";
+
+export interface ConsumeOptions {
+  /** Deliveries that may be under way at once; 1 unless told. */
+  readonly concurrency?: number;
+  /** How long this process may be silent before others get its deliveries; 30 s unless told. Leases are extended by themselves. */
+  readonly leaseMs?: number;
+  /** Who takes them, as `deliveries get` shows it; the token's name unless told. */
+  readonly consumer?: string;
+  /** Ends it: what was not begun goes back, and what is under way is waited for. */
+  readonly signal?: AbortSignal;
+  /** Called with why the server cannot be asked; it is asked again soon. */
+  readonly disconnected?: (error: EvregError) => void;
+}
+
+/** What is reported of an attempt beside its outcome. */
+export interface ConsumeReport {
+  /** The status that a program behind the consumer answered. */
+  readonly status?: number;
+  readonly errorCode?: ConsumerErrorCode;
+  /** As text; the first 1 KiB is kept. */
+  readonly reason?: string;
+}
+
+export interface ConsumedDelivery extends PulledDelivery {
+  /** Aborted once somebody else may have it: its lease could not be extended in time. */
+  readonly signal: AbortSignal;
+  /** The body, parsed. */
+  value(): unknown;
+  /** It is done. Resolves when that is stored; `fenced` if somebody else has it by now. */
+  done(report?: Omit<ConsumeReport, "errorCode">): Promise<FinishedPull>;
+  /** The attempt failed; the server sees to retries. */
+  fail(reason: string, report?: Omit<ConsumeReport, "reason">): Promise<FinishedPull>;
+  /** Does the work: done when it returns, failed with its message when it throws. Never rejects because of the work. */
+  run(work: () => unknown): Promise<FinishedPull>;
+}
+
+type Subscriptions = Pick<SubscriptionsPort, "claim" | "finish">;
+
+const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 5_000;
+/** Leases are extended when so much of them is over. */
+const EXTEND_AFTER = 1 / 3;
+/** After the end, what cannot be reported is left to its lease. */
+const LAST_TRIES_MS = 5_000;
+
+/**
+ * The deliveries of a pull subscription, one after the other; no more than `concurrency` are under way at a time. It goes on
+ * when the server restarts. Whoever leaves the loop, or throws out of it, fails the delivery that was not done by then.
+ * @throws EvregError what no repetition would mend: `unauthorized`, `forbidden`, `not_found`, `invalid`
+ */
+export async function* consume(
+  evreg: { readonly subscriptions: Subscriptions },
+  subscription: number,
+  options: ConsumeOptions = {},
+): AsyncGenerator<ConsumedDelivery, void, void> {
+  const consumer = new Consumer(evreg.subscriptions, subscription, options);
+  let isLeft = true;
+  try {
+    for (let next = await consumer.next(); next !== undefined; next = await consumer.next()) yield next;
+    isLeft = false;
+  } finally {
+    await consumer.close(isLeft);
+  }
+}
+
+interface Held {
+  readonly delivery: PulledDelivery;
+  readonly startedMs: number;
+  /** By this process's clock. */
+  leasedUntilMs: number;
+  isRunning: boolean;
+  readonly lost: AbortController;
+  /** Its result is on its way. */
+  settled: Promise<FinishedPull> | undefined;
+}
+
+interface Pending {
+  readonly result: PullResult;
+  readonly resolve: (finished: FinishedPull) => void;
+}
+
+class Consumer {
+  readonly #subscriptions: Subscriptions;
+  readonly #id: number;
+  readonly #options: ConsumeOptions;
+  readonly #concurrency: number;
+  readonly #leaseMs: number;
+  /** Claimed and not begun. */
+  readonly #buffered: PulledDelivery[] = [];
+  #bufferedUntilMs = 0;
+  readonly #held = new Set<Held>();
+  readonly #pending: Pending[] = [];
+  #reporting: Promise<void> | undefined;
+  /** Resolves when one under way has ended. */
+  #freed = Promise.withResolvers<void>();
+  readonly #extending: NodeJS.Timeout;
+  #endsAtMs = Infinity;
+  #tickMs = Date.now();
+  #sleptAtMs = -Infinity;
+
+  constructor(subscriptions: Subscriptions, id: number, options: ConsumeOptions) {
+    this.#subscriptions = subscriptions;
+    this.#id = id;
+    this.#options = options;
+    this.#concurrency = Math.max(1, Math.min(options.concurrency ?? 1, PULL_LIMITS.claimMax));
+    this.#leaseMs = options.leaseMs ?? PULL_LIMITS.leaseDefaultMs;
+    this.#extending = setInterval(() => this.#extend(), this.#leaseMs * EXTEND_AFTER).unref();
+  }
+
+  /** `undefined` at the end. */
+  async next(): Promise<ConsumedDelivery | undefined> {
+    while (this.#held.size >= this.#concurrency && !this.#isEnded) await this.#whenFreed();
+    while (!this.#isEnded) {
+      if (this.#buffered.length === 0) await this.#claim();
+      const delivery = this.#buffered.shift();
+      if (delivery === undefined) continue;
+      if (Date.now() < this.#bufferedUntilMs) return this.#begin(delivery);
+      // This process slept: somebody else may have it.
+      await this.#report({ lease: delivery.lease, outcome: "released" });
+    }
+    return undefined;
+  }
+
+  get #isEnded(): boolean {
+    return this.#options.signal?.aborted === true;
+  }
+
+  /**
+   * Gives back what was not begun, and waits for the rest.
+   * @param isLeft whether the loop was left, so that nobody ends what it had begun
+   */
+  async close(isLeft: boolean): Promise<void> {
+    for (const { lease } of this.#buffered.splice(0)) void this.#report({ lease, outcome: "released" });
+    for (const held of this.#held) {
+      if (!isLeft || held.isRunning || held.settled !== undefined) continue;
+      const reason = "The consumer's loop ended before this delivery was done.";
+      void this.#settle(held, { outcome: "failed", reason });
+    }
+    while (this.#held.size > 0) await this.#freed.promise;
+    this.#endsAtMs = Date.now() + LAST_TRIES_MS;
+    await this.#reporting;
+    clearInterval(this.#extending);
+  }
+
+  async #whenFreed(): Promise<void> {
+    const { signal } = this.#options;
+    if (signal === undefined) return this.#freed.promise;
+    const aborted = Promise.withResolvers<void>();
+    const stop = (): void => aborted.resolve();
+    signal.addEventListener("abort", stop);
+    await Promise.race([this.#freed.promise, aborted.promise]);
+    signal.removeEventListener("abort", stop);
+  }
+
+  async #claim(): Promise<void> {
+    const { signal, consumer, disconnected } = this.#options;
+    const max = this.#concurrency - this.#held.size;
+    const named = consumer === undefined ? {} : { consumer };
+    const claim = { max, wait_ms: PULL_LIMITS.waitMaxMs, lease_ms: this.#leaseMs, ...named };
+    for (let waitMs = FIRST_WAIT_MS; !this.#isEnded; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
+      const askedMs = Date.now();
+      try {
+        const { data } = await this.#subscriptions.claim(this.#id, claim, signal);
+        this.#buffered.push(...data);
+        // After a sleep nobody knows how long the answer has been here.
+        this.#bufferedUntilMs = (this.#hasSlept(askedMs) ? askedMs : Date.now()) + this.#leaseMs;
+        return;
+      } catch (error) {
+        if (this.#isEnded) return;
+        if (!(error instanceof EvregError) || !PASSING.has(error.code)) throw error;
+        disconnected?.(error);
+        await pause(Math.max(error.retryAfterMs ?? 0, waitMs * (0.5 + Math.random())), signal);
+      }
+    }
+  }
+
+  #begin(delivery: PulledDelivery): ConsumedDelivery {
+    const lost = new AbortController();
+    const held: Held = {
+      delivery,
+      startedMs: Date.now(),
+      leasedUntilMs: this.#bufferedUntilMs,
+      isRunning: false,
+      lost,
+      settled: undefined,
+    };
+    this.#held.add(held);
+    const done: ConsumedDelivery["done"] = (report) =>
+      this.#settle(held, { outcome: "delivered", ...report });
+    const fail: ConsumedDelivery["fail"] = (reason, { status, errorCode } = {}) =>
+      this.#settle(held, {
+        outcome: "failed",
+        reason,
+        ...(status === undefined ? {} : { status }),
+        ...(errorCode === undefined ? {} : { error_code: errorCode }),
+      });
+    return {
+      ...delivery,
+      signal: lost.signal,
+      value: () => JSON.parse(delivery.body) as unknown,
+      done,
+      fail,
+      async run(work) {
+        held.isRunning = true;
+        try {
+          await work();
+        } catch (error) {
+          return fail(messageOf(error));
+        }
+        return done();
+      },
+    };
+  }
+
+  /** Of several results the first one counts. */
+  #settle(held: Held, result: Omit<PullResult, "lease">): Promise<FinishedPull> {
+    held.settled ??= this.#end(held, result);
+    return held.settled;
+  }
+
+  async #end(held: Held, result: Omit<PullResult, "lease">): Promise<FinishedPull> {
+    const { lease } = held.delivery;
+    const finished = await this.#report({
+      lease,
+      duration_ms: Math.max(0, Date.now() - held.startedMs),
+      ...result,
+    });
+    this.#held.delete(held);
+    this.#freed.resolve();
+    this.#freed = Promise.withResolvers<void>();
+    return finished;
+  }
+
+  /** Whether this process stood still since then, as with a laptop that was closed. */
+  #hasSlept(sinceMs: number): boolean {
+    return Date.now() - this.#tickMs > 2 * this.#leaseMs * EXTEND_AFTER || this.#sleptAtMs >= sinceMs;
+  }
+
+  #extend(): void {
+    if (this.#hasSlept(Infinity)) this.#sleptAtMs = Date.now();
+    this.#tickMs = Date.now();
+    for (const held of this.#held) if (held.settled === undefined) void this.#extendOne(held);
+  }
+
+  async #extendOne(held: Held): Promise<void> {
+    const { lease } = held.delivery;
+    const { outcome } = await this.#report({ lease, outcome: "extended", lease_ms: this.#leaseMs });
+    if (outcome === "stored") held.leasedUntilMs = Date.now() + this.#leaseMs;
+    else if (held.settled === undefined) held.lost.abort(new Error("The lease of this delivery has ended."));
+  }
+
+  /** With others that wait, in one request after the other, until it is stored. */
+  #report(result: PullResult): Promise<FinishedPull> {
+    return new Promise((resolve) => {
+      this.#pending.push({ result, resolve });
+      this.#reporting ??= this.#reportAll();
+    });
+  }
+
+  async #reportAll(): Promise<void> {
+    let waitMs = FIRST_WAIT_MS;
+    // What is settled in this turn goes with the first.
+    await Promise.resolve();
+    while (this.#pending.length > 0) {
+      const batch = this.#pending.slice(0, PULL_LIMITS.results);
+      try {
+        const results = batch.map(({ result }) => result);
+        const { data } = await this.#subscriptions.finish(this.#id, { results });
+        this.#pending.splice(0, batch.length);
+        for (const [index, finished] of data.entries()) batch[index]!.resolve(finished);
+        waitMs = FIRST_WAIT_MS;
+      } catch (error) {
+        const isPassing = error instanceof EvregError && PASSING.has(error.code);
+        if (!isPassing || Date.now() > this.#endsAtMs) {
+          this.#pending.splice(0, batch.length);
+          for (const { result, resolve } of batch) resolve(unreported(result));
+        } else {
+          this.#options.disconnected?.(error);
+          await pause(waitMs * (0.5 + Math.random()), undefined);
+          waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs);
+        }
+      }
+    }
+    this.#reporting = undefined;
+  }
+}
+
+/** As nobody knows what became of it, its lease decides. */
+function unreported({ lease }: PullResult): FinishedPull {
+  return { lease, outcome: "fenced", status: null, expires_at: null };
+}
+
+async function pause(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+  await sleep(waitMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+}
