@@ -86,7 +86,14 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
 
-    const [{ createHttpApp }, { openListeners }, { Engine }, { ReplayRunner }, { Retention }] = await loading;
+    const [
+      { createHttpApp },
+      { openListeners },
+      { Engine },
+      { ReplayRunner },
+      { Retention },
+      { SubscriptionExpiry },
+    ] = await loading;
     const { auth, limits } = config;
     const ending = new AbortController();
     const app = createHttpApp({
@@ -138,9 +145,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       retentionMs,
       auditMs,
     });
+    const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
     await engine.start();
     loop.start(clock.now());
     retention.start();
+    expiry.start();
     replays.start();
     const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
@@ -161,6 +170,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         replays.stop(),
         engine.stop(engineDeadlineMs),
         retention.stop(),
+        expiry.stop(),
       ]);
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
@@ -190,6 +200,7 @@ async function loadServerParts() {
     import("../delivery/engine.ts"),
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
+    import("../service/subscription-expiry.ts"),
   ]);
 }
 

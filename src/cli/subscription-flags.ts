@@ -41,6 +41,11 @@ export const settingsFlags = {
     ...DELIVERY,
     allowNo: true,
   }),
+  "expires-after": textFlag(
+    "Delete one of mode pull once nobody has claimed from it for so long (1h to 90d), or none.",
+    "DURATION",
+    DELIVERY,
+  ),
   "on-exhausted": choiceFlag(
     "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
     ["block", "skip"],
@@ -62,6 +67,7 @@ export async function settingsOf(
     retry_schedule: orNone(flags["retry-schedule"], waitsOf),
     ordered: flags.ordered,
     on_exhausted: flags["on-exhausted"],
+    expires_after_ms: orNone(flags["expires-after"], (text) => durationFlagMs("expires-after", text, EXPIRY)),
   });
 }
 
@@ -79,6 +85,11 @@ const TIMEOUT = {
   minMs: SETTINGS_LIMITS.timeoutMinMs,
   maxMs: SETTINGS_LIMITS.timeoutMaxMs,
   such: "500ms or 30s",
+};
+const EXPIRY = {
+  minMs: SETTINGS_LIMITS.expiryMinMs,
+  maxMs: SETTINGS_LIMITS.expiryMaxMs,
+  such: "24h or 30d",
 };
 const WAIT = { minMs: 0, maxMs: SETTINGS_LIMITS.waitMaxMs, such: "0s, 30s, 10m or 2h" };
 

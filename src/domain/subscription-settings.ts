@@ -19,6 +19,8 @@ export interface SubscriptionSettings {
   readonly ordered: boolean;
   /** What becomes of an ordered one's delivery that has used up its retries; `null` where it is not ordered. */
   readonly on_exhausted: OnExhausted | null;
+  /** One of mode `pull` is deleted once nobody has claimed from it for so long. */
+  readonly expires_after_ms: number | null;
 }
 
 /** block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent. */
@@ -34,6 +36,7 @@ export const NO_SETTINGS: SubscriptionSettings = {
   retry_schedule: null,
   ordered: false,
   on_exhausted: null,
+  expires_after_ms: null,
 };
 
 export const SETTINGS_LIMITS = {
@@ -49,6 +52,8 @@ export const SETTINGS_LIMITS = {
   headersBytes: 8_192,
   waits: 20,
   waitMaxMs: 7 * 86_400_000,
+  expiryMinMs: 3_600_000,
+  expiryMaxMs: 90 * 86_400_000,
 } as const;
 
 /** The settings that a request names, and nothing else of it. */

@@ -125,7 +125,8 @@ export function checkForMode(mode: SubscriptionMode, values: object): void {
   const given = values as Readonly<Record<string, unknown>>;
   if (mode === "push") {
     if (given["handler"] === null) throw invalidField("handler", "is required for the mode push");
-    return;
+    if ((given["expires_after_ms"] ?? null) === null) return;
+    throw invalidField("expires_after_ms", "is only for the mode pull", given["expires_after_ms"]);
   }
   for (const [name, why] of Object.entries(OF_PUSH)) {
     if ((given[name] ?? null) === null) continue;
@@ -244,6 +245,14 @@ const settings = {
     enum: [...ON_EXHAUSTED, null],
     description:
       "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent.",
+  },
+  expires_after_ms: {
+    type: ["integer", "null"],
+    minimum: SETTINGS_LIMITS.expiryMinMs,
+    maximum: SETTINGS_LIMITS.expiryMaxMs,
+    description:
+      "Of one of mode `pull`: it is deleted once nobody has claimed from it for so long. The first hour of a server counts for nothing.",
+    examples: [86_400_000],
   },
 } as const;
 

@@ -50,6 +50,11 @@ const FIELDS: Fields<Subscription> = {
   blocked_by: { title: "Blocked by", show: blockOf },
   slowed_until: "Slowed until",
   last_claim_at: "Last claim",
+  expires_after_ms: {
+    title: "Expires",
+    show: ({ expires_after_ms: ms }) =>
+      ms === null ? undefined : `${ms / 3_600_000} h after the last claim`,
+  },
   timestamped: "Created",
 };
 

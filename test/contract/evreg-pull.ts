@@ -58,8 +58,17 @@ export function pullContract(open: OpenEvreg): void {
 
     it("have no handler, and keep their mode", async () => {
       const { subscriptions } = under.evreg;
-      const { data } = await subscriptions.create({ ...PULL, headers: { "X-Team": "a" }, ordered: true });
-      expect(data).toMatchObject({ mode: "pull", handler: null, last_claim_at: null, ordered: true });
+      const { data } = await subscriptions.create({
+        ...PULL,
+        headers: { "X-Team": "a" },
+        expires_after_ms: 86_400_000,
+      });
+      expect(data).toMatchObject({
+        mode: "pull",
+        handler: null,
+        last_claim_at: null,
+        expires_after_ms: 86_400_000,
+      });
       const { secret: _, ...record } = data;
       expect((await subscriptions.list()).data).toEqual([record]);
       expect((await subscriptions.update(data.rowid, { mode: "pull", handler: null })).data).toEqual(record);
@@ -75,6 +84,7 @@ export function pullContract(open: OpenEvreg): void {
       [{ rate_limit: 1 }, "rate_limit"],
       [{ max_in_flight: 1 }, "max_in_flight"],
       [{ timeout_ms: 1_000 }, "timeout_ms"],
+      [{ expires_after_ms: 3_599_999 }, "expires_after_ms"],
     ])("are refused with %j", async (given, field) => {
       const error = await refusal(under.evreg.subscriptions.create({ ...PULL, ...given }), "invalid");
       expect(error.details).toMatchObject({ field });

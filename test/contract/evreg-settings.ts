@@ -13,6 +13,7 @@ const ALL: SubscriptionSettings = {
   retry_schedule: [0, 60_000, 3_600_000],
   ordered: true,
   on_exhausted: "skip",
+  expires_after_ms: null,
 };
 
 const REFUSED: readonly (readonly [object, field: string])[] = [
@@ -39,6 +40,7 @@ const REFUSED: readonly (readonly [object, field: string])[] = [
   [{ retry_schedule: [] }, "retry_schedule"],
   [{ retry_schedule: [-1] }, "retry_schedule[0]"],
   [{ retry_schedule: Array.from({ length: 21 }, () => 1) }, "retry_schedule"],
+  [{ expires_after_ms: 3_600_000 }, "expires_after_ms"],
   [{ ordered: null }, "ordered"],
   [{ on_exhausted: "stop", ordered: true }, "on_exhausted"],
   [{ on_exhausted: "skip" }, "on_exhausted"],

@@ -80,6 +80,7 @@ const subscription = {
     description:
       "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it, `skip` fails it and sends the next.",
   },
+  expires_after_ms: { type: ["integer", "null"] },
   timestamped: field.timestamp,
 } as const;
 

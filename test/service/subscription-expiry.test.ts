@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import { SubscriptionExpiry } from "../../src/service/subscription-expiry.ts";
+import { openLocalService } from "../support/local-service.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("a pull subscription is deleted when nobody has claimed from it for as long as it says", async () => {
+  const { evreg, clock, close } = await openLocalService();
+  const expiry = new SubscriptionExpiry({ evreg, clock, logger: silentLogger });
+  try {
+    await evreg.actions.create({ action: "a.b", application: "shop", schemata: { type: "object" } });
+    const make = async (subscription: string, expires_after_ms: number | null): Promise<number> => {
+      const names = { application: "shop", subscription, action: "a.b" };
+      return (await evreg.subscriptions.create({ ...names, mode: "pull", expires_after_ms })).data.rowid;
+    };
+    const names = async (): Promise<string[]> =>
+      (await evreg.subscriptions.list()).data.map(({ subscription }) => subscription);
+    await make("left", 2 * HOUR_MS);
+    const used = await make("used", 2 * HOUR_MS);
+    await make("kept", null);
+    expiry.start();
+    for (let half = 0; half < 5; half += 1) {
+      await clock.advance(HOUR_MS / 2);
+      await evreg.subscriptions.claim(used);
+    }
+    expect(await names()).toEqual(["used", "kept"]);
+    for (let half = 0; half < 5; half += 1) {
+      await clock.advance(HOUR_MS / 2);
+      await names();
+    }
+    expect(await names()).toEqual(["kept"]);
+  } finally {
+    await expiry.stop();
+    await close();
+  }
+});
