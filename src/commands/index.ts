@@ -11,6 +11,7 @@ export const COMMANDS: CommandLoaders = {
   export: async () => (await import("./registry.ts")).Export,
   help: async () => (await import("./shell.ts")).Help,
   import: async () => (await import("./registry.ts")).Import,
+  listen: async () => (await import("./listen.ts")).Listen,
   metrics: async () => (await import("./diagnostics.ts")).Metrics,
   migrate: async () => (await import("./data.ts")).Migrate,
   publish: async () => (await import("./publish.ts")).Publish,

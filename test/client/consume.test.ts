@@ -138,9 +138,10 @@ test("leases are extended while the work takes long", async () => {
   expect((await evreg.deliveries.get(1)).data.attempt).toBe(1);
 });
 
+async function consumeNothing(): Promise<void> {
+  for await (const _ of consume(evreg, 99)) expect.unreachable();
+}
+
 test("what no repetition would mend ends it", async () => {
-  const loop = async (): Promise<void> => {
-    for await (const _ of consume(evreg, 99)) expect.unreachable();
-  };
-  await expect(loop()).rejects.toMatchObject({ code: "not_found" });
+  await expect(consumeNothing()).rejects.toMatchObject({ code: "not_found" });
 });

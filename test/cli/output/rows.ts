@@ -54,6 +54,8 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     place: "none",
     refuses: ["jsonl"],
   },
+  // Runs until it is stopped; listen.test.ts has its output.
+  listen: null,
   metrics: { ok: () => [], missing: null, varies: "lines", isText: true },
   migrate: { ok: () => ["--status"], missing: null, place: "makes folder", varies: "values" },
   publish: {

@@ -1,0 +1,106 @@
+import { Agent, request } from "undici";
+import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
+import { messageOf } from "../../domain/error.ts";
+import { usageError } from "../usage-errors.ts";
+
+/** What came of one try on this machine. */
+export interface LocalResult {
+  readonly isDelivered: boolean;
+  /** What a program answered. */
+  readonly status?: number;
+  readonly errorCode?: ConsumerErrorCode;
+  /** The beginning of the answer, or why there is none. */
+  readonly reason?: string;
+  readonly durationMs: number;
+}
+
+/** Hands one delivery to something on this machine. Never rejects. */
+export type LocalAttempt = (delivery: PulledDelivery) => Promise<LocalResult>;
+
+/** As long as evreg waits for a handler at most. */
+const TIMEOUT_MS = 60_000;
+/** Of an answer; the server keeps 1 KiB. */
+const REASON_BYTES = 1_024;
+
+/**
+ * An address as people type it: `3000`, `localhost:3000/hooks` or a whole URL.
+ * @throws EvregError `usage`
+ */
+export function localUrl(text: string): URL {
+  const port = /^\d{1,5}$/.test(text) ? `http://localhost:${text}/` : undefined;
+  const whole = port ?? (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
+  const url = URL.canParse(whole) ? new URL(whole) : undefined;
+  if (url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== "" && url.username === "") {
+    return url;
+  }
+  throw usageError(
+    `--forward-to takes an address such as http://localhost:3000/hooks, localhost:3000 or 3000; not ${JSON.stringify(text)}.`,
+  );
+}
+
+/** Posts each delivery to the address: the very bytes and headers that a handler would be sent. */
+export function forwardTo(url: URL): LocalAttempt {
+  const agent = new Agent({
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+    connect: { timeout: 10_000 },
+  });
+  return async ({ headers, body }) => {
+    const startedMs = performance.now();
+    const durationMs = (): number => Math.round(performance.now() - startedMs);
+    try {
+      const { statusCode: status, body: answer } = await request(url, {
+        method: "POST",
+        dispatcher: agent,
+        headers: { ...headers },
+        body: Buffer.from(body),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
+      const reason = await beginningOf(answer);
+      const isDelivered = status >= 200 && status <= 299;
+      return { isDelivered, status, durationMs: durationMs(), ...(reason === "" ? {} : { reason }) };
+    } catch (error) {
+      const errorCode = errorCodeOf(error);
+      return { isDelivered: false, errorCode, reason: messageOf(error), durationMs: durationMs() };
+    }
+  };
+}
+
+async function beginningOf(answer: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const piece of answer) {
+    pieces.push(piece);
+    bytes += piece.length;
+    // Leaving the loop ends the connection, so that an answer without end does no harm.
+    if (bytes >= REASON_BYTES) break;
+  }
+  return Buffer.concat(pieces).subarray(0, REASON_BYTES).toString("utf8");
+}
+
+const CODES: readonly (readonly [beginning: string, code: ConsumerErrorCode])[] = [
+  ["ECONNREFUSED", "connection_refused"],
+  ["ECONNRESET", "connection_reset"],
+  ["EPIPE", "connection_reset"],
+  ["UND_ERR_SOCKET", "connection_reset"],
+  ["ENOTFOUND", "dns_failed"],
+  ["EAI_", "dns_failed"],
+  ["UND_ERR_CONNECT_TIMEOUT", "timeout"],
+  ["UND_ERR_HEADERS_TIMEOUT", "timeout"],
+  ["UND_ERR_BODY_TIMEOUT", "timeout"],
+  ["HPE_", "protocol_error"],
+  ["ERR_TLS", "tls_failed"],
+  ["CERT_", "tls_failed"],
+  ["SELF_SIGNED", "tls_failed"],
+  ["DEPTH_ZERO_SELF_SIGNED", "tls_failed"],
+  ["UNABLE_TO_", "tls_failed"],
+];
+
+function errorCodeOf(error: unknown): ConsumerErrorCode {
+  if (!(error instanceof Error)) return "network_error";
+  if (error.name === "TimeoutError") return "timeout";
+  const { code = "", errors } = error as NodeJS.ErrnoException & { readonly errors?: readonly unknown[] };
+  // Of a name with several addresses, each has its own error.
+  if (code === "" && errors?.[0] !== undefined) return errorCodeOf(errors[0]);
+  return CODES.find(([beginning]) => code.startsWith(beginning))?.[1] ?? "network_error";
+}

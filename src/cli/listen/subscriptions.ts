@@ -1,0 +1,98 @@
+import { hostname, userInfo } from "node:os";
+import { EvregError } from "../../domain/error.ts";
+import { NAME_LENGTH } from "../../domain/names.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { parseScope } from "../../domain/token.ts";
+import type { Evreg } from "../../evreg.ts";
+import { note } from "../io/output.ts";
+import { escapeControl } from "../io/text.ts";
+import { usageError } from "../usage-errors.ts";
+
+/** What nobody listens to for so long is deleted by the server. */
+const EXPIRES_AFTER_MS = 24 * 3_600_000;
+/** Where a token is not limited to an application. */
+const APPLICATION = "listen";
+
+export interface Listened {
+  readonly application?: string | undefined;
+  readonly subscription?: string | undefined;
+  readonly actions: readonly string[];
+  readonly ordered: boolean;
+}
+
+/** Who listens, as attempts and the name of its subscription show it. */
+export function listenerName(): string {
+  let user = "user";
+  try {
+    user = userInfo().username;
+  } catch {
+    // A user whom the system does not know, as in a container.
+  }
+  return `${user}@${hostname()}`.slice(0, NAME_LENGTH - "listen-".length);
+}
+
+/** The pull subscriptions to the actions, one for each; what is not there is made, and its secret told. */
+export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promise<Subscription[]> {
+  const application = listened.application ?? (await applicationOf(evreg));
+  const subscription = listened.subscription ?? `listen-${listenerName()}`;
+  const found: Subscription[] = [];
+  for (const action of listened.actions) {
+    const { ordered } = listened;
+    const wanted = { application, subscription, action, ordered };
+    found.push(await ensure(evreg, wanted));
+  }
+  return found;
+}
+
+/** The only one that the token may listen for. */
+async function applicationOf(evreg: Evreg): Promise<string> {
+  const { data } = await evreg.whoami();
+  const own = new Set<string>();
+  for (const scope of data.scopes) {
+    const { name, application } = parseScope(scope) ?? {};
+    if (name === undefined || name === "read" || name === "publish") continue;
+    if (application === undefined) return APPLICATION;
+    own.add(application);
+  }
+  return [...own][0] ?? APPLICATION;
+}
+
+type Wanted = Pick<Subscription, "application" | "subscription" | "action" | "ordered">;
+
+async function ensure({ subscriptions }: Evreg, wanted: Wanted): Promise<Subscription> {
+  try {
+    const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
+    const { data } = await subscriptions.create(input);
+    const { secret, ...created } = data;
+    note(
+      `Made the subscription ${nameOf(created)}. Its deliveries are signed with ${secret} (shown only now).`,
+    );
+    return created;
+  } catch (error) {
+    const id = error instanceof EvregError && error.code === "conflict" ? error.details["rowid"] : undefined;
+    if (typeof id !== "number") throw error;
+    const { data } = await subscriptions.get(id);
+    mustFit(data, wanted);
+    return data;
+  }
+}
+
+function mustFit(found: Subscription, { ordered }: Wanted): void {
+  if (found.mode !== "pull") {
+    throw usageError(
+      `The subscription ${nameOf(found)} has a handler; give another name with --subscription.`,
+    );
+  }
+  if (ordered && !found.ordered) {
+    throw usageError(
+      `The subscription ${nameOf(found)} is not ordered; give another name with --subscription, or change it: evreg subscriptions update ${found.rowid} --ordered.`,
+    );
+  }
+  if (!found.active) {
+    note(`The subscription ${nameOf(found)} is paused: evreg subscriptions update ${found.rowid} --active.`);
+  }
+}
+
+export function nameOf({ application, subscription, action, rowid }: Subscription): string {
+  return escapeControl(`${application}/${subscription} to ${action} (${rowid})`);
+}

@@ -1,0 +1,109 @@
+import { Flags } from "@oclif/core";
+import { examples, TargetCommand } from "../cli/base-command.ts";
+import { numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
+import { interruption } from "../cli/io/interruption.ts";
+import { note } from "../cli/io/output.ts";
+import { canAsk } from "../cli/io/prompts.ts";
+import { escapeControl } from "../cli/io/text.ts";
+import { execute } from "../cli/listen/execute.ts";
+import { forwardTo, type LocalAttempt, localUrl } from "../cli/listen/forward.ts";
+import { listen, replaySince } from "../cli/listen/listen.ts";
+import { ListenReport } from "../cli/listen/report.ts";
+import { nameOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { usageError } from "../cli/usage-errors.ts";
+import { PULL_LIMITS } from "../domain/pull.ts";
+import { systemClock } from "../runtime/clock.ts";
+
+/** Short, so that what a listener had that was killed comes again soon. */
+const LEASE_MS = 15_000;
+const CONCURRENCY = 4;
+
+export class Listen extends TargetCommand {
+  static override summary = "Receive events on this machine: forward them to a program, or see them.";
+  static override description = `A pull subscription named listen-USER@HOST takes them, one for each --action. It is made at the first use, and deleted 24 hours after the last one. What is published while nobody listens waits there: a laptop that sleeps and a server that restarts lose nothing.
+
+--forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server as usual. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
+
+It needs a token with the scopes listen and read, or an admin's. On a terminal, r sends the last one again to the program, and q quits.`;
+  static override usage =
+    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--ordered] [--concurrency NUMBER] [--max NUMBER]";
+  static override examples = examples("evreg listen", {
+    "Forward events to a program on this machine":
+      "evreg listen --action order.created --forward-to localhost:3000/hooks",
+    "Also those of the last hour": "evreg listen --action order.created --since 1h --forward-to 3000",
+    "Run a command for each": "evreg listen --action order.created --exec 'jq .id'",
+  });
+  static override flags = {
+    action: Flags.string({
+      summary:
+        "Only events of this action, or of all beneath it as order.*; all unless given. May be repeated.",
+      helpValue: "NAME",
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
+    "forward-to": textFlag(
+      "Post each to this address: http://localhost:3000/hooks, localhost:3000 or 3000.",
+      "URL",
+      {
+        exclusive: ["exec", "print"],
+      },
+    ),
+    exec: textFlag("Run this command of the shell for each, with the payload on stdin.", "COMMAND", {
+      exclusive: ["print"],
+    }),
+    print: Flags.boolean({ summary: "Show each with its payload. The default." }),
+    since: timeFlag({
+      summary: "Begin with what was published from this time on: 1h, 2d, a date or ISO 8601.",
+    }),
+    application: textFlag("The subscribing application (default: that of the token, else listen).", "NAME"),
+    subscription: textFlag("Name of the subscription (default: listen-USER@HOST).", "NAME"),
+    ordered: Flags.boolean({ summary: "One at a time, in the order in which they were published." }),
+    concurrency: numberFlag(
+      `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
+    ),
+    max: numberFlag("End after so many events."),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Listen);
+    const { concurrency = CONCURRENCY, max, since, application, subscription, ordered } = flags;
+    if (concurrency < 1 || concurrency > PULL_LIMITS.claimMax) {
+      throw usageError(`--concurrency takes 1 to ${PULL_LIMITS.claimMax}, not ${concurrency}.`);
+    }
+    const { attempt, what } = attemptOf(flags);
+    const output = this.outputFor(flags);
+    const prints = flags["forward-to"] === undefined && flags.exec === undefined;
+    const report = new ListenReport(output, prints, () => systemClock.now());
+    const signal = interruption();
+    const actions = flags.action ?? ["*"];
+    await this.withTarget(
+      flags,
+      async (evreg) => {
+        const found = await subscriptionsFor(evreg, { application, subscription, actions, ordered });
+        if (since !== undefined) await replaySince(evreg, found, since);
+        const readsKeys = canAsk() && output.format === "table";
+        note(
+          `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
+        );
+        const options = { attempt, report, concurrency, leaseMs: LEASE_MS, signal, max, readsKeys };
+        await listen(evreg, found, options);
+      },
+      { serverFor: "listen" },
+    );
+  }
+}
+
+function attemptOf({
+  "forward-to": forward,
+  exec,
+}: {
+  readonly "forward-to"?: string | undefined;
+  readonly exec?: string | undefined;
+}): { readonly attempt: LocalAttempt; readonly what: string } {
+  if (forward !== undefined) {
+    const url = localUrl(forward);
+    return { attempt: forwardTo(url), what: `Forwarding to ${escapeControl(url.href)}.` };
+  }
+  if (exec !== undefined) return { attempt: execute(exec), what: "Running the command for each." };
+  return { attempt: () => Promise.resolve({ isDelivered: true, durationMs: 0 }), what: "Showing each." };
+}

@@ -1,0 +1,162 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { eventLine } from "../../src/cli/listen/report.ts";
+import { localUrl } from "../../src/cli/listen/forward.ts";
+import type { PulledDelivery } from "../../src/domain/pull.ts";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { verify } from "../../src/sdk/webhook.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { useServed } from "./served.ts";
+
+const served = useServed(({ evreg }) =>
+  evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } }),
+);
+let receiver: Receiver;
+let made = 0;
+let name = "";
+
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver.close());
+beforeEach(() => {
+  made += 1;
+  name = `listener-${made}`;
+});
+
+async function publish(text = '{"id": 1, "b":1.0}'): Promise<number> {
+  const event = { action: "order.created", payload: RawJson.fromText(text) };
+  return (await served.evreg.events.publish(event)).data.rowid;
+}
+
+/** Listens from the first event to be on, for so many. */
+function listen(max: number, ...words: string[]) {
+  const flags = ["--action", "order.created", "--subscription", name, "--max", String(max)];
+  return served.run(["listen", ...flags, ...words]);
+}
+
+/** The subscription that listening makes, before anything is published. */
+async function subscribed(extra: object = {}): Promise<number> {
+  const names = { application: "listen", subscription: name, action: "order.created", mode: "pull" } as const;
+  return (await served.evreg.subscriptions.create({ ...names, ...extra })).data.rowid;
+}
+
+test("events are forwarded as a handler gets them, and the answer becomes the attempt's result", async () => {
+  const before = receiver.requests.length;
+  const id = await subscribed({ retry_schedule: [0] });
+  const { secret } = (await served.evreg.subscriptions.rotateSecret(id, { overlap_ms: 0 })).data;
+  const event = await publish();
+  receiver.script({ status: 500, body: "not yet" }, { status: 202 });
+  const { code, stdout, stderr } = await listen(2, "--forward-to", receiver.url);
+  expect([code, stderr]).toEqual([0, expect.stringContaining(`Forwarding to ${receiver.url}`)]);
+  const lines = stdout.trimEnd().split("\n");
+  expect(lines).toEqual([
+    expect.stringMatching(
+      new RegExp(`^\\d\\d:\\d\\d:\\d\\d  order\\.created +#${event} +\\d+ ms  500, retried$`),
+    ),
+    expect.stringMatching(/ ms {2}202, attempt 2$/),
+  ]);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  const [first] = receiver.requests.slice(before);
+  expect(first!.body.toString()).toContain('"payload":{"id": 1, "b":1.0},');
+  expect(verify(first!.headers, first!.body, secret)).toMatchObject({ event_id: String(event) });
+  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
+  expect((await served.evreg.deliveries.get(delivery!.rowid)).data.attempts).toMatchObject([
+    { outcome: "failed", status_code: 500, response: "not yet", consumer: expect.stringContaining("@") },
+    { outcome: "delivered", status_code: 202 },
+  ]);
+});
+
+test("a subscription is made at the first use, expires, and its secret is shown once", async () => {
+  const listening = listen(1, "--print");
+  const { subscriptions } = served.evreg;
+  const isThere = async (): Promise<boolean> =>
+    (await subscriptions.list()).data.some(({ subscription }) => subscription === name);
+  while (!(await isThere())) continue;
+  await publish('{"printed": true}');
+  const { stdout, stderr } = await listening;
+  expect(stdout.split("\n")[1]).toBe('{"printed": true}');
+  expect(stderr).toMatch(/Made the subscription listen\/listener-\d+ to order\.created \(\d+\)\..+whsec_/);
+  const found = (await subscriptions.list()).data.find(({ subscription }) => subscription === name);
+  expect(found).toMatchObject({ application: "listen", mode: "pull", expires_after_ms: 86_400_000 });
+  await publish();
+  expect((await listen(1)).stderr).not.toContain("whsec_");
+});
+
+test("a command gets the payload, and its exit code says what became of it", async () => {
+  const id = await subscribed({ max_retries: 0 });
+  const event = await publish();
+  const script = `const fs = require("fs"), { EVENT_ID, EVENT_ACTION, HTTP_WEBHOOK_ID, HTTP_AUTHORIZATION } = process.env;
+    fs.writeFileSync("got.json", JSON.stringify([fs.readFileSync(0, "utf8"), EVENT_ID, EVENT_ACTION, HTTP_WEBHOOK_ID, HTTP_AUTHORIZATION]));
+    process.exit(3);`;
+  writeFileSync(join(served.folder, "script.cjs"), script);
+  const file = JSON.stringify(`${served.folder}/script.cjs`);
+  const out = JSON.stringify(served.folder);
+  const { stdout } = await listen(1, "--exec", `cd ${out} && ${JSON.stringify(process.execPath)} ${file}`);
+  expect(stdout).toMatch(/ ms {2}exit code 3, given up\n$/);
+  expect(JSON.parse(readFileSync(join(served.folder, "got.json"), "utf8"))).toEqual([
+    '{"id": 1, "b":1.0}',
+    String(event),
+    "order.created",
+    `evt_${event}_${id}`,
+    null,
+  ]);
+});
+
+test("what failed here is retried by the server, with the reason", async () => {
+  await subscribed({ max_retries: 0 });
+  await publish();
+  const free = await startReceiver();
+  await free.close();
+  const { stdout } = await listen(1, "--forward-to", String(free.port));
+  expect(stdout).toMatch(/nothing listens there, given/);
+});
+
+test("programs read a line of JSON for each", async () => {
+  await subscribed();
+  const event = await publish('{"n":12345678901234567890}');
+  const { stdout } = await listen(1, "--output", "jsonl");
+  expect(stdout).toContain('"payload":{"n":12345678901234567890}');
+  expect(JSON.parse(stdout)).toMatchObject({
+    event_id: event,
+    outcome: "delivered",
+    stored: true,
+    attempt: 1,
+  });
+});
+
+test("--since begins with what was published before it was made", async () => {
+  const event = await publish('{"early":1}');
+  const { stdout } = await listen(1, "--since", "1h", "--ordered", "--output", "jsonl");
+  expect((JSON.parse(stdout) as { event_id: number }).event_id).toBeLessThanOrEqual(event);
+});
+
+test.each([
+  ["3000", "http://localhost:3000/"],
+  ["localhost:3000/hooks?a=b", "http://localhost:3000/hooks?a=b"],
+  ["https://127.0.0.1:8443/x", "https://127.0.0.1:8443/x"],
+])("the address %s is %s", (text, url) => {
+  expect(localUrl(text).href).toBe(url);
+});
+
+test.each(["", "ftp://a", "http://", "http://user:word@host/"])("the address %j is refused", (text) => {
+  expect(() => localUrl(text)).toThrow(/--forward-to takes an address/);
+});
+
+test("a line does nothing to a terminal, and fits it", () => {
+  const delivery = {
+    lease: "",
+    delivery_id: 1,
+    event_id: 123_456,
+    action: "a".repeat(60),
+    attempt: 3,
+    headers: {},
+    body: "{}",
+    expires_at: "",
+  } satisfies PulledDelivery;
+  const result = { isDelivered: false, reason: `\u001b[2J${"x".repeat(200)}`, durationMs: 12 };
+  const line = eventLine({ delivery, result }, Date.parse("2026-01-01T00:00:00Z"), 80);
+  expect(line).not.toContain("\u001b[2J");
+  expect(line.length).toBeLessThanOrEqual(80);
+});
