@@ -204,7 +204,7 @@ export function logAttempt(
   result: AttemptResult,
   by: { readonly handler: string } | { readonly consumer: true },
 ): void {
-  const { deliveryId, eventId, subscription, attempt, failures } = attempted;
+  const { deliveryId, eventId, action, subscription, attempt, failures } = attempted;
   const { startedAtMs, statusCode, errorCode, refusal, durationMs, next } = result;
   const [usualLevel, message] = LOG_LINES[next.kind] ?? [];
   // After a failure that was logged, the success is logged as well.
@@ -214,6 +214,8 @@ export function logAttempt(
     delivery: deliveryId,
     event: eventId,
     subscription: subscription.subscriptionId,
+    action,
+    to: `${subscription.application}/${subscription.name}`,
     attempt,
     ...(statusCode === undefined ? {} : { status: statusCode }),
     ...(errorCode === undefined ? {} : { error: errorCode }),

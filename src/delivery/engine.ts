@@ -381,7 +381,9 @@ class EngineRun {
     const { logger } = this.#dependencies;
     const { deliveryId: delivery, event, subscription } = next.claim;
     if (logger.isDebugEnabled) {
-      logger.debug({ delivery, event: event.eventId, subscription: subscription.subscriptionId }, "filtered");
+      const { subscriptionId, application, name } = subscription;
+      const to = { subscription: subscriptionId, action: event.action, to: `${application}/${name}` };
+      logger.debug({ delivery, event: event.eventId, ...to }, "filtered");
     }
     this.#scheduler.exclude(next);
     const { action } = event;

@@ -98,6 +98,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
         // Callers without a token share one port, but are not one caller.
         if (request.header("authorization") !== undefined) request.token = caller.port;
+        request.principal = caller.principal;
         if (route.query === undefined) request.checkNoQuery();
         return route.handle(
           route.isAudited === true ? portWithAddress(caller, request) : caller.port,

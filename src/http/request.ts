@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { malformedField, type QuerySchema } from "../domain/request.ts";
+import type { Principal } from "../domain/token.ts";
 import type { ByteBudget, ByteClaim, Reservation } from "../runtime/byte-budget.ts";
 import { readQuery } from "../service/requests.ts";
 import { addressOf, isEnding, withoutIdleTimeout } from "./connections.ts";
@@ -32,6 +33,8 @@ export class ApiRequest {
   #reservation: Reservation | undefined;
   /** The same object for all requests with one token, once it is known; `undefined` without one. */
   token: unknown;
+  /** Who makes it, once that is known. */
+  principal: Principal | undefined;
 
   /** @param bodies shared by the bodies of all requests */
   constructor(event: H3Event, bodies: ByteBudget) {

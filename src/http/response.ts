@@ -6,6 +6,7 @@ import { encodeJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
+import { clientAddress } from "./connections.ts";
 import { type ApiRequest, ClientDisconnected } from "./request.ts";
 
 /** One answer before the headers that all answers share. */
@@ -198,6 +199,9 @@ function requestIdOf(header: string | undefined): string {
 /** What nginx calls a request whose client left; it is only ever in the log. */
 const CLIENT_DISCONNECTED_STATUS = 499;
 
+/** Of a reason in the log; one with a list of breaking changes may be long. */
+const MAX_REASON = 300;
+
 /** The end of every request: the shared headers, and its one line in the log. */
 export class Responder {
   readonly #logger: Logger;
@@ -216,7 +220,7 @@ export class Responder {
     const requestId = requestIdOf(request.header("x-request-id"));
     if (failure instanceof ClientDisconnected) {
       const reply = { ...failureReply(undefined), status: CLIENT_DISCONNECTED_STATUS };
-      return this.#finish(request, startedMs, reply, requestId);
+      return this.#finish(request, startedMs, reply, requestId, "the client left");
     }
     const error = asEvregError(failure);
     if (error.code === "internal") {
@@ -224,10 +228,18 @@ export class Responder {
       const line = { requestId, method, path, err: error.cause ?? error };
       this.#logger.error(line, "a request failed inside evreg");
     }
-    return this.#finish(request, startedMs, failureReply(error), requestId);
+    const reason = error.code === "internal" ? undefined : error.message;
+    return this.#finish(request, startedMs, failureReply(error), requestId, reason);
   }
 
-  #finish(request: ApiRequest, startedMs: number, reply: Reply, requestId: string): typeof ANSWERED {
+  /** @param reason why it is refused */
+  #finish(
+    request: ApiRequest,
+    startedMs: number,
+    reply: Reply,
+    requestId: string,
+    reason?: string,
+  ): typeof ANSWERED {
     const { body, status, release, isLogged = false } = reply;
     if (release !== undefined) request.onFinished(release);
     const bytes = sizeOf(body);
@@ -236,7 +248,10 @@ export class Responder {
     const level = !isLogged && isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || this.#logger.isDebugEnabled) {
       const durationMs = this.#clock.now() - startedMs;
-      this.#logger[level]({ requestId, method, path, status, durationMs, bytes }, "request");
+      const why = reason === undefined ? undefined : { reason: reason.slice(0, MAX_REASON).toWellFormed() };
+      const by = request.principal?.name;
+      const who = { ...(by === undefined ? {} : { by }), address: clientAddress(nodeRequest.socket) };
+      this.#logger[level]({ requestId, method, path, status, durationMs, bytes, ...why, ...who }, "request");
     }
     const headers = [
       "x-content-type-options",

@@ -57,7 +57,7 @@ export async function createLogger(options: LogOptions, target?: LogTarget): Pro
   const { default: pino } = await import("pino");
   const { isTTY } = target ?? process.stderr;
   const isForPeople = options.format === "pretty" || (options.format === "auto" && isTTY === true);
-  const direct = isForPeople ? await prettyStream(target) : target;
+  const direct = isForPeople ? await linesForPeople(target) : target;
   const { stream, flush } = direct === undefined ? bufferedStderr(pino) : { stream: direct, flush: () => {} };
   const logger = pino(pinoOptions(options, pino), stream);
   return {
@@ -109,16 +109,16 @@ function bufferedStderr({ destination }: typeof Pino): { stream: DestinationStre
   return { stream, flush };
 }
 
-async function prettyStream(target: LogTarget | undefined): Promise<DestinationStream> {
-  const { default: pretty } = await import("pino-pretty");
-  const format = pretty.prettyFactory({
-    colorize: (target ?? process.stderr).hasColors?.() ?? false,
-    colorizeObjects: false,
-    singleLine: true,
-    translateTime: "SYS:HH:MM:ss.l",
-  });
+async function linesForPeople(target: LogTarget | undefined): Promise<DestinationStream> {
+  const { LogLines } = await import("./log-lines.ts");
+  const lines = new LogLines((target ?? process.stderr).hasColors?.() ?? false);
   const write = target === undefined ? writeToTerminal : (text: string) => target.write(text);
-  return { write: (line) => write(format(escapeControls(line))) };
+  return {
+    write(line) {
+      const text = lines.text(escapeControls(line));
+      if (text !== "") write(text);
+    },
+  };
 }
 
 /** Names that others chose must not control the terminal: control characters become text like `\u001b`. Line breaks and tabs stay. */

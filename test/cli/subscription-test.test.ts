@@ -84,7 +84,7 @@ test("for a person the request, the answer and the times are shown, and why ther
   });
   receiver.answer = () => "reset";
   const reset = await run(["subscriptions", "test", "1"]);
-  expect(reset.stdout).toMatch(/^Answer +connection_reset: connection closed without an answer$/m);
+  expect(reset.stdout).toMatch(/^Answer +connection_reset: connection cut$/m);
 });
 
 async function bodyOf(words: readonly string[], input?: string): Promise<string> {

@@ -62,10 +62,30 @@ test("each request is one line: method, path, status, time and size, without que
         status: 200,
         durationMs: expect.any(Number),
         bytes: Buffer.byteLength(text),
+        by: "read",
+        address: "127.0.0.1",
       },
     },
   ]);
   expect(JSON.stringify(lines)).not.toContain(token);
+});
+
+test("a refusal says why and to whom, and of nobody it tells no name", async () => {
+  const token = await harness.token("read");
+  const send = async (headers: Record<string, string>) => {
+    const before = harness.log.length;
+    await (await fetch(`${harness.url}/v1/events/999999`, { headers })).arrayBuffer();
+    return harness.log[before]!.fields;
+  };
+  expect(await send({ authorization: `Bearer ${token}` })).toMatchObject({
+    status: 404,
+    reason: "There is no event 999999.",
+    by: "read",
+    address: "127.0.0.1",
+  });
+  const nobody = await send({});
+  expect(nobody).toMatchObject({ status: 401, reason: expect.stringContaining("needs a token") as string });
+  expect(nobody).not.toHaveProperty("by");
 });
 
 test("reads and publishes that succeed are logged at debug; refusals and changes at info", async () => {

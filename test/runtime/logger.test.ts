@@ -72,14 +72,105 @@ describe("secrets", () => {
   });
 });
 
+async function lineOf(fields: object, message: string, level: "debug" | "warn" = "debug"): Promise<string> {
+  const out = target(true);
+  (await createLogger({ level: "debug", format: "auto" }, out))[level](fields, message);
+  return out.lines.join("");
+}
+
+const AT = String.raw`^\d\d:\d\d:\d\d  `;
+const ATTEMPT = {
+  delivery: 9,
+  event: 72,
+  subscription: 3,
+  action: "order.created",
+  to: "billing/invoices",
+  attempt: 1,
+  durationMs: 12,
+  handler: "https://hooks.example.com",
+};
+
+async function told(fields: object, message: string): Promise<string> {
+  return (await lineOf({ ...ATTEMPT, ...fields }, message)).replace(/^\d\d:\d\d:\d\d {2}/, "");
+}
+
 describe("lines for people", () => {
-  test("have the time of day, the level, the message and the fields on one line", async () => {
-    const out = target(true);
-    const logger = await createLogger(JSON_LINES, out);
-    logger.warn({ status: 503, path: "/v1/events" }, "refused");
-    expect(out.lines.join("")).toMatch(
-      /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: refused \{"status":503,"path":"\/v1\/events"\}\n$/,
+  test("tell of an attempt what went where, how it ended and when it is tried again", async () => {
+    const to = "order.created  #72  → billing/invoices  ";
+    expect(await told({ status: 204 }, "delivered")).toBe(`${to}204  12 ms\n`);
+    expect(await told({ status: 500, attempt: 2, retryInMs: 2_000 }, "attempt failed, will be retried")).toBe(
+      `${to}500  12 ms  attempt 2, again in 2 s\n`,
     );
+    const refused = { error: "connection_refused", attempt: 6 };
+    expect(await told(refused, "delivery failed for good")).toBe(
+      `${to}nobody listens  attempt 6, failed for good\n`,
+    );
+    expect(await told({ status: 410 }, "delivery failed for good, the handler is gone")).toMatch(
+      /410 {2}12 ms {2}failed for good, subscription deactivated\n$/,
+    );
+    const wait = { error: "timeout", durationMs: 10_004, retryInMs: 0 };
+    expect(await told(wait, "attempt failed, will be retried")).toBe(`${to}timed out  10 s  again now\n`);
+    for (const line of [
+      await told({ status: 204 }, "delivered"),
+      await told(wait, "attempt failed, will be retried"),
+    ]) {
+      expect(line.length + 10).toBeLessThanOrEqual(81);
+    }
+  });
+
+  test("stand below each other, and a long name moves its own line only", async () => {
+    const out = target(true);
+    const logger = await createLogger({ level: "debug", format: "pretty" }, out);
+    for (const fields of [
+      { action: "a.b", event: 9, to: "shop/x" },
+      { action: "order.created", event: 10, to: "billing/invoices" },
+      { action: "a".repeat(60), event: 11, to: "shop/x" },
+      { action: "a.b", event: 12, to: "shop/x" },
+    ]) {
+      logger.debug({ ...ATTEMPT, status: 200, ...fields }, "delivered");
+    }
+    const arrows = out.lines.map((line) => line.indexOf("→"));
+    expect(arrows.map((at) => at - 10)).toEqual([9, 20, 67, 31]);
+  });
+
+  test("tell of a request what it was and, of a refused one, why", async () => {
+    const request = { requestId: "r", method: "POST", path: "/v1/events", bytes: 2, durationMs: 3 };
+    expect(await lineOf({ ...request, status: 201, by: "local", address: "127.0.0.1" }, "request")).toMatch(
+      new RegExp(`${AT}POST /v1/events  201  3 ms\n$`),
+    );
+    const refused = {
+      ...request,
+      status: 422,
+      reason: "total must be number",
+      by: "shop",
+      address: "10.0.0.7",
+    };
+    expect(await lineOf(refused, "request")).toMatch(
+      new RegExp(`${AT}POST /v1/events  422  3 ms  total must be number  shop 10\\.0\\.0\\.7\n$`),
+    );
+  });
+
+  test("leave out checks of the health, and a read that is only repeated", async () => {
+    const out = target(true);
+    const logger = await createLogger({ level: "debug", format: "pretty" }, out);
+    const read = (path: string, status = 200) =>
+      logger.debug({ method: "GET", path, status, durationMs: 1 }, "request");
+    for (const path of ["/health", "/v1/events/7", "/v1/events/7", "/v1/actions", "/v1/events/7"]) read(path);
+    read("/health", 503);
+    expect(out.lines.map((line) => line.split("  ")[1])).toEqual([
+      "GET /v1/events/7",
+      "GET /v1/actions",
+      "GET /v1/events/7",
+      "GET /health",
+    ]);
+  });
+
+  test("have of anything else the message, its members, and a fault's stack below", async () => {
+    expect(await lineOf({ status: 503, path: "/a b", n: null }, "refused", "warn")).toMatch(
+      new RegExp(`${AT}warning: refused  status=503 path="/a b" n=null\n$`),
+    );
+    const text = await lineOf({ err: new Error("it broke") }, "no luck");
+    expect(text).toMatch(new RegExp(`${AT}no luck\n    Error: it broke\n        at `));
   });
 
   test("are coloured only where the terminal supports it", async () => {
