@@ -50,9 +50,13 @@ async function subscriptionOf(evreg: Evreg, id: number): Promise<Subscription | 
 
 /** A delivery that a person retries goes before all others, also before the one that blocks. */
 function blockBefore(
-  { rowid, status }: Delivery,
-  { rowid: id, blocked_by: first }: Subscription,
+  { rowid, status, next_attempt_at: next }: Delivery,
+  { rowid: id, blocked_by: first, ordered }: Subscription,
 ): string | undefined {
+  if (typeof ordered === "object") {
+    if (next !== null || (status !== "pending" && status !== "waiting")) return undefined;
+    return `Delivery ${rowid} waits behind another one with the same value at ${escapeControl(ordered.key)}. See what fails: ${nextCommand(`deliveries list --subscription ${id} --status waiting`)}`;
+  }
   if (first === null || first === rowid || status === "delivering") return undefined;
   return `Delivery ${rowid} waits behind delivery ${first}, which its subscription ${id}, an ordered one, is blocked by. See why: ${nextCommand(`deliveries get ${first}`)}. Go past it: ${nextCommand(`deliveries skip ${first}`)}`;
 }

@@ -46,6 +46,11 @@ export const settingsFlags = {
     "DURATION",
     DELIVERY,
   ),
+  "ordered-by": textFlag(
+    "One delivery at a time of the events with the same value at this JSON Pointer of the payload, such as /customer/id.",
+    "POINTER",
+    { ...DELIVERY, exclusive: ["ordered"] },
+  ),
   "on-exhausted": choiceFlag(
     "When an ordered one's delivery has used up its retries: block tries on (default), skip sends the next.",
     ["block", "skip"],
@@ -65,7 +70,7 @@ export async function settingsOf(
     timeout_ms: orNone(flags.timeout, (text) => durationFlagMs("timeout", text, TIMEOUT)),
     headers: header && headersOf(header),
     retry_schedule: orNone(flags["retry-schedule"], waitsOf),
-    ordered: flags.ordered,
+    ordered: flags["ordered-by"] === undefined ? flags.ordered : { key: flags["ordered-by"] },
     on_exhausted: flags["on-exhausted"],
     expires_after_ms: orNone(flags["expires-after"], (text) => durationFlagMs("expires-after", text, EXPIRY)),
   });

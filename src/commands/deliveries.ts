@@ -15,7 +15,7 @@ import type { Resource } from "../resources/resource.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
-    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--key VALUE] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
     "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",
@@ -31,6 +31,7 @@ export const DeliveriesList = listCommand(DELIVERIES, {
     status: choiceFlag(`Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`, DELIVERY_STATUSES, {
       helpValue: "STATUS",
     }),
+    key: textFlag("Only with this key, in subscriptions that are --ordered-by one.", "VALUE"),
     ...rangeFlags("Those created"),
     ...pageFlags(DELIVERIES),
     all: allFlag,

@@ -75,7 +75,7 @@ export class SubscriptionsCreate extends TargetCommand {
   static override description =
     "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
-    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--ordered [--on-exhausted block|skip]] [--expires-after DURATION]";
+    "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]] [--expires-after DURATION]";
   static override examples = examples({
     "Send each event of order.created to the handler of billing":
       "evreg subscriptions create --application billing --subscription invoices --action order.created --handler https://billing.example.com/hooks",
@@ -155,7 +155,7 @@ export class SubscriptionsCreate extends TargetCommand {
 
 export class SubscriptionsUpdate extends TargetCommand {
   static override usage =
-    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered] [--on-exhausted block|skip] [--expires-after DURATION]";
+    "subscriptions update ID|NAME [--handler URL] [--max-retries NUMBER] [--[no-]active] [--action PATTERN] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [--[no-]ordered | --ordered-by POINTER] [--on-exhausted block|skip] [--expires-after DURATION]";
   static override summary = "Change, pause or reactivate a subscription.";
   static override description =
     "Pausing holds the deliveries that are not finished and queues none for later events; reactivating resumes them. With --active an active one that is slowed is sent to again at once.";

@@ -282,6 +282,7 @@ export class Scheduler implements Usage {
       }
       this.#freed(sub);
     }
+    if (outcome?.kind === "stored" && outcome.isNextDue === true) this.claims.dueAt();
     if (slow !== undefined) this.claims.dueAt(slow.untilMs);
     if (next.kind === "retry") this.claims.dueAt(next.atMs);
     // One whose handler is gone is due at once where the subscription has another handler by now.

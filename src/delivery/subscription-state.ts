@@ -123,7 +123,7 @@ export class SubscriptionState {
 
   /** It gets one delivery after the other, each when the result of the one before is stored. */
   get isOrdered(): boolean {
-    return this.#settings.ordered;
+    return this.#settings.ordered === true;
   }
 
   get limit(): number {

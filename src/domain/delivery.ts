@@ -1,4 +1,4 @@
-import { byAction, type CursorQuery, from, pageLimit, querySchema, rowid, to } from "./request.ts";
+import { byAction, type CursorQuery, from, NO_NUL, pageLimit, querySchema, rowid, to } from "./request.ts";
 
 /**
  * pending → delivering → delivered
@@ -92,7 +92,10 @@ export interface Delivery {
   readonly status: DeliveryStatus;
   /** Attempts started so far. */
   readonly attempt: number;
-  /** ISO 8601 UTC; `null` when nothing is planned. An ordered subscription may attempt it later. */
+  /**
+   * ISO 8601 UTC; `null` when nothing is planned, or another of its key comes first. An ordered subscription may attempt it
+   * later.
+   */
   readonly next_attempt_at: string | null;
   /** Of the last finished attempt: `HTTP 500`, `timeout`. `null` before the first and after a success. */
   readonly last_error: string | null;
@@ -152,19 +155,34 @@ export interface DeliveryQuery extends CursorQuery {
   readonly subscription?: number;
   readonly action?: string;
   readonly status?: DeliveryStatus;
+  /** The value that orders it, in a subscription that is ordered by key: a text, or JSON such as `42`. */
+  readonly key?: string;
   /** ISO 8601, inclusive; of the delivery's creation. */
   readonly from?: string;
   /** ISO 8601, exclusive. */
   readonly to?: string;
 }
 
-export const DELIVERY_LIMITS = { listDefault: 50, listMax: 500, responseBytes: 1_024 } as const;
+export const DELIVERY_LIMITS = {
+  listDefault: 50,
+  listMax: 500,
+  responseBytes: 1_024,
+  keyLength: 1_024,
+} as const;
 
 export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
   event: { ...rowid, description: "Only of the event with this rowid." },
   subscription: { ...rowid, description: "Only of the subscription with this rowid." },
   action: byAction,
   status: { type: "string", enum: DELIVERY_STATUSES, description: "Only in this state." },
+  key: {
+    type: "string",
+    maxLength: DELIVERY_LIMITS.keyLength,
+    pattern: NO_NUL,
+    description:
+      "Only with this key, in subscriptions that are ordered by key: the text that stands at the pointer or, as JSON, another value such as `42`. Both are meant where both can be.",
+    examples: ["C-17", "42"],
+  },
   from: { ...from, description: "Created then or later." },
   to: { ...to, description: "Created before then." },
   limit: pageLimit(DELIVERY_LIMITS, "Deliveries in one answer."),

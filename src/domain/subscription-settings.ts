@@ -15,15 +15,25 @@ export interface SubscriptionSettings {
   readonly headers: Readonly<Record<string, string>> | null;
   /** The waits before retry 1, 2, … in milliseconds; the last one goes for all that follow. */
   readonly retry_schedule: readonly number[] | null;
-  /** One delivery at a time, in the order in which the events were published. */
-  readonly ordered: boolean;
+  /**
+   * One delivery at a time, in the order in which the events were published; with a key, one at a time of the events with the
+   * same value at that JSON Pointer.
+   */
+  readonly ordered: Order;
   /** What becomes of an ordered one's delivery that has used up its retries; `null` where it is not ordered. */
   readonly on_exhausted: OnExhausted | null;
   /** One of mode `pull` is deleted once nobody has claimed from it for so long. */
   readonly expires_after_ms: number | null;
 }
 
-/** block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent. */
+export type Order = boolean | { readonly key: string };
+
+/** The JSON Pointer of what is ordered by key; `null` for any other. */
+export function orderPointer(ordered: Order): string | null {
+  return typeof ordered === "object" ? ordered.key : null;
+}
+
+/** block: it is tried on, and those behind it (of its key) wait. skip: it has failed, and the next one is sent. */
 export const ON_EXHAUSTED = ["block", "skip"] as const;
 export type OnExhausted = (typeof ON_EXHAUSTED)[number];
 
@@ -68,7 +78,7 @@ export function changedSettings(
   change: Partial<SubscriptionSettings>,
 ): SubscriptionSettings {
   const after = { ...before, ...change };
-  return { ...after, on_exhausted: after.ordered ? (after.on_exhausted ?? "block") : null };
+  return { ...after, on_exhausted: after.ordered !== false ? (after.on_exhausted ?? "block") : null };
 }
 
 /** A token of RFC 9110. */

@@ -10,6 +10,7 @@ import {
   type QuerySchema,
   querySchema,
 } from "./request.ts";
+import { KEY_POINTER, KEY_POINTER_LENGTH } from "./order-key.ts";
 import {
   HEADER_NAME,
   HEADER_VALUE,
@@ -47,8 +48,10 @@ export interface Subscription extends SubscriptionSettings {
    * refuses, or because an ordered subscription waits for a retry. It may have passed.
    */
   readonly slowed_until: string | null;
-  /** Rowid of the delivery that blocks an ordered subscription: it has used up its retries and is still tried. */
+  /** Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries and is still tried. */
   readonly blocked_by: number | null;
+  /** Of one that is ordered by key: how many keys are blocked; 1,000 stands for at least so many. `null` for any other. */
+  readonly blocked_keys: number | null;
   /** ISO 8601 UTC, to the minute: when a consumer last claimed from one of mode `pull`. */
   readonly last_claim_at: string | null;
   readonly timestamped: string;
@@ -190,6 +193,13 @@ const bearerToken = {
   description: "The value of its own for `bearer`, which need not be given beside it. It is never shown.",
 } as const;
 
+/** More are not counted. */
+export const MAX_BLOCKED_KEYS = 1_000;
+
+/** What `ordered` means. */
+export const ORDERED_MEANS =
+  "`true`: one delivery at a time, in the order in which the events were published. With a key: one at a time of all events with the same value (a string, a number, true, false or null) at that JSON Pointer, and others beside it; events without such a value count as one key.";
+
 const settings = {
   filter: {
     type: ["object", "null"],
@@ -238,13 +248,25 @@ const settings = {
     examples: [[0, 60_000, 3_600_000]],
   },
   ordered: {
-    type: "boolean",
-    description: "One delivery at a time, in the order in which the events were published.",
+    type: ["boolean", "object"],
+    properties: {
+      key: {
+        type: "string",
+        pattern: KEY_POINTER,
+        maxLength: KEY_POINTER_LENGTH,
+        description: "A JSON Pointer into the payload.",
+        examples: ["/customer/id"],
+      },
+    },
+    required: ["key"],
+    additionalProperties: false,
+    description: ORDERED_MEANS,
+    examples: [{ key: "/customer/id" }],
   },
   on_exhausted: {
     enum: [...ON_EXHAUSTED, null],
     description:
-      "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it wait. skip: it has failed, and the next one is sent.",
+      "Of an ordered one, what becomes of a delivery that has used up its retries. block: it is tried on, and those behind it (of its key, where there is one) wait. skip: it has failed, and the next one is sent.",
   },
   expires_after_ms: {
     type: ["integer", "null"],

@@ -2,7 +2,7 @@ import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
-import type { Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
+import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
@@ -48,6 +48,7 @@ const FIELDS: Fields<Subscription> = {
   },
   failing_since: "Failing since",
   blocked_by: { title: "Blocked by", show: blockOf },
+  blocked_keys: { title: "Blocked keys", show: blockedKeys },
   slowed_until: "Slowed until",
   last_claim_at: "Last claim",
   expires_after_ms: {
@@ -142,6 +143,12 @@ function headersOf({ headers }: Subscription): string | undefined {
 }
 
 function orderOf({ ordered, on_exhausted: exhausted }: Subscription): string | undefined {
-  if (!ordered) return undefined;
-  return exhausted === "skip" ? "yes, past those that fail for good" : "yes, none is passed over";
+  if (ordered === false) return undefined;
+  const by = ordered === true ? "yes" : `by ${ordered.key}`;
+  return exhausted === "skip" ? `${by}, past those that fail for good` : `${by}, none is passed over`;
+}
+
+function blockedKeys({ blocked_keys: keys }: Subscription): string | undefined {
+  if (keys === null || keys === 0) return undefined;
+  return keys < MAX_BLOCKED_KEYS ? String(keys) : `${MAX_BLOCKED_KEYS} or more`;
 }

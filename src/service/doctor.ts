@@ -7,6 +7,7 @@ import {
   problem,
   warning,
 } from "../domain/operations.ts";
+import { patternsOf } from "../domain/names.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Token } from "../domain/token.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -203,7 +204,9 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
   }
   const served = new Set(subscriptions.filter((one) => one.active).map(({ action }) => action));
   const paused = subscriptions.filter((one) => !one.active);
-  const silent = paused.filter(({ action }) => !served.has(action));
+  const silent = paused.filter(
+    ({ action }) => !served.has(action) && !patternsOf(action).some((pattern) => served.has(pattern)),
+  );
   const actions = new Set(silent.map(({ action }) => action));
   if (silent.length > 0) {
     const all = paused.length === subscriptions.length ? "All subscriptions are" : "These subscriptions are";

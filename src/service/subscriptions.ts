@@ -279,8 +279,8 @@ function settingsOf(
 ): Partial<SubscriptionSettings> {
   const settings = settingsIn(body);
   if ((settings.headers ?? null) !== null) checkExtraHeaders("headers", settings.headers!);
-  const isOrdered = settings.ordered ?? before?.ordered ?? false;
-  if (isOrdered || (settings.on_exhausted ?? null) === null) return settings;
+  const ordered = settings.ordered ?? before?.ordered ?? false;
+  if (ordered !== false || (settings.on_exhausted ?? null) === null) return settings;
   throw invalidField("on_exhausted", "is for subscriptions that are ordered only", settings.on_exhausted);
 }
 

@@ -169,6 +169,8 @@ export type FinishOutcome =
       readonly kind: "stored";
       /** Of its delivery now; `pending` for one that is to be sent again. */
       readonly state: "pending" | "delivered" | "failed" | "filtered";
+      /** What waited behind deliveries of the same call, in an order by key, is due now. */
+      readonly isNextDue?: true;
       /** Its subscription was deactivated by that. */
       readonly deactivated?: Deactivated;
     }
@@ -245,6 +247,8 @@ export interface DeliverySelection {
   readonly subscription?: number;
   readonly action?: string;
   readonly status?: DeliveryStatus;
+  /** The text of a key, or its JSON; only of subscriptions that are ordered by key. */
+  readonly key?: string;
   readonly applications?: readonly string[];
   readonly fromMs?: number;
   readonly toMs?: number;

@@ -42,6 +42,12 @@ const REFUSED: readonly (readonly [object, field: string])[] = [
   [{ retry_schedule: Array.from({ length: 21 }, () => 1) }, "retry_schedule"],
   [{ expires_after_ms: 3_600_000 }, "expires_after_ms"],
   [{ ordered: null }, "ordered"],
+  [{ ordered: {} }, "ordered.key"],
+  [{ ordered: { key: "customer" } }, "ordered.key"],
+  [{ ordered: { key: "" } }, "ordered.key"],
+  [{ ordered: { key: "/a~2" } }, "ordered.key"],
+  [{ ordered: { key: `/${"a".repeat(256)}` } }, "ordered.key"],
+  [{ ordered: { key: "/a", by: 1 } }, "ordered.by"],
   [{ on_exhausted: "stop", ordered: true }, "on_exhausted"],
   [{ on_exhausted: "skip" }, "on_exhausted"],
 ];
@@ -58,6 +64,13 @@ export function settingsContract(open: OpenEvreg): void {
     it("are stored as they are given", async () => {
       const { rowid } = await subscribe(under.evreg, ALL);
       expect((await under.evreg.subscriptions.get(rowid)).data).toMatchObject(ALL);
+      const byKey = { ordered: { key: "/customer/id" }, on_exhausted: "skip" } as const;
+      const { data } = await under.evreg.subscriptions.update(rowid, { ordered: byKey.ordered });
+      expect(data).toMatchObject({ ...ALL, ...byKey, blocked_keys: 0 });
+      expect((await under.evreg.subscriptions.update(rowid, { ordered: true })).data).toMatchObject({
+        ...ALL,
+        blocked_keys: null,
+      });
       expect((await under.evreg.subscriptions.list()).data[0]).toMatchObject(ALL);
     });
 

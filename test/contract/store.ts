@@ -13,6 +13,7 @@ import { idempotencySuite } from "./store/idempotency.ts";
 import { nextEventSuite } from "./store/next-events.ts";
 import { recordSuite } from "./store/recording.ts";
 import { retentionSuite } from "./store/retention.ts";
+import { keyedSuite } from "./store/keyed.ts";
 import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { replaySuite } from "./store/replays.ts";
@@ -39,6 +40,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("finishing", () => finishSuite(open));
     describe("handler health", () => handlerHealthSuite(open));
     describe("ordered subscriptions", () => orderedSuite(open));
+    describe("subscriptions that are ordered by key", () => keyedSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));

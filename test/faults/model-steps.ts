@@ -6,7 +6,14 @@ import { DELIVERY_TRANSITIONS } from "../../src/domain/delivery.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import type { LocalService } from "../support/local-service.ts";
 import { agree } from "./model-agrees.ts";
-import { finish, type Model, type ModelAction, type ModelSubscription, statusOf } from "./model.ts";
+import {
+  finish,
+  isInOneOrder,
+  type Model,
+  type ModelAction,
+  type ModelSubscription,
+  statusOf,
+} from "./model.ts";
 
 /** One run has names of its own, as many share a store. */
 export interface Real extends LocalService {
@@ -67,11 +74,11 @@ export async function createActions(model: Model, { evreg, run }: Real): Promise
 const index = fc.nat(1_000);
 /** Few, so that they meet. */
 const key = fc.option(fc.nat(2), { nil: undefined });
-const item = fc.record({ action: fc.nat(1), value: fc.nat(1), key });
+const item = fc.record({ action: fc.nat(3), value: fc.nat(1), key });
 type Item = typeof item extends fc.Arbitrary<infer T> ? T : never;
 
 function prepared(model: Model, { run }: Real, { action: at, value, key: number }: Item) {
-  const action = model.actions[at]!;
+  const action = pick(model.actions, at)!;
   const text = `{"n":${value},"9":1}`;
   const idempotency_key = number === undefined ? undefined : `${run}-${number}`;
   const payload = RawJson.fromText(text);
@@ -133,7 +140,7 @@ const publishBatch = fc
         }
         const { action, text, key: used } = one;
         // With all or nothing a rowid is only known where all went well; a wrong one is found by the lists.
-        const rowid = data[at]?.rowid ?? -1;
+        const rowid = data[at]?.rowid ?? Number.MAX_SAFE_INTEGER;
         model.record({ rowid, action, revision: action.revision, text, key: used }, real.clock.now());
         return rowid;
       });
@@ -164,27 +171,65 @@ const revise = fc
     }),
   );
 
+/** What a subscription may be to: one of two actions, or all of the run. */
+function targetAt(model: Model, run: number, at: number): ModelAction {
+  return model.actions[at] ?? { name: `run${run}.*`, revision: 0 };
+}
+
+const ordering = fc.record({ order: fc.constantFrom("block", "skip"), byKey: fc.boolean() });
+type Ordering = typeof ordering extends fc.Arbitrary<infer T> ? T : never;
+
+function orderOf(given: Ordering | null) {
+  if (given === null) return { ordered: false };
+  return { ordered: given.byKey ? { key: "/n" } : true, on_exhausted: given.order };
+}
+
+function shownOrder(given: Ordering | null): string {
+  return given === null ? "in no order" : `${given.order}${given.byKey ? " by key" : ""}`;
+}
+
+/** Patterns hear it from now on. */
+const register = fc.constant(
+  step("register", async (model, { evreg, run }) => {
+    const name = `run${run}.later${model.actions.length}`;
+    if (model.actions.length > 3) return;
+    await evreg.actions.create({ action: name, application: "owner", schemata: schemata(1) });
+    model.actions.push({ name, revision: 1 });
+  }),
+);
+
 const subscribe = fc
-  .record({ at: fc.nat(1), name: fc.nat(1), active: fc.boolean(), maxRetries: fc.nat(2) })
-  .map(({ at, name, active, maxRetries }) =>
-    step(`subscribe ${name} to ${at} ${active} ${maxRetries}`, async (model, { evreg, run }) => {
-      const action = model.actions[at]!;
-      const handler = "https://h.example/1";
-      const named = { application: `run${run}`, subscription: `s${name}` };
-      const creating = evreg.subscriptions.create({
-        ...named,
-        action: action.name,
-        handler,
-        active,
-        max_retries: maxRetries,
-      });
-      if (model.isTaken(named.subscription, action)) {
-        return expect(creating).rejects.toEqual(refusedAs("conflict"));
-      }
-      const { rowid } = (await creating).data;
-      const known = { rowid, name: named.subscription, action, handler, maxRetries, active };
-      model.subscriptions.push({ ...known, order: null, disabledReason: null, deleted: false });
-    }),
+  .record({
+    at: fc.nat(2),
+    name: fc.nat(1),
+    active: fc.boolean(),
+    maxRetries: fc.nat(2),
+    ordering: fc.option(ordering, { freq: 2 }),
+  })
+  .map(({ at, name, active, maxRetries, ordering: given }) =>
+    step(
+      `subscribe ${name} to ${at} ${active} ${maxRetries} ${shownOrder(given)}`,
+      async (model, { evreg, run }) => {
+        const action = at === 2 ? targetAt(model, run, -1) : model.actions[at]!;
+        const handler = "https://h.example/1";
+        const named = { application: `run${run}`, subscription: `s${name}` };
+        const creating = evreg.subscriptions.create({
+          ...named,
+          action: action.name,
+          handler,
+          active,
+          max_retries: maxRetries,
+          ...orderOf(given),
+        });
+        if (model.isTaken(named.subscription, action)) {
+          return expect(creating).rejects.toEqual(refusedAs("conflict"));
+        }
+        const { rowid } = (await creating).data;
+        const known = { rowid, name: named.subscription, action, handler, maxRetries, active };
+        const { order = null, byKey = false } = given ?? {};
+        model.subscriptions.push({ ...known, order, byKey, disabledReason: null, deleted: false });
+      },
+    ),
   );
 
 type Change = "pause" | "resume" | "move" | "rebind";
@@ -192,10 +237,10 @@ type Change = "pause" | "resume" | "move" | "rebind";
 const change = fc
   .record({ at: index, what: fc.constantFrom<Change>("pause", "resume", "resume", "move", "rebind") })
   .map(({ at, what }) =>
-    step(`${what} ${at}`, async (model, { evreg }) => {
+    step(`${what} ${at}`, async (model, { evreg, run }) => {
       const found = pick(model.subscriptions, at);
       if (found === undefined) return;
-      const { patch, apply, isTaken } = changed(model, found, what);
+      const { patch, apply, isTaken } = changed(model, run, found, what);
       const updating = evreg.subscriptions.update(found.rowid, patch);
       if (found.deleted) return expect(updating).rejects.toEqual(refusedAs("not_found"));
       if (isTaken) return expect(updating).rejects.toEqual(refusedAs("conflict"));
@@ -204,13 +249,15 @@ const change = fc
     }),
   );
 
-function changed(model: Model, found: ModelSubscription, what: Change) {
+function changed(model: Model, run: number, found: ModelSubscription, what: Change) {
   if (what === "move") {
     const handler = `${found.handler}1`;
     return { patch: { handler }, apply: () => void (found.handler = handler), isTaken: false };
   }
   if (what === "rebind") {
-    const action = model.actions.find((other) => other !== found.action)!;
+    const targets = [...model.actions, targetAt(model, run, -1)];
+    const at = targets.findIndex(({ name }) => name === found.action.name);
+    const action = targets[(at + 1) % targets.length]!;
     const apply = (): void => void (found.action = action);
     return { patch: { action: action.name }, apply, isTaken: model.isTaken(found.name, action) };
   }
@@ -222,13 +269,12 @@ function changed(model: Model, found: ModelSubscription, what: Change) {
   return { patch: { active }, apply, isTaken: false };
 }
 
-const reorder = fc.record({ at: index, order: fc.constantFrom("block", "skip", null) }).map(({ at, order }) =>
-  step(`order ${at} ${order}`, async (model, { evreg, clock }) => {
+const reorder = fc.record({ at: index, given: fc.option(ordering, { freq: 3 }) }).map(({ at, given }) =>
+  step(`order ${at} ${shownOrder(given)}`, async (model, { evreg, clock }) => {
     const found = pick(model.living, at);
     if (found === undefined) return;
-    const patch = order === null ? { ordered: false } : { ordered: true, on_exhausted: order };
-    await evreg.subscriptions.update(found.rowid, patch);
-    model.setOrder(found, order, clock.now());
+    await evreg.subscriptions.update(found.rowid, orderOf(given));
+    model.setOrder(found, given?.order ?? null, given?.byKey ?? false, clock.now());
   }),
 );
 
@@ -255,12 +301,13 @@ const retry = index.map((at) =>
       return expect(retrying).rejects.toEqual(refusedAs("conflict"));
     await retrying;
     const due = { dueMs: clock.now(), isAsked: true, isPlaced: false };
-    Object.assign(delivery, { state: "open", failures: 0, ...due });
+    Object.assign(delivery, { state: "open", failures: 0, isBehind: false, ...due });
+    model.placeByKey([delivery], clock.now());
   }),
 );
 
 const skip = index.map((at) =>
-  step(`skip ${at}`, async (model, { evreg }) => {
+  step(`skip ${at}`, async (model, { evreg, clock }) => {
     const delivery = pick(model.deliveries, at);
     if (delivery === undefined) return;
     const { data } = await evreg.events.deliveries(delivery.event.rowid);
@@ -271,6 +318,7 @@ const skip = index.map((at) =>
       return expect(skipping).rejects.toEqual(refusedAs("conflict"));
     await skipping;
     delivery.state = "failed";
+    model.settle(delivery.subscription, delivery.key, clock.now());
   }),
 );
 
@@ -295,7 +343,7 @@ const claim = fc.constantFrom(1, 2, 100).map((limit) =>
       delivery.lease = { claimId, untilMs: nowMs + LEASE_MS };
       model.claims.push(one);
     }
-    for (const subscription of model.living.filter(({ order }) => order !== null)) {
+    for (const subscription of model.living.filter(isInOneOrder)) {
       const given = claims.filter(({ subscription: { subscriptionId: id } }) => id === subscription.rowid);
       const first = due.filter((each) => each.subscription === subscription).slice(0, given.length);
       expect(given.map(({ event }) => event.eventId)).toEqual(first.map(({ event }) => event.rowid));
@@ -327,7 +375,9 @@ const finishOne = fc
       const outcomes = await store.queue.finish([{ deliveryId, claimId, ...timed, next }], nowMs);
       const delivery = model.leased(claimId, event.eventId, subscription.subscriptionId);
       expect(outcomes).toMatchObject([{ kind: delivery === undefined ? "fenced" : "stored" }]);
-      if (delivery !== undefined) finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);
+      if (delivery === undefined) return;
+      finish(delivery, next, code === undefined ? null : `HTTP ${code}`, nowMs);
+      model.settle(delivery.subscription, delivery.key, nowMs);
     }),
   );
 
@@ -350,7 +400,7 @@ const pass = fc
 
 /** What leads far into a delivery's life comes more often than the rest. */
 export const STEPS: readonly fc.Arbitrary<Step>[] = [
-  [revise, remove, publishBatch, publish, change, retry, skip, reorder],
+  [revise, remove, publishBatch, publish, change, retry, skip, reorder, register],
   [subscribe, subscribe, publish, pass, pass, release, release],
   [claim, claim, claim, finishOne, finishOne, finishOne],
 ].flat();

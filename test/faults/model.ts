@@ -2,6 +2,7 @@ import type { DeliveryStatus } from "../../src/domain/delivery.ts";
 import type { Claim, NextStep } from "../../src/store/queue.ts";
 
 export interface ModelAction {
+  /** Of a subscription also a pattern. */
   readonly name: string;
   revision: number;
 }
@@ -23,6 +24,8 @@ export interface ModelSubscription {
   active: boolean;
   /** What an ordered one does with what has used up its retries; `null` where it is not ordered. */
   order: "block" | "skip" | null;
+  /** Whether it is ordered by the value of `n`. */
+  byKey: boolean;
   disabledReason: string | null;
   deleted: boolean;
 }
@@ -37,6 +40,10 @@ export interface ModelDelivery {
   isAsked: boolean;
   /** It has a place in an order, which keeps its time; what is ordered now is due whatever the clock says. */
   isPlaced: boolean;
+  /** Its place is in the order of its key, which it keeps where the order by key ends. */
+  key: number | undefined;
+  /** Another of its key comes first. */
+  isBehind: boolean;
   lastError: string | null;
   lease: { readonly claimId: number; readonly untilMs: number } | undefined;
   readonly outcomes: string[];
@@ -62,16 +69,47 @@ export class Model {
   record(event: ModelEvent, nowMs: number): void {
     this.events.push(event);
     for (const subscription of this.living) {
-      if (subscription.action !== event.action || !subscription.active) continue;
+      if (!hears(subscription, event.action) || !subscription.active) continue;
       const fresh = { state: "open", failures: 0, lastError: null, lease: undefined, outcomes: [] } as const;
       const isPlaced = subscription.order !== null;
-      const due = { dueMs: nowMs, isAsked: false, isPlaced };
-      this.deliveries.push({ ...fresh, outcomes: [], event, subscription, ...due });
+      const due = { dueMs: nowMs, isAsked: false, isPlaced, key: undefined, isBehind: false };
+      const delivery: ModelDelivery = { ...fresh, outcomes: [], event, subscription, ...due };
+      this.deliveries.push(delivery);
+      if (subscription.byKey) this.placeByKey([delivery], nowMs);
+    }
+  }
+
+  /** Gives them the keys of their events, behind all that have these. */
+  placeByKey(deliveries: readonly ModelDelivery[], nowMs: number): void {
+    const before = deliveries.map(({ key }) => key);
+    for (const delivery of deliveries) {
+      const { byKey } = delivery.subscription;
+      if (!byKey && delivery.key === undefined) continue;
+      if (!byKey && delivery.isBehind) delivery.dueMs = nowMs;
+      delivery.key = byKey ? keyOf(delivery.event) : undefined;
+      delivery.isPlaced ||= byKey;
+      delivery.isBehind = byKey && delivery.lease === undefined;
+    }
+    for (const [at, { subscription, key }] of deliveries.entries()) {
+      for (const one of [before[at], key]) this.settle(subscription, one, nowMs);
+    }
+  }
+
+  /** Of each key one is due, the first, and none while one of it is leased. */
+  settle(subscription: ModelSubscription, key: number | undefined, nowMs: number): void {
+    if (key === undefined) return;
+    const open = this.waiting(subscription).filter((one) => one.key === key);
+    const isLeased = open.some(({ lease }) => lease !== undefined);
+    for (const [at, one] of open.entries()) {
+      if (one.lease !== undefined) continue;
+      const isFirst = at === 0 && !isLeased;
+      if (isFirst && one.isBehind) one.dueMs = nowMs;
+      one.isBehind = !isFirst;
     }
   }
 
   isTaken(name: string, action: ModelAction): boolean {
-    return this.living.some((other) => other.name === name && other.action === action);
+    return this.living.some((other) => other.name === name && other.action.name === action.name);
   }
 
   /** Those of an ordered subscription in their order. */
@@ -80,8 +118,10 @@ export class Model {
       .filter(({ active }) => active)
       .flatMap((subscription) => {
         const open = this.waiting(subscription);
-        if (subscription.order === null) {
-          return open.filter(({ lease, dueMs, isAsked }) => !lease && (isAsked || dueMs <= nowMs));
+        if (!isInOneOrder(subscription)) {
+          return open.filter(
+            ({ lease, dueMs, isAsked, isBehind }) => !lease && !isBehind && (isAsked || dueMs <= nowMs),
+          );
         }
         return open.some(({ lease }) => lease !== undefined) ? [] : open;
       });
@@ -94,29 +134,56 @@ export class Model {
       .toSorted(
         (a, b) =>
           Number(b.isAsked) - Number(a.isAsked) ||
-          (a.isAsked ? a.dueMs - b.dueMs : 0) ||
+          (a.isAsked && a.key === undefined ? a.dueMs - b.dueMs : 0) ||
           a.event.rowid - b.event.rowid,
       );
   }
 
   /** What an ordered one waits for that blocks. */
   blocker(subscription: ModelSubscription): ModelDelivery | undefined {
+    if (subscription.byKey) return this.blockers(subscription)[0];
     const first = this.waiting(subscription).find(({ isAsked }) => !isAsked);
     const isBlocked = subscription.order === "block" && (first?.failures ?? 0) > subscription.maxRetries;
     return isBlocked ? first : undefined;
   }
 
-  setOrder(subscription: ModelSubscription, order: ModelSubscription["order"], nowMs: number): void {
-    const before = subscription.order;
+  /** The first of each key that is blocked, as they were made. */
+  blockers(subscription: ModelSubscription): readonly ModelDelivery[] {
+    if (subscription.order !== "block") return [];
+    return this.deliveries.filter((one) => {
+      const isDue = one.subscription === subscription && one.state === "open" && !one.isBehind;
+      return isDue && one.key !== undefined && one.failures > subscription.maxRetries;
+    });
+  }
+
+  setOrder(
+    subscription: ModelSubscription,
+    order: ModelSubscription["order"],
+    byKey: boolean,
+    nowMs: number,
+  ): void {
+    const { order: before, byKey: wasByKey } = subscription;
+    const wasInOneOrder = isInOneOrder(subscription);
     subscription.order = order;
+    subscription.byKey = byKey;
     const open = this.waiting(subscription);
-    if (before === null && order !== null) {
+    if (byKey ? !wasByKey : isInOneOrder(subscription) && !wasInOneOrder) this.placeByKey(open, nowMs);
+    if (before === "block" && order === "skip" && byKey) {
+      const { maxRetries } = subscription;
+      for (const one of open) {
+        if (one.isBehind || one.lease !== undefined || one.failures <= maxRetries) continue;
+        one.state = "failed";
+        this.settle(subscription, one.key, nowMs);
+      }
+      return;
+    }
+    if (!wasInOneOrder && isInOneOrder(subscription)) {
       for (const one of open) {
         if (!one.isPlaced) one.dueMs = Math.min(one.dueMs, nowMs);
         one.isPlaced = true;
       }
     }
-    const [first] = open;
+    const [first] = this.waiting(subscription);
     if (before !== "block" || order !== "skip" || first === undefined) return;
     if (first.isAsked || first.lease !== undefined || first.failures <= subscription.maxRetries) return;
     first.state = "failed";
@@ -137,14 +204,29 @@ export class Model {
       moveTo(delivery, nowMs);
       delivery.outcomes.push("returned");
     }
+    for (const { subscription, key } of ended) this.settle(subscription, key, nowMs);
     return ended.length;
   }
 }
 
-/** In an order it keeps its time. */
+/** Whether it has one order for all, and not one for each key. */
+export function isInOneOrder({ order, byKey }: ModelSubscription): boolean {
+  return order !== null && !byKey;
+}
+
+function hears({ action: { name } }: ModelSubscription, action: ModelAction): boolean {
+  return name.endsWith(".*") ? action.name.startsWith(name.slice(0, -1)) : name === action.name;
+}
+
+function keyOf({ text }: ModelEvent): number {
+  return (JSON.parse(text) as { readonly n: number }).n;
+}
+
+/** In one order it keeps its time. */
 function moveTo(delivery: ModelDelivery, dueMs: number): void {
-  delivery.isPlaced = delivery.subscription.order !== null;
-  if (!delivery.isPlaced) delivery.dueMs = dueMs;
+  const { subscription, key } = delivery;
+  delivery.isPlaced = isInOneOrder(subscription) || key !== undefined;
+  if (!isInOneOrder(subscription)) delivery.dueMs = dueMs;
 }
 
 export function statusOf({ state, lease, failures, subscription }: ModelDelivery): DeliveryStatus {

@@ -10,7 +10,8 @@ import { lengthOf, report, rounds } from "./length.ts";
 import { create, publish, unfinished } from "./load.ts";
 
 // The promise under test: an ordered subscription's handler never gets an event after a later one, however often either of
-// the two sides fails, and where it blocks, none before the one before was taken.
+// the two sides fails, and where it blocks, none before the one before was taken. Half of them are keys of two subscriptions
+// that are ordered by key, and to all actions beneath a name.
 
 const { kills: leastKills, subscriptions: KEYS, "events each": events } = lengthOf("faults/ordered");
 /** The last ones skip what fails twice; the others block. */
@@ -34,7 +35,8 @@ beforeAll(async () => {
   receiver = await startReceiver();
   ledger.watch(receiver, (count, request) => {
     const answer = answerTo(count);
-    const key = Number(request.path.split("/").at(-1));
+    const { payload } = JSON.parse(request.body.toString()) as { payload: { filler: string } };
+    const key = Number(payload.filler);
     seen[key]!.push({
       event: eventOf(request),
       isTaken: typeof answer === "object" && !("status" in answer),
@@ -61,24 +63,35 @@ function eventOf({ headers }: ReceivedRequest): number {
   return Number((headers["x-evreg-delivery"] ?? "").split("_")[0]);
 }
 
+const afterRetries = (key: number) => (key < KEYS - SKIPPING ? "block" : "skip");
+const isShared = (key: number): boolean => key % 2 === 1;
+
+function actionOf(key: number): string {
+  return isShared(key) ? `shared.${afterRetries(key)}.n${key}` : `key.n${key}`;
+}
+
 async function registerKey(url: string, key: number): Promise<void> {
-  const action = `key.n${key}`;
+  const action = actionOf(key);
   await create(`${url}/v1/actions`, { action, application: "load", schemata: { type: "object" } });
-  await create(`${url}/v1/subscriptions`, {
-    application: "load",
-    subscription: "ordered",
-    action,
-    handler: `${receiver.url}/${key}`,
-    max_retries: 1,
-    ordered: true,
-    on_exhausted: key < KEYS - SKIPPING ? "block" : "skip",
-  });
+  if (!isShared(key)) await subscribe(url, { action, ordered: true, on_exhausted: afterRetries(key) });
+}
+
+async function registerShared(url: string): Promise<void> {
+  for (const on_exhausted of ["block", "skip"]) {
+    const ordered = { key: "/filler" };
+    await subscribe(url, { action: `shared.${on_exhausted}.*`, ordered, on_exhausted });
+  }
+}
+
+function subscribe(url: string, given: object): Promise<void> {
+  const named = { application: "load", subscription: "ordered", handler: receiver.url, max_retries: 1 };
+  return create(`${url}/v1/subscriptions`, { ...named, ...given });
 }
 
 /** One after the other; those whose answer does not come may be stored or not. */
 async function publishKey(url: string, key: number, count: number): Promise<void> {
   for (let one = 0; one < count; one += 1) {
-    if ((await publish(url, ledger, "", `key.n${key}`)) === undefined) return;
+    if ((await publish(url, ledger, String(key), actionOf(key))) === undefined) return;
   }
 }
 
@@ -91,7 +104,7 @@ function stored(): readonly (readonly number[])[] {
   const text = `SELECT a.action AS action, e.rowid AS id FROM event AS e JOIN action AS a ON a.rowid = e.action_id
     ORDER BY e.rowid`;
   const rows = rawSql(join(folder.path, "evreg.db"), text) as { action: string; id: number }[];
-  return seen.map((_, key) => rows.filter(({ action }) => action === `key.n${key}`).map(({ id }) => id));
+  return seen.map((_, key) => rows.filter(({ action }) => action === actionOf(key)).map(({ id }) => id));
 }
 
 /** Deliveries that were neither taken nor, where that is to be, skipped. */
@@ -128,6 +141,7 @@ test(
   async () => {
     const first = await startProgram(folder.path, ["--dev"]);
     for (let key = 0; key < KEYS; key += 1) await registerKey(first.url, key);
+    await registerShared(first.url);
     await publishAll(first.url, Math.ceil(events / 2));
     await first.end("SIGKILL");
     let kills = 1;

@@ -33,6 +33,7 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
   failing_since: null,
   slowed_until: null,
   blocked_by: null,
+  blocked_keys: null,
   last_claim_at: null,
   timestamped: inHours(-100),
   ...given,

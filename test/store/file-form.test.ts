@@ -3,12 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import {
-  APPLICATION_ID,
-  LATEST_VERSION,
-  type Migration,
-  MIGRATIONS,
-} from "../../src/store/libsql/files/migrations.ts";
+import { APPLICATION_ID, LATEST_VERSION, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+import type { Migration } from "../../src/store/libsql/files/released-migrations.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";

@@ -78,7 +78,7 @@ export const SUBSCRIPTION: DeclaredKind = {
     ["active", noDefault],
     ["bearer", defaultTo("secret")],
     ...settings,
-    ["on_exhausted", ({ ordered }) => (ordered === true ? "block" : null)],
+    ["on_exhausted", ({ ordered = false }) => (ordered === false ? null : "block")],
   ]),
   references: ["bearer_token_file"],
   body: NEW_SUBSCRIPTION,
@@ -147,7 +147,7 @@ export function validateMembers(
   for (const error of schemaErrors(kind, values)) {
     report(String(pathNamed(String(error.details["field"]))[0]), error);
   }
-  const { headers, ordered, on_exhausted: exhausted, mode } = values as Values;
+  const { headers, ordered = false, on_exhausted: exhausted, mode } = values as Values;
   trying("headers", () => {
     if ((headers ?? null) !== null) checkExtraHeaders("headers", headers as Record<string, string>);
   });
@@ -160,7 +160,7 @@ export function validateMembers(
     }
   }
   trying("on_exhausted", () => {
-    if (ordered === true || (exhausted ?? null) === null) return;
+    if (ordered !== false || (exhausted ?? null) === null) return;
     throw invalidField("on_exhausted", "is for subscriptions that are ordered only");
   });
   return [...wrong.values()];

@@ -3,6 +3,7 @@ import { NEW_EVENT } from "../../domain/event.ts";
 import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
   BEARERS,
+  ORDERED_MEANS,
   MODES,
   NEW_SUBSCRIPTION,
   SECRET_ROTATION,
@@ -59,7 +60,13 @@ const subscription = {
     type: ["integer", "null"],
     minimum: 1,
     description:
-      "Rowid of the delivery that blocks an ordered subscription: it has used up its retries, and attempts go on. `null` if none does.",
+      "Rowid of the delivery that blocks an ordered subscription, or the first of several keys: it has used up its retries, and attempts go on. `null` if none does.",
+  },
+  blocked_keys: {
+    type: ["integer", "null"],
+    minimum: 0,
+    description:
+      "Number of blocked keys of one that is ordered by key, `null` for any other. 1,000 stands for at least so many.",
   },
   last_claim_at: {
     ...field.nullableTimestamp,
@@ -72,13 +79,14 @@ const subscription = {
   headers: { type: ["object", "null"], additionalProperties: field.text },
   retry_schedule: { type: ["array", "null"], items: field.count },
   ordered: {
-    type: "boolean",
-    description: "One delivery at a time, in the order in which the events were published.",
+    ...record({ key: field.text }),
+    type: ["boolean", "object"],
+    description: ORDERED_MEANS,
   },
   on_exhausted: {
     enum: [...ON_EXHAUSTED, null],
     description:
-      "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it, `skip` fails it and sends the next.",
+      "For an ordered one, when a delivery has used up its retries: `block` keeps trying and sends nothing after it (of its key), `skip` fails it and sends the next.",
   },
   expires_after_ms: { type: ["integer", "null"] },
   timestamped: field.timestamp,

@@ -16,7 +16,7 @@ import { countBacklog } from "./queue/backlog.ts";
 import { claimDue, extendLeases, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
 import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
-import { releaseLeases } from "./queue/delivery-state.ts";
+import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
 import { packFinished, unpackResults } from "./queue/wire.ts";

@@ -10,7 +10,7 @@ import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
 import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.ts";
 import { FILE_TASKS, type FileTask } from "./operations.ts";
-import { releaseLeases } from "./queue/delivery-state.ts";
+import { releaseLeases } from "./queue/release.ts";
 import { Connection } from "./thread/connection.ts";
 import {
   type FromWorker,

@@ -25,6 +25,7 @@ export function subscriptionSuite(open: OpenStore): void {
       failing_since: null,
       slowed_until: null,
       blocked_by: null,
+      blocked_keys: null,
       last_claim_at: null,
       ...NO_SETTINGS,
       timestamped: "2026-03-01T12:00:00.000Z",

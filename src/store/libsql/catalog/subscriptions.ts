@@ -3,6 +3,8 @@ import { EvregError } from "../../../domain/error.ts";
 import {
   changedSettings,
   NO_SETTINGS,
+  type Order,
+  orderPointer,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
 import { isPattern } from "../../../domain/names.ts";
@@ -11,7 +13,8 @@ import { type WithServiceEvents, recordDeliveryEvents, addCounts } from "../even
 import { stopRunning } from "../history/replays.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import { resetHealth, clearWaits } from "../queue/handler-health.ts";
-import { BLOCKED_BY, failExhausted, assignSequence } from "../queue/order.ts";
+import { BLOCKED_KEYS, failExhaustedKeys, hasKeys, placeAll } from "../queue/key-order.ts";
+import { BLOCKED_BY, failExhausted, assignSequence, settingOf } from "../queue/order.ts";
 import { settingsToJson, settingsFromJson } from "../queue/wire.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
@@ -34,8 +37,8 @@ export function createSubscription(
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
-        ordered)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
+        ordered, order_key)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
     input.application,
     input.subscription,
     input.action,
@@ -45,7 +48,8 @@ export function createSubscription(
     input.active,
     nowMs,
     settingsToJson(settings),
-    settings.ordered,
+    settings.ordered === true,
+    orderPointer(settings.ordered),
   )!;
   hear(sql, id, input.action);
   insertSecrets(sql, id, input, key);
@@ -101,10 +105,10 @@ export function updateSubscription(
   }
   const previous = settingsFromJson(row.settings);
   const settings = changedSettings(previous, patch.settings ?? {});
-  if (settings.ordered && !previous.ordered) assignSequence(sql, id, nowMs);
+  changeOrder(sql, id, previous.ordered, settings.ordered, nowMs);
   sql.run(
     `UPDATE subscription SET handler = ?, max_retries = ?, active = ?, action = ?, disabled_reason = ?, settings = ?,
-        ordered = coalesce(?, ordered)
+        ordered = coalesce(?, ordered), order_key = iif(?, ?, order_key)
       WHERE rowid = ?`,
     handler ?? NO_HANDLER,
     maxRetries,
@@ -114,12 +118,14 @@ export function updateSubscription(
     patch.active === undefined ? row.disabled_reason : null,
     // Damaged ones stay until new ones replace them.
     patch.settings === undefined ? row.settings : settingsToJson(settings),
-    patch.settings === undefined ? null : settings.ordered,
+    patch.settings === undefined ? null : settings.ordered === true,
+    patch.settings !== undefined,
+    orderPointer(settings.ordered),
     id,
   );
-  if (previous.ordered && !settings.ordered) clearWaits(sql, id);
+  if (previous.ordered === true && settings.ordered !== true) clearWaits(sql, id);
   const isStricter = previous.on_exhausted === "block" || maxRetries < row.max_retries;
-  const failed = settings.on_exhausted === "skip" && isStricter ? failExhausted(sql, id, nowMs) : [];
+  const failed = settings.on_exhausted === "skip" && isStricter ? exhausted(sql, id, settings, nowMs) : [];
   if (patch.active === true || handler !== row.handler) resetHealth(sql, id);
   if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
   const answer = findSubscription(sql, id)!;
@@ -127,6 +133,28 @@ export function updateSubscription(
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
   const deliveryEvents = recordDeliveryEvents(sql, { failed, blocked }, nowMs);
   return { answer, serviceEvents: addCounts(replayEvents, deliveryEvents), failed: failed.length };
+}
+
+/**
+ * Puts what is pending into another order. Where the order by key ends, it stays as it is: all that has a key goes on so, and
+ * nothing is too much.
+ */
+function changeOrder(sql: Sql, id: number, from: Order, to: Order, nowMs: number): void {
+  const after = orderPointer(to);
+  if (after !== null && after !== orderPointer(from)) placeAll(sql, id, after, nowMs);
+  if (to !== true || from === true) return;
+  if (hasKeys(sql, id)) placeAll(sql, id, null, nowMs);
+  assignSequence(sql, id, nowMs);
+}
+
+/** Fails what has used up its retries, and would block. Answers what has failed. */
+function exhausted(
+  sql: Sql,
+  id: number,
+  { ordered }: SubscriptionSettings,
+  nowMs: number,
+): readonly number[] {
+  return ordered === true ? failExhausted(sql, id, nowMs) : failExhaustedKeys(sql, id, nowMs);
 }
 
 export function rotateSecret(
@@ -211,13 +239,15 @@ interface SubscriptionRow extends StoredRecord<
   readonly settings: string | null;
 }
 
+const BLOCKED_KEY_COUNT = `iif(s.order_key IS NULL, NULL, iif(${settingOf("on_exhausted")} = 'block', ${BLOCKED_KEYS}, 0))`;
+
 /** Of those that were not deleted; goes on with conditions on `s`. */
 const SELECT_SUBSCRIPTION = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
     s.disabled_reason, k.bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEY_COUNT} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
   FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
 

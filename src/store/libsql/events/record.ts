@@ -1,3 +1,4 @@
+import { type KeyedReceivers, keyedReceivers, keysOfEvent, placeRecorded } from "../queue/key-order.ts";
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { receiversOf } from "../catalog/hearing.ts";
@@ -91,6 +92,10 @@ export function recordEvents(
   });
 
   insertClockSteps(sql, steps);
+  const keys = accepted.flatMap((event) => {
+    const keyed = actions.get(event.actionId)!.keyed;
+    return keyed.length === 0 ? [] : keysOfEvent(event.rowid, payload(event, bytes), keyed);
+  });
   const storedBytes = storedForms(accepted, bytes, actions);
   const isAwaited = ({ actionId }: Accepted): boolean => (actions.get(actionId)?.subscribers ?? 0) > 0;
   const runs = runsOf(accepted);
@@ -102,6 +107,7 @@ export function recordEvents(
     const awaited = accepted.filter(isAwaited);
     if (awaited.length > 0) insertDeliveries(sql, awaited);
   }
+  placeRecorded(sql, keys, accepted.at(-1)?.nowMs ?? 0);
   closePassedBlocks(sql, ends.event, next.event - 1);
   return outcomes;
 }
@@ -247,6 +253,7 @@ interface ActionState {
   readonly revision: number | null;
   /** Active subscriptions now. */
   readonly subscribers: number;
+  readonly keyed: KeyedReceivers;
   /** Of the last revision. */
   readonly names: PayloadNames;
 }
@@ -292,13 +299,15 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
   for (const { actionId } of candidates) {
     if (seen.has(actionId)) continue;
     seen.add(actionId);
-    const state = sql.first<Omit<ActionState, "names"> & { readonly names: string | null }>(
+    const state = sql.first<Omit<ActionState, "names" | "keyed"> & { readonly names: string | null }>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
-    if (state !== undefined) states.set(actionId, { ...state, names: namesOf(state.names) });
+    if (state === undefined) continue;
+    const keyed = state.subscribers === 0 ? [] : keyedReceivers(sql, actionId);
+    states.set(actionId, { ...state, keyed, names: namesOf(state.names) });
   }
   return states;
 }

@@ -7,7 +7,8 @@ import { type Connection, withMemoryDatabase } from "../thread/connection.ts";
 import type { Sql } from "../thread/sql.ts";
 import { checkForm, notEvreg } from "./data-folder.ts";
 import { hasTable } from "./id-reservation.ts";
-import { APPLICATION_ID, type Migration, MIGRATIONS } from "./migrations.ts";
+import { APPLICATION_ID, MIGRATIONS } from "./migrations.ts";
+import type { Migration } from "./released-migrations.ts";
 import { mustBeServable } from "./row-limits.ts";
 
 interface AppliedMigrations {

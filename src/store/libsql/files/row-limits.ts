@@ -97,6 +97,8 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       // Up to version 11 of the schema also a place in an order and, below 0, a request.
       [optional(between(-MAX_INTEGER, MAX_INTEGER)), ["due_ms"]],
       [optional(id), ["sequence"]],
+      [optional(count), ["delivery.key"]],
+      [optional(text(KIB)), ["order_key"]],
       [actionName, ["action.action"]],
       [actionPattern, ["subscription.action", "replay.action"]],
       [optional(actionName), ["successor"]],

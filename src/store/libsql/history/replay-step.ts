@@ -10,7 +10,8 @@ import {
 } from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import { DELIVERY_STATE, NORMAL } from "../queue/delivery-state.ts";
+import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { boundAction, findReplay, loadRunning, type RangePlan } from "./replays.ts";
@@ -53,8 +54,10 @@ function capacityOf(
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL
             AND (priority, due_ms) <= (${NORMAL}, iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2))
           LIMIT ?3)) AS due,
-        (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
-          WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)) AS unfinished`,
+        max((SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+            WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?4)),
+          (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_key
+            WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?4))) AS unfinished`,
     subscription,
     nowMs,
     maxDue,
@@ -69,10 +72,22 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Candidate[], n
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   insertReplayDeliveries(sql, subscription, missing, nowMs);
-  if (again.length === 0) return;
+  if (again.length > 0) sendAgain(sql, subscription, again, nowMs);
+  const pointer = keyPointerOf(sql, subscription);
+  if (pointer === null) return;
+  const made = sql.rows<{ id: number }>(
+    `SELECT d.rowid AS id FROM json_each(?) AS g CROSS JOIN delivery AS d INDEXED BY delivery_event
+      WHERE d.event_id = g.value AND d.subscription_id = ?`,
+    JSON.stringify(missing),
+    subscription,
+  );
+  placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
+}
+
+function sendAgain(sql: Sql, subscription: number, again: readonly number[], nowMs: number): void {
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, failures = 0, finished_ms = NULL, priority = ${NORMAL}, due_ms = ?2,
-        sequence = iif((SELECT ordered FROM subscription WHERE rowid = ?3), event_id, NULL)
+        key = NULL, sequence = iif((SELECT ordered FROM subscription WHERE rowid = ?3), event_id, NULL)
       WHERE rowid IN (SELECT value FROM json_each(?1))`,
     JSON.stringify(again),
     nowMs,
@@ -141,7 +156,7 @@ const walksOf = ({ from, candidate, heard }: Events): Readonly<Record<ReplaySele
     candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
     chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${from}
       LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${candidate} AND ${heard} AND (d.rowid IS NULL OR d.state <> ${DELIVERY_STATE.pending}) ORDER BY e.rowid`,
+      WHERE ${candidate} AND ${heard} AND (d.rowid IS NULL OR d.state NOT IN ${UNFINISHED_STATES}) ORDER BY e.rowid`,
   },
 });
 const ACTION_WALKS = walksOf(OF_ACTION);

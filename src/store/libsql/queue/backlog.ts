@@ -2,8 +2,8 @@ import type { Backlog } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./fair-share.ts";
-import { subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
-import { NORMAL, REQUESTED } from "./delivery-state.ts";
+import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { headOf, settingOf } from "./order.ts";
 
 /** Deliveries that one answer may count, in steps: some 30 ms of the store's thread. */
@@ -90,6 +90,12 @@ export function* countBacklog(
     yield;
   }
   let isWhole = true;
+  for (const { id, isActive } of yield* withKeys(sql, living)) {
+    const { counted, isAll } = yield* countBehind(sql, id, remaining);
+    (isActive ? waiting : held).deliveries += counted;
+    remaining -= counted;
+    isWhole &&= isAll;
+  }
   for (const range of long) {
     let after: IndexPosition | undefined = range.from;
     for (let counted = 0; remaining > 0 && after !== undefined; yield) {
@@ -103,6 +109,44 @@ export function* countBacklog(
     add(range);
   }
   return { due, busy, paced, waiting, delivering, held, isWhole };
+}
+
+/** Those with unfinished deliveries in an order by key. */
+function* withKeys(sql: Sql, living: readonly SubscriptionWithDue[]): Steps<readonly SubscriptionWithDue[]> {
+  const byId = new Map(living.map((one) => [one.id, one]));
+  const found: SubscriptionWithDue[] = [];
+  for (let last = 0; ;) {
+    const next = sql.first<{ id: number | null }>(
+      `SELECT min(subscription_id) AS id FROM delivery INDEXED BY delivery_key
+        WHERE key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND subscription_id > ?`,
+      last,
+    );
+    if (next === undefined || next.id === null) return found;
+    last = next.id;
+    const one = byId.get(last);
+    if (one !== undefined) found.push(one);
+    yield;
+  }
+}
+
+/** How many are behind others of their keys, of so many unfinished ones at most. */
+function* countBehind(
+  sql: Sql,
+  subscription: number,
+  max: number,
+): Steps<{ readonly counted: number; readonly isAll: boolean }> {
+  let counted = 0;
+  let left = max;
+  for (let last: KeyedRow | undefined; left > 0;) {
+    const limit = Math.min(STEP_DELIVERIES, left);
+    const slice = keySlice(sql, subscription, last, limit);
+    counted += slice.filter(({ state }) => state === DELIVERY_STATE.behind).length;
+    if (slice.length < limit) return { counted, isAll: true };
+    left -= slice.length;
+    last = slice.at(-1);
+    yield;
+  }
+  return { counted, isAll: false };
 }
 
 /** Deliveries of one subscription that belong to a part. */

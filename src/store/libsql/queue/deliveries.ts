@@ -18,8 +18,10 @@ import {
   JOIN_NAMES,
   REQUESTED,
   SELECT_DELIVERY,
+  UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
+import { keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
 type AttemptRow = StoredRecord<Omit<Attempt, "refusal">, "started_at">;
@@ -56,6 +58,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
     nowMs,
     id,
   );
+  placeByKey(sql, row.subscription_id, [id], keyPointerOf(sql, row.subscription_id), nowMs);
   return deliveryOf(findRow(sql, id)!);
 }
 
@@ -71,6 +74,7 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEv
     nowMs,
     id,
   );
+  settleKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
   // The subscription waited for this one's retry.
   if (wasHead) clearWaits(sql, row.subscription_id);
   const serviceEvents = recordDeliveryEvents(sql, { failed: [id] }, nowMs);
@@ -101,9 +105,22 @@ function whatGoesBefore(sql: Sql, id: number): string | undefined {
       WHERE own.rowid = ? AND s.ordered = 1`,
     id,
   );
-  if (first === undefined || first.id === id) return undefined;
+  if (first === undefined) return whatGoesBeforeInKey(sql, id);
+  if (first.id === id) return undefined;
   const why = first.failures === 0 ? "" : "has failed so far and ";
   return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
+}
+
+function whatGoesBeforeInKey(sql: Sql, id: number): string | undefined {
+  const first = sql.first<{ readonly id: number }>(
+    `SELECT d.rowid AS id FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key
+      WHERE own.rowid = ? AND own.state = ${DELIVERY_STATE.behind} AND d.subscription_id = own.subscription_id
+        AND d.key = own.key AND d.state = ${DELIVERY_STATE.pending} AND d.state IN ${UNFINISHED_STATES}`,
+    id,
+  );
+  return (
+    first && `its subscription is ordered by key, and delivery ${first.id} of the same key goes before it`
+  );
 }
 
 function conflict({ rowid, status }: DeliveryRow, change: "retried" | "skipped", why: string): EvregError {

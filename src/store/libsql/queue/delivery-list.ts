@@ -3,6 +3,7 @@ import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts"
 import type { EventOutcome } from "../../../domain/event.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
+import { keysOfText } from "../../../domain/order-key.ts";
 import { heardBy } from "../catalog/hearing.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
 import {
@@ -12,6 +13,7 @@ import {
   JOIN_NAMES,
   SELECT_DELIVERY,
   STATUS_IS,
+  UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 
@@ -80,13 +82,17 @@ function ofSubscriptions(values: readonly number[]): IndexScan {
 }
 
 function filterOf(
-  { action, status, limit }: DeliverySelection,
+  { action, status, key, limit }: DeliverySelection,
   subscriptions: readonly number[] | undefined,
   ranges: Filter["ranges"],
 ): Filter {
   const conditions: string[] = [];
   const values: SqlValue[] = [];
   if (status !== undefined) conditions.push(STATUS_IS[status]);
+  if (key !== undefined) {
+    conditions.push("d.key IN (SELECT value FROM json_each(?))");
+    values.push(JSON.stringify(keysOfText(key)));
+  }
   if (subscriptions !== undefined) {
     conditions.push("d.subscription_id IN (SELECT value FROM json_each(?))");
     values.push(JSON.stringify(subscriptions));
@@ -226,6 +232,12 @@ function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): St
       if (slice.length < SLICE) break;
       if (ids.length > MAX_PENDING_IDS) return undefined;
     }
+    for (let slice = keySlice(sql, id); ; slice = keySlice(sql, id, slice.at(-1))) {
+      for (const each of slice) if (each.state === DELIVERY_STATE.behind) ids.push(each.id);
+      yield;
+      if (slice.length < SLICE) break;
+      if (ids.length > MAX_PENDING_IDS) return undefined;
+    }
   }
   return ids;
 }
@@ -257,9 +269,43 @@ export function* countPending(sql: Sql, subscription: number): Steps<number> {
   let count = 0;
   for (let slice = dueSlice(sql, subscription); ; slice = dueSlice(sql, subscription, slice.at(-1))) {
     for (const { id } of slice) if (!leased.has(id)) count += 1;
+    if (slice.length < SLICE) break;
+    yield;
+  }
+  for (let slice = keySlice(sql, subscription); ; slice = keySlice(sql, subscription, slice.at(-1))) {
+    for (const { state } of slice) if (state === DELIVERY_STATE.behind) count += 1;
     if (slice.length < SLICE) return count;
     yield;
   }
+}
+
+/** Unfinished, in an order by key. */
+export interface KeyedRow {
+  readonly key: number;
+  readonly state: number;
+  readonly priority: number;
+  readonly sequence: number;
+  readonly id: number;
+}
+
+/** The next ones in the order of the index; fewer than a slice are the last. */
+export function keySlice(
+  sql: Sql,
+  subscription: number,
+  after: KeyedRow = { key: -1, state: 0, priority: 0, sequence: 0, id: 0 },
+  limit = SLICE,
+): readonly KeyedRow[] {
+  return sql.rows<KeyedRow>(
+    `SELECT key, state, priority, sequence, rowid AS id FROM delivery INDEXED BY delivery_key
+        WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND (key, state, priority, sequence) > (?2, ?3, ?4, ?5)
+      ORDER BY key, state, priority, sequence LIMIT ?6`,
+    subscription,
+    after.key,
+    after.state,
+    after.priority,
+    after.sequence,
+    limit,
+  );
 }
 
 interface DueRow {

@@ -10,10 +10,25 @@ export interface DeliveryRow extends StoredRecord<
   readonly deleted_ms: number | null;
 }
 
-/** `delivery.state`. The status of a pending one follows from its lease, its subscription and its failures. */
-export const DELIVERY_STATE = { pending: 0, delivered: 2, failed: 3, filtered: 4 } as const;
+/** `delivery.state`. The status of an unfinished one follows from its lease, its subscription and its failures. */
+export const DELIVERY_STATE = {
+  pending: 0,
+  delivered: 2,
+  failed: 3,
+  filtered: 4,
+  /** As pending, but not due: another of its key comes first, see key-order.ts. */
+  behind: 5,
+} as const;
 
-const LEASED = "EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = d.rowid)";
+/** States of what is unfinished. */
+export const UNFINISHED_STATES = `(${DELIVERY_STATE.pending}, ${DELIVERY_STATE.behind})`;
+
+/** Whether that delivery is leased, as SQL. */
+export function LEASE_OF(delivery: string, id = "rowid"): string {
+  return `EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = ${delivery}.${id})`;
+}
+
+const LEASED = LEASE_OF("d");
 
 /** The status of the delivery `d` with the subscription `s`. */
 const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
@@ -21,7 +36,8 @@ const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' W
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
 
-const WAITS = `d.due_ms IS NOT NULL AND NOT ${LEASED}`;
+const IS_OPEN = `(d.due_ms IS NOT NULL OR d.state = ${DELIVERY_STATE.behind})`;
+const WAITS = `${IS_OPEN} AND NOT ${LEASED}`;
 
 /** The same as conditions. */
 export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
@@ -36,7 +52,7 @@ export const STATUS_IS: Readonly<Record<DeliveryStatus, string>> = {
 };
 
 /** 1 for `pending`, `waiting`, `held` and `delivering`, else 0. */
-export const UNFINISHED = `(d.due_ms IS NOT NULL AND (s.deleted_ms IS NULL OR ${LEASED}))`;
+export const UNFINISHED = `(${IS_OPEN} AND (s.deleted_ms IS NULL OR ${LEASED}))`;
 
 /** The deliveries of an ordered subscription are due in their order once it waits no more. */
 const DUE = `CASE WHEN s.ordered = 1 AND d.priority = 1 AND d.due_ms IS NOT NULL
@@ -99,34 +115,4 @@ export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): vo
     JSON.stringify(deliveryIds),
     STORED_AT_EACH_END,
   );
-}
-
-/**
- * Makes leased deliveries due again. Their attempt is recorded as cut short and does not count against the retries.
- * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
- * consumers have taken
- */
-export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
-  const ended = which === "all" ? "(l.until_ms <= ?1 OR l.consumer IS NULL)" : "l.until_ms <= ?1";
-  sql.run(
-    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code, consumer)
-      SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted', l.consumer
-      FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE ${ended}`,
-    nowMs,
-  );
-  sql.run(
-    `UPDATE delivery SET attempt = attempt + 1, priority = ${NORMAL}, due_ms = iif(s.ordered = 1, due_ms, ?1),
-        sequence = iif(s.ordered = 1, event_id, NULL)
-      FROM subscription AS s
-      WHERE s.rowid = subscription_id AND delivery.rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
-    nowMs,
-  );
-  const attempted = sql.rows<{ id: number; attempt: number }>(
-    `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
-      WHERE ${ended}`,
-    nowMs,
-  );
-  const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
-  if (long.length > 0) dropMiddleAttempts(sql, long);
-  return sql.run(`DELETE FROM lease AS l WHERE ${ended}`, nowMs);
 }

@@ -10,8 +10,9 @@ import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
 import { applySignals, noSignals, addSignal } from "./handler-health.ts";
+import { type OrderKey, settleKeys } from "./key-order.ts";
 import { settingOf } from "./order.ts";
-import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow } from "./wire.ts";
+import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -38,6 +39,7 @@ export function finishAttempts(
     connected: [],
     pulled: [],
     long: [],
+    keys: [],
   };
   const signals = noSignals();
   const budget = new ServiceEventBudget(sql);
@@ -54,6 +56,7 @@ export function finishAttempts(
     }
     leases.delete(leased.id);
     collect(writes, leased, row, transition, nowMs);
+    if (leased.key !== null) writes.keys.push([leased.subscription_id, leased.key]);
     addSignal(signals, leased.subscription_id, row, {
       handlerChanged,
       isRetriedInOrder: transition?.isRetriedInOrder === true,
@@ -67,10 +70,14 @@ export function finishAttempts(
   writeChanges(sql, writes, nowMs, bytes);
   const { disableAfterMs } = results[0] ?? {};
   const deactivated = applySignals(sql, signals, nowMs, disableAfterMs);
+  // What was leased of a key is not any more.
+  const isNextDue = settleKeys(sql, writes.keys, nowMs) > 0;
   const { failed, blocked } = writes;
   const counts = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
-  return states.map((state, index) => {
+  const told = isNextDue ? states.findIndex((state) => state !== FENCED && state !== DEFERRED) : -1;
+  return states.map((stored, index) => {
+    const state = index === told ? stored + NEXT_IS_DUE : stored;
     const own = byIndex.get(index);
     const answer = own === undefined ? { state } : { state, deactivated: own };
     return { answer, serviceEvents: index === 0 ? counts : undefined };
@@ -101,12 +108,14 @@ interface Leased {
   readonly last_error: string | null;
   /** Who took it; `null` for one that evreg sent. */
   readonly consumer: string | null;
+  /** Of one that has a place in an order by key. */
+  readonly key: number | null;
 }
 
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const found = sql.rows<Leased>(
-    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer, d.key
       FROM json_each(?) AS r
       CROSS JOIN lease AS l ON l.delivery_id = r.value
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,
@@ -119,6 +128,8 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased>
 interface Constraint {
   readonly id: number;
   readonly ordered: number;
+  /** 1 if its subscription is ordered by key. */
+  readonly is_keyed: number;
   readonly event_id: number;
   readonly due_ms: number;
   readonly max_retries: number;
@@ -140,12 +151,12 @@ function loadConstraints(
   );
   if (undelivered.length === 0) return new Map();
   const found = sql.rows<Constraint>(
-    `SELECT d.rowid AS id, s.ordered, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted,
+    `SELECT d.rowid AS id, s.ordered, s.order_key IS NOT NULL AS is_keyed, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted,
         coalesce(s.handler <> r.value ->> 1, 0) AS has_other_handler
       FROM json_each(?) AS r
       CROSS JOIN delivery AS d ON d.rowid = r.value ->> 0
       CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE s.ordered = 1 OR s.handler <> r.value ->> 1`,
+      WHERE s.ordered = 1 OR s.order_key IS NOT NULL OR d.key IS NOT NULL OR s.handler <> r.value ->> 1`,
     JSON.stringify(undelivered),
   );
   return new Map(found.map((row) => [row.id, row]));
@@ -173,7 +184,7 @@ interface Transition {
 
 /** `undefined` for one that was delivered, filtered or never started. */
 function transitionOf(
-  { failures, last_error }: Leased,
+  { failures, last_error, key }: Leased,
   row: FinishedRow,
   constraint: Constraint | undefined,
   nowMs: number,
@@ -185,25 +196,33 @@ function transitionOf(
     state: DELIVERY_STATE.pending,
     // An ordered one keeps its place, and its subscription as a whole waits.
     dueMs: isOrdered ? constraint.due_ms : nowMs,
-    sequence: isOrdered ? constraint.event_id : null,
+    sequence: constraint !== undefined && (isOrdered || key !== null) ? constraint.event_id : null,
     isRetriedInOrder: false,
     startsBlocking: false,
   };
   if (next.kind === "returned") return { ...pending, failures, lastError: last_error };
   const failed = { failures: failures + 1, lastError: errorOf(row) };
   // With its handler gone nothing is sent at all, so one that blocks keeps its place then too.
-  const isBlocking = isOrdered && constraint.on_exhausted === "block";
+  const isKeyed = constraint?.is_keyed === 1;
+  const isBlocking = (isOrdered || isKeyed) && constraint.on_exhausted === "block";
   if (isBlocking || mayRetry(next, failures, constraint)) {
-    const dueMs = next.kind === "retry" && !isOrdered ? Math.ceil(next.atMs) : pending.dueMs;
+    // One that blocks its key by now waits as long as it would have, had it done so before.
+    const atMs = next.kind === "retry" ? next.atMs : isKeyed ? (row.more?.wait?.untilMs ?? nowMs) : nowMs;
+    const dueMs = isOrdered ? pending.dueMs : Math.ceil(atMs);
     const startsBlocking = isBlocking && failures === constraint.max_retries;
     return { ...pending, ...failed, dueMs, isRetriedInOrder: isOrdered, startsBlocking };
   }
   return { ...pending, ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null };
 }
 
+/** Not if it only has its place in an order that has ended. */
+function isConstrained({ ordered, is_keyed, has_other_handler }: Constraint): boolean {
+  return ordered === 1 || is_keyed === 1 || has_other_handler === 1;
+}
+
 /** The engine counted the retries of one without constraint. */
 function mayRetry(next: Undelivered, failures: number, constraint: Constraint | undefined): boolean {
-  if (constraint === undefined) return next.kind === "retry";
+  if (constraint === undefined || !isConstrained(constraint)) return next.kind === "retry";
   const isRequested = next.kind === "retry" || constraint.has_other_handler === 1;
   return isRequested && failures < constraint.max_retries;
 }
@@ -293,6 +312,8 @@ interface FinishWrites {
   readonly pulled: unknown[];
   /** Rowids of deliveries that have more attempts than are stored. */
   readonly long: number[];
+  /** Of which something has ended, or goes on waiting. */
+  readonly keys: OrderKey[];
 }
 
 function writeChanges(sql: Sql, writes: FinishWrites, nowMs: number, bytes: Uint8Array): void {

@@ -3,6 +3,7 @@ import type { SubscriptionSettings } from "../../../domain/subscription-settings
 import type { Sql } from "../thread/sql.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
+import { FIRST_BLOCKED } from "./key-order.ts";
 
 // The pending deliveries of an ordered subscription are in the order of their events (`sequence`), however late they were made.
 // All of them are due; the subscription as a whole waits instead. Only requested ones go before.
@@ -30,9 +31,13 @@ export function settingOf(name: keyof SubscriptionSettings): string {
   return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }
 
-/** The delivery that the subscription `s` blocks for, as a value: the first in its order, if it has used up its retries. */
+/**
+ * The delivery that the subscription `s` blocks for, as a value: the first in its order, or of its keys, that has used up its
+ * retries.
+ */
 export const BLOCKED_BY = `CASE WHEN s.ordered = 1 AND ${settingOf("on_exhausted")} = 'block' THEN (
-    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")}) END`;
+    SELECT iif(w.failures > s.max_retries, w.rowid, NULL) ${headOf("s.rowid")})
+  WHEN s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block' THEN ${FIRST_BLOCKED} END`;
 
 /**
  * Puts what is pending in order. From then on none has a due time of its own, even when the order ends again.

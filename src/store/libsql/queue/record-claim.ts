@@ -37,7 +37,7 @@ export function recordAndClaim(
 }
 
 /**
- * Left due are the deliveries of subscriptions that are ordered, wait or cannot be read: claims care for these.
+ * Not leased are deliveries behind others of their key. Left due are those of subscriptions that are ordered, wait or cannot be read: claims care for these.
  * @returns by event
  */
 function leaseRecorded(
@@ -58,7 +58,7 @@ function leaseRecorded(
     `SELECT json_group_array(json_array(d.event_id, d.rowid, d.subscription_id)) AS rows
       FROM json_each(?) AS wanted
       CROSS JOIN delivery AS d INDEXED BY delivery_event
-        ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1`,
+        ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1 AND d.due_ms IS NOT NULL`,
     JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
   )!;
   const deliveries = JSON.parse(rows) as (readonly [

@@ -319,11 +319,20 @@ export const FENCED = -1;
 /** Its service events would be too many for one transaction: it has to be sent again. */
 export const DEFERRED = -2;
 
+/** Added to the state where the next delivery of a key is due by that. */
+export const NEXT_IS_DUE = 16;
+
+const STORED_STATES = ["pending", "delivered", "failed", "filtered"] as const;
+
 const OUTCOMES = new Map<number, FinishOutcome>([
   [FENCED, { kind: "fenced" }],
-  ...Object.entries(DELIVERY_STATE).map(
-    ([name, code]) => [code, { kind: "stored", state: name as keyof typeof DELIVERY_STATE }] as const,
-  ),
+  ...STORED_STATES.flatMap((state): [number, FinishOutcome][] => {
+    const code = DELIVERY_STATE[state];
+    return [
+      [code, { kind: "stored", state }],
+      [code + NEXT_IS_DUE, { kind: "stored", state, isNextDue: true }],
+    ];
+  }),
 ]);
 
 /** `undefined` for one that is to be sent again. */

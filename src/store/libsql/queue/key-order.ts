@@ -1,0 +1,263 @@
+import { EvregError } from "../../../domain/error.ts";
+import { NO_KEY, orderKeyOf, pointerSteps } from "../../../domain/order-key.ts";
+import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
+import { receiversOf } from "../catalog/hearing.ts";
+import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
+import { bytesAt, ByteWriter } from "../thread/protocol.ts";
+import type { Sql } from "../thread/sql.ts";
+import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES } from "./delivery-state.ts";
+
+// Of a subscription that is ordered by key, each unfinished delivery has the key of its event, and one of each key is
+// pending: to claims it is like any other. Those behind it are of the state `behind`, and not due. What ends that one, or
+// puts another before it, settles the key: a look-up or two in an index, however many are behind.
+//
+// Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order.
+
+/** A key of a subscription. */
+export type OrderKey = readonly [subscriptionId: number, key: number];
+
+const { pending: PENDING, behind: BEHIND, failed: FAILED } = DELIVERY_STATE;
+
+/** True of the unfinished deliveries of the key `p`. */
+function ofKey(delivery: string): string {
+  return `${delivery}.subscription_id = p.value ->> 0 AND ${delivery}.key = p.value ->> 1 AND ${delivery}.state IN ${UNFINISHED_STATES}`;
+}
+
+const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} INDEXED BY delivery_key`;
+
+/**
+ * Makes the first of each key due: what a person requested, then by event. None while one of the key is leased.
+ * @returns how many are due now that were not
+ */
+export function settleKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): number {
+  if (keys.length === 0) return 0;
+  const given = JSON.stringify(keys);
+  sql.run(
+    `UPDATE delivery SET state = ${BEHIND}, due_ms = NULL WHERE rowid IN (
+        SELECT r.rowid FROM json_each(?) AS p CROSS JOIN delivery AS r INDEXED BY delivery_key
+        WHERE ${ofKey("r")} AND r.state = ${PENDING} AND NOT ${LEASE_OF("r")} AND (
+          EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${PENDING}
+            AND (${LEASE_OF("o")} OR (o.priority, o.sequence) < (r.priority, r.sequence)))
+          OR EXISTS (SELECT 1 ${FROM_KEYS("o")} WHERE ${ofKey("o")} AND o.state = ${BEHIND}
+            AND (o.priority, o.sequence) < (r.priority, r.sequence))))`,
+    given,
+  );
+  return promote(sql, given, nowMs);
+}
+
+/** Of each key of which none is pending, the first. */
+function promote(sql: Sql, keys: string, nowMs: number): number {
+  return sql.run(
+    `UPDATE delivery SET state = ${PENDING}, due_ms = ?2 WHERE rowid IN (
+        SELECT (SELECT w.rowid ${FROM_KEYS("w")} WHERE ${ofKey("w")} AND w.state = ${BEHIND}
+          ORDER BY w.priority, w.sequence LIMIT 1)
+        FROM json_each(?1) AS p
+        WHERE NOT EXISTS (SELECT 1 ${FROM_KEYS("r")} WHERE ${ofKey("r")} AND r.state = ${PENDING}))`,
+    keys,
+    nowMs,
+  );
+}
+
+function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
+  return [...new Map(keys.map((one) => [one.join(), one])).values()];
+}
+
+/** The active subscriptions of an action that are ordered by key, with the steps of their pointers. */
+export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
+
+/** Costs one look-up where no subscription at all is ordered by key. */
+export function keyedReceivers(sql: Sql, actionId: number): KeyedReceivers {
+  const some = sql.first(
+    "SELECT 1 FROM subscription INDEXED BY subscription_keyed WHERE order_key IS NOT NULL AND deleted_ms IS NULL LIMIT 1",
+  );
+  if (some === undefined) return [];
+  return sql
+    .rows<{ id: number; pointer: string }>(
+      `SELECT s.rowid AS id, s.order_key AS pointer FROM ${receiversOf("?")} AND s.order_key IS NOT NULL`,
+      actionId,
+    )
+    .map(({ id, pointer }) => [id, pointerSteps(pointer)]);
+}
+
+/** The key of an event that is being recorded, in a subscription. */
+export type EventKey = readonly [eventId: number, subscriptionId: number, key: number];
+
+export function keysOfEvent(
+  eventId: number,
+  payload: Uint8Array,
+  receivers: KeyedReceivers,
+): readonly EventKey[] {
+  return receivers.map(([id, steps]) => [eventId, id, orderKeyOf(payload, steps)]);
+}
+
+/** Puts deliveries that were just made behind those of their keys; the first of each stays due. */
+export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): void {
+  if (keys.length === 0) return;
+  sql.run(
+    `UPDATE delivery SET key = r.key, sequence = event_id, state = ${BEHIND}, due_ms = NULL
+      FROM (SELECT d.rowid AS id, g.value ->> 2 AS key FROM json_each(?) AS g
+        CROSS JOIN delivery AS d INDEXED BY delivery_event
+        WHERE d.event_id = g.value ->> 0 AND d.subscription_id = g.value ->> 1) AS r
+      WHERE delivery.rowid = r.id`,
+    JSON.stringify(keys),
+  );
+  promote(sql, JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))), nowMs);
+}
+
+interface Placed {
+  readonly id: number;
+  readonly event_id: number;
+  readonly bytes: number;
+  readonly key: number | null;
+}
+
+/** What a subscription is ordered by; `null` if it is not ordered by key. */
+export function keyPointerOf(sql: Sql, subscriptionId: number): string | null {
+  return sql.value<string | null>("SELECT order_key FROM subscription WHERE rowid = ?", subscriptionId);
+}
+
+/**
+ * Gives unfinished deliveries of a subscription the keys of their events, or none, and settles the keys. One that is leased
+ * stays pending.
+ * @param pointer `null` for none
+ */
+export function placeByKey(
+  sql: Sql,
+  subscriptionId: number,
+  deliveryIds: readonly number[],
+  pointer: string | null,
+  nowMs: number,
+): void {
+  if (deliveryIds.length === 0) return;
+  const ids = JSON.stringify(deliveryIds);
+  const placed = sql.rows<Placed>(
+    `SELECT d.rowid AS id, d.event_id, ${PAYLOAD_BYTES} AS bytes, d.key FROM json_each(?) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.value LEFT JOIN event AS e ON e.rowid = d.event_id`,
+    ids,
+  );
+  const before = placed.flatMap(({ key }) => (key === null ? [] : [key]));
+  if (pointer === null) {
+    if (before.length === 0) return;
+    sql.run(
+      `UPDATE delivery SET key = NULL, state = ${PENDING}, due_ms = coalesce(due_ms, ?2)
+        WHERE rowid IN (SELECT value FROM json_each(?1))`,
+      ids,
+      nowMs,
+    );
+  }
+  const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
+  if (pointer !== null) {
+    sql.run(
+      `UPDATE delivery SET key = g.value ->> 1, sequence = event_id,
+          state = iif(${LEASE_OF("delivery")}, state, ${BEHIND}), due_ms = iif(${LEASE_OF("delivery")}, due_ms, NULL)
+        FROM json_each(?) AS g WHERE delivery.rowid = g.value ->> 0`,
+      JSON.stringify(placed.map(({ id }, index) => [id, keys[index]])),
+    );
+  }
+  settleKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
+}
+
+const PAYLOADS_AT_ONCE = 100;
+
+function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): readonly number[] {
+  const keys = new Map<number, number>();
+  for (let at = 0; at < placed.length; at += PAYLOADS_AT_ONCE) {
+    const some = placed.slice(at, at + PAYLOADS_AT_ONCE);
+    const out = new ByteWriter();
+    const requested = some.map(({ event_id: eventId, bytes: payloadBytes }) => ({ eventId, payloadBytes }));
+    const spans = addPayloads(sql, requested, out);
+    const bytes = out.pack();
+    for (const [eventId, span] of spans) {
+      keys.set(eventId, orderKeyOf(span === null ? undefined : bytesAt(bytes, span), steps));
+    }
+  }
+  return placed.map(({ event_id }) => keys.get(event_id) ?? NO_KEY);
+}
+
+/** Whether anything unfinished of a subscription has a place in an order by key. */
+export function hasKeys(sql: Sql, subscriptionId: number): boolean {
+  const found = sql.first(
+    `SELECT 1 FROM delivery INDEXED BY delivery_key
+      WHERE subscription_id = ? AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT 1`,
+    subscriptionId,
+  );
+  return found !== undefined;
+}
+
+/** More are not given keys, as each is rewritten in one transaction. */
+const MAX_PLACED = 10_000;
+const MAX_PLACED_BYTES = 64 * 1_024 * 1_024;
+
+/**
+ * The same for all that is unfinished of a subscription.
+ * @throws EvregError `conflict` when that is too much
+ */
+export function placeAll(sql: Sql, subscriptionId: number, pointer: string | null, nowMs: number): void {
+  const all = sql.rows<{ id: number; bytes: number }>(
+    `SELECT w.id, ${PAYLOAD_BYTES} AS bytes FROM (
+        SELECT rowid AS id, event_id FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL
+        UNION ALL
+        SELECT rowid, event_id FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND state = ${BEHIND}
+        LIMIT ?2) AS w
+      LEFT JOIN event AS e ON e.rowid = w.event_id`,
+    subscriptionId,
+    MAX_PLACED + 1,
+  );
+  const bytes = all.reduce((sum, one) => sum + one.bytes, 0);
+  if (all.length > MAX_PLACED || bytes > MAX_PLACED_BYTES) {
+    const message = `it has more than ${MAX_PLACED} unfinished deliveries, or more than ${MAX_PLACED_BYTES / 1_024 / 1_024} MiB of them, too many to be put in another order at once; wait until fewer are left, or create another subscription`;
+    throw new EvregError("conflict", `ordered: ${message}.`, { field: "ordered", message });
+  }
+  placeByKey(
+    sql,
+    subscriptionId,
+    all.map(({ id }) => id),
+    pointer,
+    nowMs,
+  );
+}
+
+/** The keys of these deliveries, which may have ended. */
+export function keysOfDeliveries(sql: Sql, deliveryIds: readonly number[]): readonly OrderKey[] {
+  const rows = sql.rows<{ id: number; key: number }>(
+    `SELECT DISTINCT d.subscription_id AS id, d.key FROM json_each(?) AS g
+      CROSS JOIN delivery AS d ON d.rowid = g.value WHERE d.key IS NOT NULL`,
+    JSON.stringify(deliveryIds),
+  );
+  return rows.map(({ id, key }) => [id, key]);
+}
+
+/** Follows `SELECT`: `blocked`, at most so many pending deliveries of the subscription `s` that have used up their retries. */
+function blockedOf(subscription: string, max: number): string {
+  return `FROM (SELECT f.rowid AS id FROM delivery AS f INDEXED BY delivery_key_failing
+    WHERE f.subscription_id = ${subscription}.rowid AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0
+      AND f.failures > ${subscription}.max_retries LIMIT ${max}) AS blocked`;
+}
+
+/** Of the subscription `s`, which blocks, as values. */
+export const BLOCKED_KEYS = `(SELECT count(*) ${blockedOf("s", MAX_BLOCKED_KEYS)})`;
+export const FIRST_BLOCKED = `(SELECT min(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)})`;
+
+/**
+ * Fails those that have used up their retries, for a subscription that blocks no more or has fewer retries now: of more than a
+ * thousand keys, the rest fails with its next attempt. Answers what has failed.
+ */
+export function failExhaustedKeys(sql: Sql, subscriptionId: number, nowMs: number): readonly number[] {
+  const ids = sql.value<string>(
+    `SELECT (SELECT json_group_array(blocked.id) ${blockedOf("s", MAX_BLOCKED_KEYS)} WHERE NOT ${LEASE_OF("blocked", "id")})
+      FROM subscription AS s WHERE s.rowid = ?`,
+    subscriptionId,
+  );
+  const failed = JSON.parse(ids) as number[];
+  if (failed.length === 0) return failed;
+  sql.run(
+    `UPDATE delivery SET state = ${FAILED}, due_ms = NULL, finished_ms = ?2
+      WHERE rowid IN (SELECT value FROM json_each(?1))`,
+    ids,
+    nowMs,
+  );
+  settleKeys(sql, keysOfDeliveries(sql, failed), nowMs);
+  return failed;
+}
