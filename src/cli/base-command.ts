@@ -1,5 +1,4 @@
 import { Command } from "@oclif/core";
-import { nearest } from "../config/values.ts";
 import type { WarningMeta } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
@@ -9,6 +8,7 @@ import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
+import { withMeantAction } from "./notes.ts";
 import { setContext, setTarget } from "./target/next-command.ts";
 import type { TargetFlags } from "./target/next-command.ts";
 import type { Target, TargetNeeds } from "./target/target.ts";
@@ -83,20 +83,11 @@ function asFlagError(
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });
 }
 
-// Local or remote, the sentence is the same.
-const NO_ACTION = /^There is no action (".+")\.$/;
-
 /** Adds the action that was probably meant to an error that says there is no such action; returns any other error as it is. */
 async function suggestAction(evreg: Evreg, error: unknown): Promise<unknown> {
   if (!(error instanceof EvregError) || error.code !== "not_found") return error;
-  const quoted = NO_ACTION.exec(error.message)?.[1];
-  if (quoted === undefined) return error;
-  // A token may publish and not read. The first error is reported all the same.
-  const actions = await evreg.actions.list().catch(() => undefined);
-  const names = actions?.data.map(({ action }) => action) ?? [];
-  const meant = nearest(String(JSON.parse(quoted)), names);
-  if (meant === undefined) return error;
-  const message = `${error.message} Did you mean ${meant}?`;
+  const message = await withMeantAction(evreg, error.message);
+  if (message === undefined) return error;
   return new EvregError(error.code, message, error.details, { cause: error });
 }
 

@@ -1,3 +1,4 @@
+import { nearest } from "../config/values.ts";
 import type { Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
@@ -104,6 +105,48 @@ export async function noteUndelivered(
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine !== "stopped" || !(await isWaiting())) return;
   note(`${what} wait for a server on this data folder: ${serveCommand()}`);
+}
+
+// Local or remote, the sentence is the same.
+const NO_ACTION = /^There is no action (".+")\.$/;
+
+/** A sentence that there is no such action, with the one that was probably meant; `undefined` for any other text. */
+export async function withMeantAction(evreg: Evreg, message: string): Promise<string | undefined> {
+  const quoted = NO_ACTION.exec(message)?.[1];
+  if (quoted === undefined) return undefined;
+  // A token may publish and not read.
+  const actions = await evreg.actions.list().catch(() => undefined);
+  const names = actions?.data.map(({ action }) => action) ?? [];
+  const meant = nearest(String(JSON.parse(quoted)), names);
+  return meant === undefined ? undefined : `${message} Did you mean ${meant}?`;
+}
+
+/** For a subscription whose last attempts failed, or that was deactivated for it: why, and what to type next. */
+export async function noteFailing(evreg: Evreg, subscription: Subscription): Promise<void> {
+  const { rowid, mode, failing_since: since, disabled_reason: reason } = subscription;
+  if (since === null && reason === null) return;
+  const latest = async (status: "waiting" | "failed") => {
+    // A token may be allowed to write and not to read.
+    const found = await evreg.deliveries
+      .list({ subscription: rowid, status, limit: 1 })
+      .catch(() => undefined);
+    return found?.data[0];
+  };
+  const [waiting, failed] = [await latest("waiting"), await latest("failed")];
+  const delivery = [waiting, failed].find((one) => (one?.last_error ?? null) !== null);
+  if (delivery !== undefined) {
+    const { rowid: id, attempt, last_error: error } = delivery;
+    const after = attempt === 1 ? "" : ` after ${attempt} attempts`;
+    note(
+      `Last error: ${escapeControl(String(error))} (delivery ${id}${after}). See why: ${nextCommand(`deliveries get ${id}`)}`,
+    );
+  }
+  if (mode === "push") note(`Try its handler: ${nextCommand(`subscriptions test ${rowid}`)}`);
+  if (failed !== undefined) {
+    note(
+      `Send again what failed: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`,
+    );
+  }
 }
 
 /** The warning for a publisher of a deprecated action. */

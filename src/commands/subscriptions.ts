@@ -12,6 +12,7 @@ import {
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
+import { noteFailing } from "../cli/notes.ts";
 import { setFlag } from "../cli/own-members.ts";
 import { givenPayload, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
@@ -68,6 +69,9 @@ export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   examples: examples("evreg subscriptions get 3", {
     "By its name": "evreg subscriptions get billing/invoices",
   }),
+  after: async (evreg, subscription, output) => {
+    if (output.format === "table") await noteFailing(evreg, subscription);
+  },
 });
 
 export class SubscriptionsCreate extends TargetCommand {

@@ -44,6 +44,14 @@ function withBadLines(name: string): string {
   ].join("\n");
 }
 
+test("of an action that was mistyped in a file, the one that was probably meant is named once", async () => {
+  const name = await action("batch.meant");
+  const input = [line(name, 1), line("batch.meent", 2), line("batch.meent", 3)].join("\n");
+  const { code, stderr } = await run(["publish", "--batch", "-"], { input });
+  expect(code).toBe(7);
+  expect(stderr.match(/Did you mean batch\.meant\?/g)).toHaveLength(1);
+});
+
 test("a few broken rules of a line are printed, and all of them are saved among the rejects", async () => {
   const needed = ["a", "b", "c", "d", "e"];
   const schemata = { type: "object", required: needed };

@@ -41,6 +41,15 @@ test("those that failed are counted by subscription, and none is sent", async ()
   expect(none).toEqual({ code: 0, stdout: "", stderr: "No delivery that failed matches.\n" });
 });
 
+test("a subscription that fails is shown with its last error and what to type next", async () => {
+  const { stdout, stderr } = await run(["subscriptions", "get", CREATED]);
+  expect(stdout).toMatch(/^State +failing$/m);
+  expect(stderr).toMatch(/^Last error: HTTP 500 \(delivery \d+\)\. See why: evreg deliveries get \d+$/m);
+  expect(stderr).toContain("Try its handler: evreg subscriptions test 1\n");
+  expect(stderr).toContain("evreg deliveries retry --status failed --subscription 1\n");
+  expect((await run(["subscriptions", "get", CREATED, "--json"])).stderr).toBe("");
+});
+
 test("without a terminal they are sent only with --yes", async () => {
   const refused = await run(MANY);
   expect(refused).toMatchObject({ code: 2, stdout: "" });

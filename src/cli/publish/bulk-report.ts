@@ -227,6 +227,8 @@ function realPath(path: string): string {
 
 /** Lines with the same reason that are shown; further ones are counted. */
 const SHOWN_PER_REASON = 5;
+/** Looked at for names that were mistyped. */
+const MAX_NAMED_REASONS = 20;
 /** Lines with reasons beyond this number are all shown: the summary must not grow with the file. */
 const MAX_REASONS = 1_000;
 
@@ -244,6 +246,11 @@ export class ErrorSummary {
     known.lines += 1;
     known.lastLine = line;
     return known.lines <= SHOWN_PER_REASON;
+  }
+
+  /** The first reasons. */
+  reasons(): readonly string[] {
+    return [...this.#byReason.keys()].slice(0, MAX_NAMED_REASONS);
   }
 
   /**

@@ -8,7 +8,7 @@ import { note, type Output } from "../io/output.ts";
 import { escapeControlInJson, escapeControl } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
 import { boundHeap } from "../../runtime/heap.ts";
-import { deprecationNote, noteUndelivered } from "../notes.ts";
+import { deprecationNote, noteUndelivered, withMeantAction } from "../notes.ts";
 import { brokenRules } from "../report-error.ts";
 import type { Target } from "../target/target.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
@@ -99,7 +99,12 @@ async function publishBulk(evreg: Evreg, opened: Opened, options: BulkPublishOpt
     const line = from.settledLine.toLocaleString("en");
     note(escapeControl(`${grown}Continuing after line ${line} of ${path}, by ${options.checkpoint}.`));
   }
-  const outcome = await runBulk(opened, from, rejects, options);
+  const errors = new ErrorSummary();
+  const outcome = await runBulk(opened, from, rejects, errors, options);
+  for (const reason of errors.reasons()) {
+    const meant = await withMeantAction(evreg, reason);
+    if (meant !== undefined) note(escapeControl(meant));
+  }
   if (options.output.format === "table") {
     await noteUndelivered(evreg, "Deliveries", async () => {
       if (outcome.accepted === 0) return false;
@@ -114,6 +119,7 @@ async function runBulk(
   { input, checkpoint, publish }: Opened,
   from: BulkState,
   rejects: RejectFile | undefined,
+  errors: ErrorSummary,
   { path, atomic, concurrency, onError, output, rejects: rejectsPath }: BulkPublishOptions,
 ): Promise<BulkOutcome> {
   const { stream, size } = input;
@@ -122,7 +128,6 @@ async function runBulk(
   addAbortSignal(AbortSignal.any([signal, over.signal]), stream);
   const progress = await bulkProgress(size, from, nowMs);
   const { log } = progress;
-  const errors = new ErrorSummary();
   const warnedOf = new Set<string>();
   const publishWithNotes: PublishItems = async (items, how) => {
     const result = await publish(items, how);
