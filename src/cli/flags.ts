@@ -131,7 +131,7 @@ export function requiredRangeFlags(what: string) {
 }
 
 function sinceSummary(what: string): string {
-  return `${what} from this time on, inclusive: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601.`;
+  return `${what} from this time on, inclusive: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --since).`;
 }
 
 function untilFlag(what: string) {

@@ -51,7 +51,7 @@ export interface AuditEntry {
   readonly by: string;
   readonly token_id: number | null;
   readonly address: string | null;
-  /** Of an update; empty for all others. */
+  /** What an update changed; of a token its scopes, of a replay what it sends. Empty for all others. */
   readonly members: readonly ChangedMember[];
 }
 

@@ -17,5 +17,5 @@ function whatOf({ record_id: id, name }: AuditEntry): string {
 
 function memberText({ member, before, after }: ChangedMember): string {
   if (before === null && after === null) return member;
-  return `${member} ${before ?? "none"} → ${after ?? "none"}`;
+  return before === null ? `${member}: ${after}` : `${member} ${before} → ${after ?? "none"}`;
 }

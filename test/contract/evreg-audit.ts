@@ -47,6 +47,7 @@ export function auditContract(open: OpenEvreg): void {
         ["action.updated", all[8]!.record_id, "user.created"],
         ["action.created", all[8]!.record_id, "user.created"],
       ]);
+      expect(all[2]!.members).toEqual([{ member: "scopes", before: null, after: "read" }]);
       expect(all[5]!.members).toEqual([
         { member: "max_retries", before: 5, after: 3 },
         { member: "active", before: true, after: false },
@@ -90,6 +91,7 @@ export function auditContract(open: OpenEvreg): void {
         ["replay.cancelled", replay.rowid],
         ["replay.started", replay.rowid],
       ]);
+      expect((await changes())[1]!.members).toEqual([{ member: "selection", before: null, after: "all" }]);
     });
 
     it("is walked by pages and by time, and only by who has admin for all applications", async () => {

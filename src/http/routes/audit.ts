@@ -24,7 +24,7 @@ export const AUDIT_RECORDS: Readonly<Record<string, JsonSchema>> = {
       type: "array",
       items: record({ member: field.text, before: value, after: value }),
       description:
-        "What an update changed. `before` and `after` are `null` for long values and for those that may hold a credential.",
+        "What an update changed; of a new token its scopes, of a replay what it sends. `before` and `after` are `null` for long values and for those that may hold a credential.",
     },
   }),
 };

@@ -90,7 +90,9 @@ export const AUDITED_WRITES = {
   },
   createToken(sql: Sql, input: Rest<typeof createToken>[0], nowMs: number, by?: By) {
     const made = createToken(sql, input, nowMs);
-    recordChange(sql, { change: "token.created", id: made.rowid, name: made.name }, nowMs, by);
+    const { rowid: id, name, scopes } = made;
+    const members = [{ member: "scopes", before: null, after: scopes.join(" ") }];
+    recordChange(sql, { change: "token.created", id, name, members }, nowMs, by);
     return made;
   },
   /** @param managedAtMs as at `revokeToken` */
@@ -104,7 +106,8 @@ export const AUDITED_WRITES = {
   startReplay(sql: Sql, plan: Rest<typeof startReplay>[0], nowMs: number, by?: By) {
     const started = startReplay(sql, plan, nowMs);
     if (started !== undefined) {
-      recordChange(sql, { change: "replay.started", ...named(started) }, nowMs, by);
+      const members = [{ member: "selection", before: null, after: started.selection }];
+      recordChange(sql, { change: "replay.started", ...named(started), members }, nowMs, by);
     }
     return started;
   },
