@@ -186,6 +186,35 @@ describe("query plans", () => {
     expect(scans(updated)).toEqual([]);
   });
 
+  it("what waits in an order by key is found through the index of its keys", () => {
+    const ordered = { key: "/k" };
+    connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered } }, 1));
+    const payload = Buffer.from('{"k":1}');
+    const events = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
+    const claim = claimCall(claimRequest({ nowMs: 9 }));
+    const next = { kind: "delivered" } as const;
+    const plans = plansOf((sql) => {
+      BATCHED_WRITES.recordEvents.run(sql, [events], payload);
+      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
+      BATCHED_WRITES.finishAttempts.run(sql, finished([{ deliveryId: 1, claimId, next }], 9), payload);
+      WRITES.retryDelivery(sql, 1, 9);
+      WRITES.releaseExpired(sql, 9_999_999);
+      for (const key of ["/l", "/k"]) {
+        WRITES.updateSubscription(sql, 1, { settings: { ordered: { key } } }, 9);
+      }
+      WRITES.updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
+    });
+    expect(scans(plans)).toEqual([]);
+    const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
+    expect(byKey.length).toBeGreaterThan(10);
+    // All that is unfinished of one subscription, which is bounded, and else one key.
+    const ofAll = /^SEARCH delivery USING (COVERING )?INDEX delivery_key \(subscription_id=\? AND key>\?\)$/;
+    for (const detail of byKey.filter((one) => !ofAll.test(one))) {
+      expect(detail).toMatch(/INDEX delivery_key \(subscription_id=\? AND key=\? AND state=\?/);
+    }
+    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
+  });
+
   it("waiting deliveries are counted through their index", () => {
     const some = { max: 9, slice: 1, firstCount: 1 };
     const plans = [

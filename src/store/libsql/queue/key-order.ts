@@ -93,13 +93,17 @@ export function keysOfEvent(
 /** Puts deliveries that were just made behind those of their keys; the first of each stays due. */
 export function placeRecorded(sql: Sql, keys: readonly EventKey[], nowMs: number): void {
   if (keys.length === 0) return;
+  // In one statement with the update, the engine would read all deliveries there are.
+  const rows = sql.value<string>(
+    `SELECT json_group_array(json_array(d.rowid, g.value ->> 2)) FROM json_each(?) AS g
+      CROSS JOIN delivery AS d INDEXED BY delivery_event
+        ON d.event_id = g.value ->> 0 AND d.subscription_id = g.value ->> 1`,
+    JSON.stringify(keys),
+  );
   sql.run(
     `UPDATE delivery SET key = r.key, sequence = event_id, state = ${BEHIND}, due_ms = NULL
-      FROM (SELECT d.rowid AS id, g.value ->> 2 AS key FROM json_each(?) AS g
-        CROSS JOIN delivery AS d INDEXED BY delivery_event
-        WHERE d.event_id = g.value ->> 0 AND d.subscription_id = g.value ->> 1) AS r
-      WHERE delivery.rowid = r.id`,
-    JSON.stringify(keys),
+      FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
+    rows,
   );
   promote(sql, JSON.stringify(distinct(keys.map(([, subscription, key]) => [subscription, key]))), nowMs);
 }
@@ -148,9 +152,9 @@ export function placeByKey(
   const keys = pointer === null ? [] : keysOf(sql, placed, pointerSteps(pointer));
   if (pointer !== null) {
     sql.run(
-      `UPDATE delivery SET key = g.value ->> 1, sequence = event_id,
+      `UPDATE delivery SET key = r.key, sequence = event_id,
           state = iif(${LEASE_OF("delivery")}, state, ${BEHIND}), due_ms = iif(${LEASE_OF("delivery")}, due_ms, NULL)
-        FROM json_each(?) AS g WHERE delivery.rowid = g.value ->> 0`,
+        FROM (SELECT value ->> 0 AS id, value ->> 1 AS key FROM json_each(?)) AS r WHERE delivery.rowid = r.id`,
       JSON.stringify(placed.map(({ id }, index) => [id, keys[index]])),
     );
   }
@@ -194,14 +198,14 @@ const MAX_PLACED_BYTES = 64 * 1_024 * 1_024;
  */
 export function placeAll(sql: Sql, subscriptionId: number, pointer: string | null, nowMs: number): void {
   const all = sql.rows<{ id: number; bytes: number }>(
-    `SELECT w.id, ${PAYLOAD_BYTES} AS bytes FROM (
+    `SELECT unfinished.id, ${PAYLOAD_BYTES} AS bytes FROM (
         SELECT rowid AS id, event_id FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL
         UNION ALL
         SELECT rowid, event_id FROM delivery INDEXED BY delivery_key
           WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND state = ${BEHIND}
-        LIMIT ?2) AS w
-      LEFT JOIN event AS e ON e.rowid = w.event_id`,
+        LIMIT ?2) AS unfinished
+      LEFT JOIN event AS e ON e.rowid = unfinished.event_id`,
     subscriptionId,
     MAX_PLACED + 1,
   );
