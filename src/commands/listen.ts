@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
+import { durationFlagMs, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk } from "../cli/io/prompts.ts";
@@ -15,7 +15,7 @@ import { PULL_LIMITS } from "../domain/pull.ts";
 import { systemClock } from "../runtime/clock.ts";
 
 /** Short, so that what a listener had that was killed comes again soon. */
-const LEASE_MS = 15_000;
+const LEASE = "15s";
 const CONCURRENCY = 4;
 
 export class Listen extends TargetCommand {
@@ -26,7 +26,7 @@ export class Listen extends TargetCommand {
 
 It needs a token with the scopes listen and read, or an admin's. On a terminal, r sends the last one again to the program, and q quits.`;
   static override usage =
-    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--ordered] [--concurrency NUMBER] [--max NUMBER]";
+    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
   static override examples = examples("evreg listen", {
     "Forward events to a program on this machine":
       "evreg listen --action order.created --forward-to localhost:3000/hooks",
@@ -61,6 +61,10 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
     concurrency: numberFlag(
       `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
     ),
+    lease: textFlag(
+      `How long it may be silent before what it has comes again, 1s to 1h (default ${LEASE}).`,
+      "DURATION",
+    ),
     max: numberFlag("End after so many events."),
   };
 
@@ -70,6 +74,8 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
     if (concurrency < 1 || concurrency > PULL_LIMITS.claimMax) {
       throw usageError(`--concurrency takes 1 to ${PULL_LIMITS.claimMax}, not ${concurrency}.`);
     }
+    const { leaseMinMs: minMs, leaseMaxMs: maxMs } = PULL_LIMITS;
+    const leaseMs = durationFlagMs("lease", flags.lease ?? LEASE, { minMs, maxMs, such: "15s or 5m" });
     const { attempt, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
@@ -85,7 +91,7 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
         note(
           `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
         );
-        const options = { attempt, report, concurrency, leaseMs: LEASE_MS, signal, max, readsKeys };
+        const options = { attempt, report, concurrency, leaseMs, signal, max, readsKeys };
         await listen(evreg, found, options);
       },
       { serverFor: "listen" },

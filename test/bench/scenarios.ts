@@ -9,6 +9,7 @@ import { load } from "./scenarios/load.ts";
 import { lowrate } from "./scenarios/lowrate.ts";
 import { memory } from "./scenarios/memory.ts";
 import { publish } from "./scenarios/publish.ts";
+import { pull } from "./scenarios/pull.ts";
 import { reads } from "./scenarios/reads.ts";
 import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
@@ -30,6 +31,7 @@ export const SCENARIOS: readonly Scenario[] = [
   isolation,
   slow,
   replay,
+  pull,
   fanout,
   schemas,
   start,

@@ -264,6 +264,18 @@ export function pullContract(open: OpenEvreg): void {
         expect(seen).toEqual(events);
       });
 
+      it("get one delivery of each key where the order is by key", async () => {
+        const { claim, finish } = await pull({ ordered: { key: "/k" } });
+        const events: number[] = [];
+        for (const k of ["a", "a", "b"]) events.push((await publish(under.evreg, newEvent({ k }))).rowid);
+        const [first, second, third] = events;
+        const [a, b, ...others] = await claim({ max: 10 });
+        expect([a!.event_id, b!.event_id, others]).toEqual([first, third, []]);
+        expect(await claim({ max: 10 })).toEqual([]);
+        await finish("delivered", a!);
+        expect((await claim({ max: 10 })).map(({ event_id }) => event_id)).toEqual([second]);
+      });
+
       it("do not get what the filter excludes", async () => {
         const filter = { properties: { country: { const: "FR" } }, required: ["country"] };
         const { id, claim } = await pull({ filter });

@@ -16,6 +16,7 @@ import { retentionSuite } from "./store/retention.ts";
 import { keyedSuite } from "./store/keyed.ts";
 import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
+import { pullSuite } from "./store/pull.ts";
 import { replaySuite } from "./store/replays.ts";
 import { handlerHealthSuite } from "./store/handler-health.ts";
 import { serviceEventSuite } from "./store/service-events.ts";
@@ -43,6 +44,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("subscriptions that are ordered by key", () => keyedSuite(open));
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
+    describe("deliveries of pull subscriptions", () => pullSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));

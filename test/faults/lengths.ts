@@ -9,6 +9,7 @@ export const LENGTHS = {
   "faults/kill": { kills: [2, 300] },
   "faults/ordered": { kills: [1, 60], subscriptions: [4, 20], "events each": [25, 1_000] },
   "faults/keyed": { events: [500, 20_000], keys: [25, 1_000] },
+  "faults/listen": { kills: [2, 20], sleeps: [0, 2], events: [60, 10_000], "events in order": [40, 1_500] },
   "faults/disk-full": { fills: [0, 5] },
   "faults/fsync": { failures: [1, 10] },
   "faults/disk-errors": { cases: [1, 12] },

@@ -85,7 +85,8 @@ export function launchProgram(
   through: readonly string[] = [],
   as: readonly string[] = STARTED_BY,
 ): LaunchedProgram {
-  const served = [...as, "serve", "--data", folder, "--port", "0", ...args];
+  const anyPort = args.includes("--port") ? [] : ["--port", "0"];
+  const served = [...as, "serve", "--data", folder, ...anyPort, ...args];
   const [command = "", ...rest] = [...through, ...served];
   // A folder that the program is to make is no place to start it in.
   const cwd = existsSync(folder) ? folder : tmpdir();

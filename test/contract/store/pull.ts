@@ -1,0 +1,112 @@
+import { expect, it } from "vitest";
+import type { Action } from "../../../src/domain/action.ts";
+import type { Subscription } from "../../../src/domain/subscription.ts";
+import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
+import type { Claim, Taker } from "../../../src/store/queue.ts";
+import { claimRequest } from "../../support/claim-request.ts";
+import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
+
+const LEASE_MS = 10_000;
+const LATER = NOW + 60_000;
+
+/** Deliveries that consumers take, and leases that last as long as they ask for. */
+export function pullSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  function subscribed(
+    { action }: Action,
+    subscription = "worker",
+    settings: Partial<SubscriptionSettings> = {},
+  ): Promise<Subscription> {
+    const names = { application: "mailer", subscription, action, handler: null };
+    const record = { ...names, maxRetries: 5, active: true, secret: `secret of ${subscription}`, settings };
+    return on.store.catalog.createSubscription(record, NOW);
+  }
+
+  async function take(
+    { rowid }: Subscription,
+    { consumer = "one", leaseMs = LEASE_MS, isNoted = false, most = 100, nowMs = LATER } = {},
+  ): Promise<readonly Claim[]> {
+    const taker: Taker = { consumer, leaseMs, isNoted };
+    const { claims } = await on.store.queue.claim({
+      ...claimRequest({ nowMs, most: 0 }),
+      quotas: new Map([[rowid, { leased: 0, capacity: most, tier: 0 }]]),
+      takers: new Map([[rowid, taker]]),
+    });
+    return claims;
+  }
+
+  it("are given to takers of their own subscription, and to nobody else", async () => {
+    const action = await on.action();
+    const one = await subscribed(action, "one");
+    const other = await subscribed(action, "other");
+    await on.subscription(action, { subscription: "pushed" });
+    await on.publish(action, 2);
+    expect(await take(one, { most: 1 })).toMatchObject([{ subscription: { subscriptionId: one.rowid } }]);
+    expect(await take(one)).toHaveLength(1);
+    expect(await take(one)).toEqual([]);
+    expect((await on.claim()).claims).toHaveLength(2);
+    expect(await take(other)).toHaveLength(2);
+  });
+
+  it("are not given while the subscription is paused, and one by one where it is ordered", async () => {
+    const action = await on.action();
+    const subscription = await subscribed(action, "ordered", { ordered: true });
+    const events = await on.publish(action, 2);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, NOW);
+    expect(await take(subscription)).toEqual([]);
+    await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, NOW);
+    const [first, ...more] = await take(subscription);
+    expect([first?.event.eventId, more]).toEqual([events[0], []]);
+    expect(await take(subscription)).toEqual([]);
+    await on.finish(first!, { kind: "delivered" });
+    expect((await take(subscription)).map(({ event }) => event.eventId)).toEqual([events[1]]);
+  });
+
+  it("have leases that are extended while they are held, and end otherwise", async () => {
+    const action = await on.action();
+    const subscription = await subscribed(action);
+    await on.publish(action);
+    const [claim] = await take(subscription);
+    const { deliveryId, claimId } = claim!;
+    const untilMs = LATER + 2 * LEASE_MS;
+    const { queue } = on.store;
+    expect(
+      await queue.extend([
+        { deliveryId, claimId: claimId + 1, untilMs },
+        { deliveryId, claimId, untilMs },
+        { deliveryId: deliveryId + 1, claimId, untilMs },
+      ]),
+    ).toEqual([false, true, false]);
+    expect(await queue.releaseExpired(LATER + LEASE_MS)).toBe(0);
+    expect(await queue.releaseExpired(untilMs)).toBe(1);
+    expect(await queue.extend([{ deliveryId, claimId, untilMs }])).toEqual([false]);
+    expect(await queue.finish([resultOf(claim!, { kind: "delivered" })], untilMs)).toEqual([
+      { kind: "fenced" },
+    ]);
+  });
+
+  it("have attempts with the names of those who took them", async () => {
+    const action = await on.action();
+    const subscription = await subscribed(action);
+    await on.publish(action);
+    await take(subscription, { consumer: "sleeper" });
+    await on.store.queue.releaseExpired(LATER + LEASE_MS);
+    const [claim] = await take(subscription, { consumer: "worker", nowMs: LATER + LEASE_MS });
+    await on.finish(claim!, { kind: "delivered" });
+    expect((await on.store.queue.find(claim!.deliveryId))?.attempts).toMatchObject([
+      { consumer: "sleeper", outcome: "returned", error_code: "interrupted" },
+      { consumer: "worker", outcome: "delivered" },
+    ]);
+  });
+
+  it("leave the time of the last claim where that is asked for, also of one that brought nothing", async () => {
+    const subscription = await subscribed(await on.action());
+    const lastClaim = async (): Promise<string | null | undefined> =>
+      (await on.store.catalog.findSubscription(subscription.rowid))?.last_claim_at;
+    await take(subscription);
+    expect(await lastClaim()).toBeNull();
+    await take(subscription, { isNoted: true });
+    expect(await lastClaim()).toBe(new Date(LATER).toISOString());
+  });
+}
