@@ -129,7 +129,8 @@ function subscriptionsOver({ record, list, post }: Calls): SubscriptionsPort {
       record("PUT", `${path}/${id}`, "subscription", { body: requestBody(input), signal }),
     rotateSecret: (id, input = {}) =>
       record("POST", `${path}/${id}/rotate-secret`, "subscription", { body: requestBody(input) }),
-    test: (id, input) => record("POST", `${path}/${id}/test`, "handlerTest", { body: encodeJson(input) }),
+    test: (id, input, signal) =>
+      record("POST", `${path}/${id}/test`, "handlerTest", { body: encodeJson(input), signal }),
     claim: (id, input = {}, signal) =>
       post(`${path}/${id}/claims`, { body: requestBody(input), signal, waitsMs: input.wait_ms }),
     finish: (id, input) => post(`${path}/${id}/finishes`, { body: requestBody(input) }),

@@ -9,6 +9,7 @@ import {
   requiredFlag,
   requiredRangeFlags,
 } from "../cli/flags.ts";
+import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
@@ -236,7 +237,7 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
       const { data: subscription } = await evreg.subscriptions.get(id);
       const action = named ?? (await actionOf(evreg, subscription.action));
       const sent = given ?? (await samplesOf(evreg, action, { seed, count: 1, members }))[0]!;
-      const answer = await evreg.subscriptions.test(id, { action, payload: sent });
+      const answer = await evreg.subscriptions.test(id, { action, payload: sent }, interruption());
       await this.outputFor(flags).record(answer, HANDLER_TEST_RECORD);
       return answer.data.outcome === "delivered" ? EXIT.done : EXIT.failed;
     };

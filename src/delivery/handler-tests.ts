@@ -29,6 +29,8 @@ export interface HandlerTestRequest {
   readonly subscription: ClaimedSubscription;
   readonly action: string;
   readonly payload: Uint8Array;
+  /** Ends it, as `interrupted`. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export type HandlerTestResult = Omit<
@@ -46,7 +48,7 @@ export class HandlerTests {
   }
 
   /** @throws `rate_limited` while too many are under way */
-  async send({ subscription, action, payload }: HandlerTestRequest): Promise<HandlerTestResult> {
+  async send({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
     if (this.#senders.size >= MAX_UNDER_WAY) {
       const message = `${MAX_UNDER_WAY} handlers are being tested already; try again in a moment.`;
       throw Object.assign(new EvregError("rate_limited", message), { retryAfterMs: RETRY_AFTER_MS });
@@ -84,7 +86,10 @@ export class HandlerTests {
     const sent: SendResult =
       secret === undefined
         ? { kind: "error", errorCode: "secret_unreadable" }
-        : await this.#send({ url: handler, headers, body, timeoutMs: settings.timeout_ms ?? undefined });
+        : await this.#send(
+            { url: handler, headers, body, timeoutMs: settings.timeout_ms ?? undefined },
+            signal,
+          );
     const durationMs = Math.max(0, clock.now() - startedAtMs);
     const secrets = secretsOf(subscription);
     const clean = (text: string): string => redact(text, secrets);
@@ -117,20 +122,29 @@ export class HandlerTests {
     for (const sender of this.#senders) sender.close();
   }
 
-  async #send(request: {
-    readonly url: string;
-    readonly headers: Record<string, string>;
-    readonly body: Buffer;
-    readonly timeoutMs: number | undefined;
-  }): Promise<SendResult> {
+  async #send(
+    request: {
+      readonly url: string;
+      readonly headers: Record<string, string>;
+      readonly body: Buffer;
+      readonly timeoutMs: number | undefined;
+    },
+    signal: AbortSignal | undefined,
+  ): Promise<SendResult> {
     // Over a connection of the engine's some of the times would be missing, and it would be taken from the deliveries.
     const sender = new Sender({ ...this.#options.sender, maxPerOrigin: 1 });
     this.#senders.add(sender);
     const { timeoutMs, ...rest } = request;
     const whole = { ...rest, keepsHeaders: true, ...(timeoutMs === undefined ? {} : { timeoutMs }) };
+    const end = (): void => sender.close();
     try {
-      return await new Promise((resolve) => sender.send(whole, resolve));
+      return await new Promise((resolve) => {
+        sender.send(whole, resolve);
+        signal?.addEventListener("abort", end);
+        if (signal?.aborted === true) end();
+      });
     } finally {
+      signal?.removeEventListener("abort", end);
       this.#senders.delete(sender);
       sender.close();
     }

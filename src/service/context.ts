@@ -46,6 +46,7 @@ export interface Background {
       readonly subscription: ClaimedSubscription;
       readonly action: string;
       readonly payload: Uint8Array;
+      readonly signal: AbortSignal | undefined;
     }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
     /** @param claims what it has leased; none if it was refused */
     recorded(claim: RecordClaim, claims: readonly Claim[]): void;

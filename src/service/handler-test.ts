@@ -14,6 +14,7 @@ export async function testHandler(
   access: Access,
   tested: Subscription,
   input: NewEvent,
+  signal: AbortSignal | undefined,
 ): Promise<HandlerTest> {
   const { store, actions, payloads, limits, background } = context;
   const { rowid: id, application, subscription } = tested;
@@ -41,7 +42,12 @@ export async function testHandler(
     throw new EvregError("unavailable", "No server runs on this data, and only a server sends to handlers.");
   }
   const { payload } = input;
-  const result = await background.engine.test({ subscription: sendable, action, payload: payload.bytes });
+  const result = await background.engine.test({
+    subscription: sendable,
+    action,
+    payload: payload.bytes,
+    signal,
+  });
   const { refusal } = result;
   // It shows what names stand for inside the operator's network.
   const shown = access.allows("admin") ? refusal : null;

@@ -201,8 +201,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       }
       return { data: { ...after, secret }, meta: { rotated: all.length } };
     },
-    async test(id, input) {
-      return { data: await testHandler(context, access, await writable(id), input) };
+    async test(id, input, signal) {
+      return { data: await testHandler(context, access, await writable(id), input, signal) };
     },
     async claim(id, input = {}, signal) {
       const { rowid: subscription } = await pullable(id);

@@ -223,7 +223,9 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
       const id = request.id();
       const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
       const input = await eventBodyOf(bytes, limits);
-      return jsonReply(200, await evreg.subscriptions.test(id, input));
+      return request.untilDisconnect(async (signal) => {
+        return jsonReply(200, await evreg.subscriptions.test(id, input, signal));
+      });
     },
   },
   ...PULL_ROUTES,

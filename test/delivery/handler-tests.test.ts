@@ -1,0 +1,105 @@
+import { afterEach, expect, test } from "vitest";
+import { createAddressGuard } from "../../src/delivery/address-guard.ts";
+import { HandlerTests } from "../../src/delivery/handler-tests.ts";
+import { createAddressRules } from "../../src/domain/addresses.ts";
+import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
+import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
+import type { ClaimedSubscription } from "../../src/store/queue.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+
+const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
+const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
+const cleanups: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerTests {
+  const guard = createAddressGuard({
+    rules: createAddressRules(allowNetworks),
+    ownAddresses: () => [],
+    resolve: (_name, callback) => void setImmediate(callback, null, [{ address: "127.0.0.1", family: 4 }]),
+  });
+  const sender = { clock: systemClock, guard, allowHttp: true, timeoutMs: 5_000, ca: TEST_CERTIFICATE };
+  const tests = new HandlerTests({ clock: systemClock, random: systemRandom, version: "test", sender });
+  cleanups.push(() => tests.close());
+  return tests;
+}
+
+async function receiverWith(options: Parameters<typeof startReceiver>[0] = {}): Promise<Receiver> {
+  const receiver = await startReceiver(options);
+  cleanups.push(() => receiver.close());
+  return receiver;
+}
+
+function requestTo(handler: string, changes: Partial<ClaimedSubscription> = {}) {
+  const subscription: ClaimedSubscription = {
+    subscriptionId: 3,
+    application: "billing",
+    name: "invoices",
+    handler,
+    maxRetries: 5,
+    secret: SECRET,
+    settings: NO_SETTINGS,
+    ...changes,
+  };
+  return { subscription, action: "order.created", payload: Buffer.from("{}") };
+}
+
+test("over TLS and by a name, the times of each part are told", async () => {
+  const receiver = await receiverWith({ tls: true });
+  const url = receiver.url.replace("127.0.0.1", "handler.test");
+  const { outcome, dns_ms, connect_ms, first_byte_ms, duration_ms } = await testsWith().send(requestTo(url));
+  expect(outcome).toBe("delivered");
+  for (const ms of [dns_ms, connect_ms, first_byte_ms, duration_ms]) {
+    expect(ms).toEqual(expect.any(Number));
+    expect(Number.isInteger(ms)).toBe(true);
+  }
+});
+
+test("each test makes a connection of its own", async () => {
+  const receiver = await receiverWith();
+  const tests = testsWith();
+  for (const _ of [1, 2]) expect((await tests.send(requestTo(receiver.url))).connect_ms).not.toBeNull();
+  expect(receiver.accepted).toBe(2);
+});
+
+test("an address that deliveries may not go to gets nothing, and the rule is told", async () => {
+  const receiver = await receiverWith();
+  const refused = await testsWith([]).send(requestTo(receiver.url));
+  expect(refused).toMatchObject({ outcome: "failed", error_code: "address_refused", response: null });
+  expect(refused.refusal).toContain("127.0.0.1");
+  expect(receiver.accepted).toBe(0);
+});
+
+test("a secret that cannot be read sends nothing", async () => {
+  const receiver = await receiverWith();
+  const { error_code } = await testsWith().send(requestTo(receiver.url, { secret: undefined }));
+  expect(error_code).toBe("secret_unreadable");
+  expect(receiver.accepted).toBe(0);
+});
+
+test("during a rotation it is signed by both secrets, and neither is shown whole", async () => {
+  const receiver = await receiverWith();
+  const previous = { secret: PREVIOUS, untilMs: systemClock.now() + 60_000 };
+  const shown = await testsWith().send(requestTo(receiver.url, { previous }));
+  const { headers } = receiver.requests[0]!;
+  expect(headers["webhook-signature"]!.split(" ")).toHaveLength(2);
+  expect(headers["authorization"]).toBe(`Bearer ${PREVIOUS}`);
+  expect(shown.request.headers["webhook-signature"]).toMatch(/^v1,[^ ]{8}… v1,[^ ]{8}…$/);
+  expect(JSON.stringify(shown)).not.toContain(PREVIOUS);
+});
+
+test("the timeout is the subscription's, and who leaves ends the test", async () => {
+  const receiver = await receiverWith();
+  receiver.answer = () => "hang";
+  const tests = testsWith();
+  const settings = { ...NO_SETTINGS, timeout_ms: 100 };
+  expect(await tests.send(requestTo(receiver.url, { settings }))).toMatchObject({ error_code: "timeout" });
+  const leaving = new AbortController();
+  const running = tests.send({ ...requestTo(receiver.url), signal: leaving.signal });
+  await receiver.received(2);
+  leaving.abort();
+  expect(await running).toMatchObject({ outcome: "failed", error_code: "interrupted" });
+});
