@@ -36,7 +36,12 @@ export const GETTING_STARTED = `From nothing to a delivery that is verified, on 
 
   HTTPServer(("127.0.0.1", 9000), Handler).serve_forever()
 
-5. In a third terminal, publish, and wait until it is delivered:
+5. In a third terminal, try the handler alone, with a payload made up from the
+   schema:
+
+  evreg subscriptions test billing/invoices
+
+   Then publish, and wait until it is delivered:
 
   evreg publish order.created '{"id": "A-1"}' --wait
 
