@@ -284,14 +284,17 @@ export class Responder {
 }
 
 /**
- * Successful reads and publishes: a line for each would be hundreds of gigabytes a day. Refusals are logged, and all other
+ * Successful reads, publishes and claims: a line for each would be hundreds of gigabytes a day. Refusals are logged, and all other
  * changes.
  */
 function isRoutine(method: string, path: string, status: number): boolean {
   // 207 is a batch of which some was refused.
   if (status >= 400 || status === 207) return false;
-  return method === "GET" || method === "HEAD" || path.startsWith("/v1/events");
+  return method === "GET" || method === "HEAD" || path.startsWith("/v1/events") || OF_A_CONSUMER.test(path);
 }
+
+/** Consumers of pull subscriptions ask as often as events come. */
+const OF_A_CONSUMER = /^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
 
 function whole(body: string | Chunks): string | Uint8Array | Readable {
   if (typeof body === "string") return body;

@@ -70,8 +70,8 @@ export class LogLines {
   }
 
   /**
-   * Empty for what would only push the rest off the screen: checks of the health, and the same read once more, as when a command
-   * waits.
+   * Empty for what would only push the rest off the screen: checks of the health, claims of consumers, and the same read once
+   * more, as when a command waits.
    * @param json of one record, without control characters that would act on a terminal
    */
   text(json: string): string {
@@ -84,7 +84,7 @@ export class LogLines {
     const { time, level, msg: message = "", ...fields } = record;
     const at = this.#styled("dim", clockTime(time));
     const read = message === "request" && level === "debug" ? readOf(fields) : undefined;
-    if (read !== undefined && (read === "/health" || read === this.#lastRead)) return "";
+    if (read !== undefined && (QUIET.test(read) || read === this.#lastRead)) return "";
     this.#lastRead = read;
     if (OUTCOMES[message] !== undefined && fields["event"] !== undefined) {
       return `${at}  ${this.#attempt(message, fields)}\n`;
@@ -116,7 +116,9 @@ export class LogLines {
     ];
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
-    if (message === "filtered") results.push("filtered");
+    // Of what a consumer took there is no status.
+    else if (message === "filtered" || (message === "delivered" && error === undefined))
+      results.push(message);
     if (error !== undefined) results.push(reasonOf(error, refusal));
     // How soon it was refused says nothing.
     const isTold = error === undefined || error === "timeout";
@@ -161,9 +163,12 @@ export class LogLines {
   }
 }
 
-/** The path of a read that went well. */
-function readOf({ method, path, status = 0 }: RequestFields): string | undefined {
-  return method === "GET" && status < 400 ? path : undefined;
+/** What programs ask by themselves, all the time. */
+const QUIET = /^\/health$|^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
+
+/** The path of a read that went well, and of a claim. */
+function readOf({ method, path = "", status = 0 }: RequestFields): string | undefined {
+  return status < 400 && (method === "GET" || QUIET.test(path)) ? path : undefined;
 }
 
 function wider(width: number, text: string, max: number): number {

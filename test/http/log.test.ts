@@ -91,6 +91,7 @@ test("a refusal says why and to whom, and of nobody it tells no name", async () 
 test("reads and publishes that succeed are logged at debug; refusals and changes at info", async () => {
   const token = await harness.token("admin");
   const action = { action: "log.tested", application: "x", schemata: { type: "object" } };
+  const PULLED = { application: "x", subscription: "p", action: "log.tested", mode: "pull" };
   const steps = [
     ["GET", "/v1/events", undefined, "debug"],
     ["POST", "/v1/actions", action, "info"],
@@ -98,6 +99,8 @@ test("reads and publishes that succeed are logged at debug; refusals and changes
     ["POST", "/v1/events", { action: "log.tested", payload: 1 }, "info"],
     ["GET", "/v1/events/999999", undefined, "info"],
     ["GET", "/health", undefined, "debug"],
+    ["POST", "/v1/subscriptions", PULLED, "info"],
+    ["POST", "/v1/subscriptions/1/claims", {}, "debug"],
   ] as const;
   for (const [method, path, body, level] of steps) {
     const before = harness.log.length;

@@ -98,6 +98,7 @@ describe("lines for people", () => {
   test("tell of an attempt what went where, how it ended and when it is tried again", async () => {
     const to = "order.created  #72  → billing/invoices  ";
     expect(await told({ status: 204 }, "delivered")).toBe(`${to}204  12 ms\n`);
+    expect(await told({ consumer: true }, "delivered")).toBe(`${to}delivered  12 ms\n`);
     expect(await told({ status: 500, attempt: 2, retryInMs: 2_000 }, "attempt failed, will be retried")).toBe(
       `${to}500  12 ms  attempt 2, again in 2 s\n`,
     );
@@ -156,6 +157,8 @@ describe("lines for people", () => {
     const read = (path: string, status = 200) =>
       logger.debug({ method: "GET", path, status, durationMs: 1 }, "request");
     for (const path of ["/health", "/v1/events/7", "/v1/events/7", "/v1/actions", "/v1/events/7"]) read(path);
+    const claim = { method: "POST", path: "/v1/subscriptions/7/claims", durationMs: 1 };
+    logger.debug({ ...claim, status: 200 }, "request");
     read("/health", 503);
     expect(out.lines.map((line) => line.split("  ")[1])).toEqual([
       "GET /v1/events/7",
