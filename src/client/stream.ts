@@ -38,11 +38,15 @@ export async function streamOver(
     opened.body.on("error", () => undefined).destroy();
     throw foreignAnswer({ ...opened, bytes: new Uint8Array() });
   };
-  const close = (): Promise<void> => {
+  const end = (): void => {
+    signal?.removeEventListener("abort", end);
     ending.abort();
+  };
+  const close = (): Promise<void> => {
+    end();
     return Promise.resolve();
   };
-  signal?.addEventListener("abort", () => void close(), { once: true });
+  signal?.addEventListener("abort", end);
   if (signal?.aborted === true) ending.abort();
   let opened: Opened | undefined;
   // Also where it is never read.

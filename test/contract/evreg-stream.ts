@@ -270,6 +270,43 @@ export function streamContract(open: OpenEvreg): void {
       }
     });
 
+    it("says that events are gone which it would have shown", async () => {
+      await prepared();
+      const { evreg, store, clock } = under;
+      const watch = await watching({});
+      await watch.until("ready");
+      const first = await publish(evreg);
+      expect(await watch.rowids(1)).toEqual([first.rowid]);
+      await watch.close();
+      await publish(evreg);
+      await clock.advance(60_000);
+      await store.events.removeExpired({ beforeMs: clock.now() });
+      const last = await publish(evreg);
+      const again = await watching({ since: watch.id });
+      expect(await again.next()).toMatchObject({
+        type: "gap",
+        data: { reason: "expired", topics: ["events"], missed: null },
+      });
+      expect(await again.rowids(1)).toEqual([last.rowid]);
+      await again.close();
+      const past = await watching({ since: "0" });
+      expect(await past.next()).toMatchObject({ type: "event", data: { rowid: last.rowid } });
+      await past.close();
+    });
+
+    it("shows the actions of a pattern", async () => {
+      await prepared();
+      const watch = await watching({ action: "order.*", topics: ["events", "actions"] });
+      await watch.until("ready");
+      await publish(under.evreg);
+      const order = await publish(under.evreg, newEvent({}, "order.created"));
+      expect(await watch.rowids(1)).toEqual([order.rowid]);
+      await watch.close();
+      const past = await watching({ action: "order.*", since: "0" });
+      expect(await past.rowids(1)).toEqual([order.rowid]);
+      await past.close();
+    });
+
     it("refuses a query that cannot be, and callers who may read nothing", async () => {
       const wrong: readonly [string, StreamQuery][] = [
         ["topics", { topics: ["tokens" as never] }],

@@ -25,6 +25,7 @@ export const LENGTHS = {
   "faults/lease": { "late results": [20, 200] },
   "faults/faketime": { changes: [0, 2] },
   "faults/flipped-bits": { bits: [6, 100] },
+  "faults/streams": { readers: [5, 100], events: [2_000, 60_000], kills: [1, 20] },
   "faults/model": { sequences: [20, 2_000] },
 
   "app/metrics": { scrapes: [100, 1_000] },
