@@ -165,12 +165,22 @@ function send(
   }
 }
 
+/** Written at once: whoever takes no more than this in `STALLED_MS` is cut off. */
+const PIECE_BYTES = 64 * 1024;
+const STALLED_MS = 60_000;
+
 /** Writes a piece once the one before it was taken. A failure on the way ends the connection. */
-async function writeAsTaken(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+async function writeAsTaken(
+  response: ServerResponse,
+  chunks: AsyncIterable<Uint8Array>,
+  clock: Clock,
+): Promise<void> {
   try {
     for await (const chunk of chunks) {
-      if (response.destroyed) return;
-      if (!response.write(chunk)) await untilTaken(response);
+      for (let at = 0; at < chunk.length; at += PIECE_BYTES) {
+        if (response.destroyed) return;
+        if (!response.write(chunk.subarray(at, at + PIECE_BYTES))) await untilTaken(response, clock);
+      }
     }
     response.end();
   } catch {
@@ -178,12 +188,15 @@ async function writeAsTaken(response: ServerResponse, chunks: AsyncIterable<Uint
   }
 }
 
-function untilTaken(response: ServerResponse): Promise<void> {
+function untilTaken(response: ServerResponse, clock: Clock): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
+      cancel();
       response.off("drain", done).off("close", done);
       resolve();
     };
+    // Node's own timeout for silent connections may take twice as long.
+    const cancel = clock.setTimer(() => response.destroy(), STALLED_MS);
     response.on("drain", done).on("close", done);
   });
 }
@@ -272,7 +285,7 @@ export class Responder {
     const { nodeResponse } = request;
     if (isByteStream(body) && body.bytes === undefined) {
       nodeResponse.writeHead(status, "", headers);
-      void writeAsTaken(nodeResponse, body.chunks);
+      void writeAsTaken(nodeResponse, body.chunks, this.#clock);
     } else if (isByteStream(body)) {
       send(nodeResponse, status, headers, Readable.from(body.chunks, { objectMode: false }));
     } else if (hasLongRemainder(nodeRequest)) {

@@ -188,7 +188,8 @@ function rowidsIn({ messages }: Wire): readonly number[] {
 }
 
 test("who takes nothing is told of one gap and cut off; the others get everything in order", async () => {
-  const harness = await started({ http: { idleTimeoutMs: 1_000, checkEveryMs: 50 } });
+  const clock = new ManualClock();
+  const harness = await started({ clock });
   const token = await harness.token("read");
   const path = "/v1/stream?payloads=true";
   const [stalled, slow, ...others] = Array.from({ length: 4 }, () => new Wire(harness.port, token, path));
@@ -213,6 +214,9 @@ test("who takes nothing is told of one gap and cut off; the others get everythin
     missed: 0,
     complete_since: null,
   });
+  await clock.advance(59_000);
+  expect(await metrics()).toMatch(/^evreg_streams_open 4$/m);
+  await clock.advance(2_000);
   await until("the cut", async () => /^evreg_streams_open 3$/m.test(await metrics()));
   expect(await metrics()).toMatch(/^evreg_stream_gaps_total\{reason="slow"\} 2$/m);
   stalled!.socket.resume();
