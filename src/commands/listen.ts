@@ -11,6 +11,7 @@ import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
 import { nameOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { usageError } from "../cli/usage-errors.ts";
+import { EvregError } from "../domain/error.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
 import { systemClock } from "../runtime/clock.ts";
 
@@ -85,7 +86,12 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
     await this.withTarget(
       flags,
       async (evreg) => {
-        const found = await subscriptionsFor(evreg, { application, subscription, actions, ordered });
+        const wanted = { application, subscription, actions, ordered };
+        const found = await subscriptionsFor(evreg, wanted).catch((error: unknown) => {
+          const isTooMuch = error instanceof EvregError && error.code === "forbidden";
+          if (isTooMuch && flags.action === undefined) note("Name what this token may read with --action.");
+          throw error;
+        });
         if (since !== undefined) await replaySince(evreg, found, since);
         const readsKeys = canAsk() && output.format === "table";
         note(

@@ -82,7 +82,7 @@ export class PullDesk {
    * @param signal of a caller that leaves: it then rejects with its reason, and leases nothing
    * @throws EvregError `rate_limited` or `unavailable` when too many wait; `unavailable` while the store is, and after the stop
    */
-  claim(request: PullRequest, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
+  async claim(request: PullRequest, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
     const { subscription, wait_ms: waitMs } = request;
     this.#mustHavePlace(subscription);
     return new Promise((resolve, reject) => {

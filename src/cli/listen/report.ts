@@ -10,7 +10,7 @@ import type { LocalResult } from "./forward.ts";
 const WIDTH = 80;
 const TIME_WIDTH = 8;
 const ID_WIDTH = 6;
-const DURATION_WIDTH = 8;
+const DURATION_WIDTH = 7;
 const ACTION_WIDTH = 20;
 
 /** One event, and what became of it. */

@@ -1,0 +1,115 @@
+import { beforeEach, expect, test } from "vitest";
+import type { PulledDelivery } from "../../src/domain/pull.ts";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import type { Engine } from "../../src/delivery/engine.ts";
+import { type Bench, SECRET, useBench } from "./engine-setup.ts";
+import { until } from "../support/until.ts";
+
+let bench: Bench;
+useBench((opened) => {
+  ({ bench } = opened);
+});
+
+let subscription: Subscription;
+let engine: Engine;
+
+beforeEach(async () => {
+  const action = "order.created";
+  await bench.store.catalog.createAction({ action, application: "tests", schemata: {} }, bench.clock.now());
+  const names = { application: "tests", subscription: "worker", action, handler: null };
+  const record = { ...names, maxRetries: 5, active: true, secret: SECRET };
+  subscription = await bench.store.catalog.createSubscription(record, bench.clock.now());
+  engine = bench.engine();
+  await engine.start();
+});
+
+function claim(given: { wait_ms?: number; max?: number } = {}, signal?: AbortSignal) {
+  const { rowid } = subscription;
+  const request = {
+    subscription: rowid,
+    max: 1,
+    wait_ms: 10_000,
+    lease_ms: 5_000,
+    consumer: "one",
+    ...given,
+  };
+  return engine.pulls.claim(request, signal);
+}
+
+test("callers are served in turn, whoever asks for more", async () => {
+  const order: number[] = [];
+  const waiting = [3, 1, 2].map((max, at) =>
+    claim({ max }).then((taken) => {
+      order.push(at);
+      return taken.length;
+    }),
+  );
+  await claim({ wait_ms: 0 });
+  await bench.publish(subscription, 5);
+  await bench.clock.advance(10);
+  engine.wake();
+  expect(await Promise.all(waiting)).toEqual([3, 1, 1]);
+  expect(order).toEqual([0, 1, 2]);
+});
+
+test("only so many may wait for one subscription, and one that leaves makes room", async () => {
+  const leaving = new AbortController();
+  const waiting: Promise<readonly PulledDelivery[]>[] = [];
+  const left = claim({}, leaving.signal).catch((error: unknown) => error);
+  for (let count = 1; count < 100; count += 1) waiting.push(claim());
+  await expect(claim()).rejects.toMatchObject({ code: "rate_limited" });
+  leaving.abort(new Error("gone"));
+  expect(await left).toEqual(new Error("gone"));
+  waiting.push(claim());
+  await engine.stop(0);
+  expect((await Promise.all(waiting)).flat()).toEqual([]);
+  expect(() => engine.pulls).toThrow(/stopped/);
+});
+
+test("all who wait share one timer", async () => {
+  const first = claim({ wait_ms: 1_000 });
+  await claim({ wait_ms: 0 });
+  const before = bench.clock.pending;
+  const waiting = [first, ...Array.from({ length: 50 }, (_, at) => claim({ wait_ms: 1_001 + at }))];
+  await claim({ wait_ms: 0 });
+  expect(bench.clock.pending).toBe(before);
+  await bench.clock.advance(2_000);
+  expect((await Promise.all(waiting)).flat()).toEqual([]);
+});
+
+test("what nobody waits for any more goes back as if it had never been taken", async () => {
+  const leaving = new AbortController();
+  await bench.publish(subscription, 1);
+  const left = claim({}, leaving.signal).catch(() => "left");
+  leaving.abort();
+  expect(await left).toBe("left");
+  await until("it is due again", async () => (await bench.delivery(subscription)).status === "pending");
+  expect(await claim({ wait_ms: 0 })).toMatchObject([{ attempt: 1 }]);
+});
+
+test("results count as those of a handler", async () => {
+  const counts = new DeliveryCounts();
+  await engine.stop(0);
+  engine = bench.engine({}, { counts });
+  await engine.start();
+  await bench.publish(subscription, 2);
+  const taken = await claim({ max: 2 });
+  await engine.pulls.finish(subscription, [
+    { lease: taken[0]!.lease, outcome: "delivered", status: 200 },
+    { lease: taken[1]!.lease, outcome: "failed", status: 404 },
+  ]);
+  expect(counts.deliveredAttempts).toBe(1);
+  expect(counts.failedByStatus["4xx"]).toBe(1);
+  expect(counts.finished).toEqual({ delivered: 1, failed: 0, filtered: 0 });
+  expect(await bench.statuses(subscription)).toEqual({ delivered: 1, waiting: 1 });
+  expect(bench.log.with("attempt failed")[0]?.fields).toMatchObject({ consumer: true, status: 404 });
+});
+
+test("the filter's verdict is that of push, and what it excludes is not given", async () => {
+  const settings = { filter: { required: ["b"] } };
+  await bench.store.catalog.updateSubscription(subscription.rowid, { settings }, bench.clock.now());
+  await bench.publish(subscription, 3);
+  expect(await claim({ wait_ms: 0, max: 10 })).toEqual([]);
+  expect(await bench.statuses(subscription)).toEqual({ filtered: 3 });
+});
