@@ -92,6 +92,7 @@ const FOLLOWING = new Set([
   "failing_since",
   "slowed_until",
   "blocked_by",
+  "blocked_keys",
   "last_claim_at",
   "disabled_reason",
   "previous_secret_until",

@@ -204,10 +204,11 @@ test("a change by hand prints its context on stderr; a read or a script's change
 });
 
 test("each operation of the port is known to change something or not", async () => {
-  const changes = "create update publish publishBatch rotateSecret delete retry skip start cancel revoke";
+  const changes =
+    "create update publish publishBatch rotateSecret test claim finish delete retry skip start cancel revoke";
   const evreg = connect({ url: "http://127.0.0.1:1" });
-  const { actions, events, subscriptions, deliveries, replays, tokens } = evreg;
-  const ports = [actions, events, subscriptions, deliveries, replays, tokens];
+  const { actions, events, subscriptions, deliveries, replays, tokens, audit } = evreg;
+  const ports = [actions, events, subscriptions, deliveries, replays, tokens, audit];
   const operations = new Set(ports.flatMap((port) => Object.keys(port)));
   await evreg.close();
   expect([...operations].toSorted()).toEqual([...READS, ...changes.split(" ")].toSorted());
