@@ -13,7 +13,7 @@ import { create } from "./load.ts";
 import type { ReadersReport } from "./stream-readers.ts";
 
 // The promise under test: a stream shows every event once and in order, whoever reads beside it and however often the server
-// dies; and it costs those who publish next to nothing.
+// dies. What it costs the server is in the line of figures.
 
 const { readers: READERS, events: EVENTS, kills: KILLS } = lengthOf("faults/streams");
 const ACTION = "load.sent";
@@ -90,6 +90,12 @@ function residentMiB(pid: number): number {
   return Number(kib) / 1024;
 }
 
+/** Of all threads, at 100 ticks a second. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
 test.skipIf(process.platform !== "linux")(
   `${READERS} readers get all events in order, while one takes nothing and is cut off`,
   { timeout: rounds(60_000, 600_000) },
@@ -100,8 +106,9 @@ test.skipIf(process.platform !== "linux")(
     await create(`${url}/v1/actions`, { action: ACTION, application: "load", schemata: { type: "object" } });
     // Twice, so that the heap has the size that this load gives it.
     await publishAll(url, EVENTS);
+    const idle = cpuSeconds(pid);
     const before = await publishAll(url, EVENTS);
-    const alone = residentMiB(pid);
+    const [alone, aloneSeconds] = [residentMiB(pid), cpuSeconds(pid) - idle];
 
     let told: ReadersReport = { isReady: false, last: 0, faults: 0 };
     const readers = fork(READERS_PROGRAM, [url, String(READERS)], { env: cleanEnv() });
@@ -109,6 +116,7 @@ test.skipIf(process.platform !== "linux")(
     await until("all to be ready", () => told.isReady);
     let most = 0;
     const watching = setInterval(() => (most = Math.max(most, residentMiB(pid))), 100);
+    const began = cpuSeconds(pid);
     const during = await publishAll(url, EVENTS);
     const published = performance.now();
     await until("all to have all", () => told.last === during.last);
@@ -123,6 +131,8 @@ test.skipIf(process.platform !== "linux")(
       "MiB without": Math.round(alone),
       "MiB at most": Math.round(most),
       "ms behind at the end": Math.round(behindMs),
+      "CPU s without": aloneSeconds,
+      "CPU s with": cpuSeconds(pid) - began,
     });
     if (isLong) {
       await until(
