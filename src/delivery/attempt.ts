@@ -31,7 +31,7 @@ interface AttemptsDependencies {
 }
 
 /** What is retained of a claim while the answer is awaited: not the payload, which may be a view of the bytes of many. */
-export interface StartedAttempt extends Omit<Claim, "event"> {
+interface StartedAttempt extends Omit<Claim, "event"> {
   readonly eventId: number;
   readonly action: string;
   readonly startedAtMs: number;
