@@ -1,4 +1,10 @@
-import { type KeyedReceivers, keyedReceivers, keysOfEvent, placeRecorded } from "../queue/key-order.ts";
+import {
+  ANY_KEYED,
+  type KeyedReceivers,
+  keyedReceivers,
+  keysOfEvent,
+  placeRecorded,
+} from "../queue/key-order.ts";
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { receiversOf } from "../catalog/hearing.ts";
@@ -258,6 +264,11 @@ interface ActionState {
   readonly names: PayloadNames;
 }
 
+interface StateRow extends Omit<ActionState, "names" | "keyed"> {
+  readonly names: string | null;
+  readonly any_keyed: number;
+}
+
 /** An event in the file that used a key before. */
 interface KeyHit {
   readonly rowid: number;
@@ -299,15 +310,17 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
   for (const { actionId } of candidates) {
     if (seen.has(actionId)) continue;
     seen.add(actionId);
-    const state = sql.first<Omit<ActionState, "names" | "keyed"> & { readonly names: string | null }>(
+    const state = sql.first<StateRow>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
+          ${ANY_KEYED} AS any_keyed,
           (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
     if (state === undefined) continue;
-    const keyed = state.subscribers === 0 ? [] : keyedReceivers(sql, actionId);
-    states.set(actionId, { ...state, keyed, names: namesOf(state.names) });
+    const { revision, subscribers } = state;
+    const keyed = subscribers > 0 && state.any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
+    states.set(actionId, { revision, subscribers, keyed, names: namesOf(state.names) });
   }
   return states;
 }

@@ -288,25 +288,33 @@ export interface KeyedRow {
   readonly id: number;
 }
 
+const KEY_ROWS = `SELECT key, state, priority, sequence, rowid AS id FROM delivery INDEXED BY delivery_key
+  WHERE subscription_id = ?1 AND state IN ${UNFINISHED_STATES}`;
+const NEXT_ROWS = `${KEY_ROWS} AND key = ?2 AND state = ?3 AND (priority, sequence) > (?4, ?5)`;
+const ROWS_BEHIND = `${KEY_ROWS} AND key = ?2 AND state = ${DELIVERY_STATE.behind}`;
+
 /** The next ones in the order of the index; fewer than a slice are the last. */
 export function keySlice(
   sql: Sql,
   subscription: number,
-  after: KeyedRow = { key: -1, state: 0, priority: 0, sequence: 0, id: 0 },
+  { key, state, priority, sequence }: KeyedRow = FIRST_KEY,
   limit = SLICE,
 ): readonly KeyedRow[] {
+  // A comparison of all four at once would read a key from its beginning each time.
+  const ofKey = state === DELIVERY_STATE.behind ? NEXT_ROWS : `${NEXT_ROWS} UNION ALL ${ROWS_BEHIND}`;
   return sql.rows<KeyedRow>(
-    `SELECT key, state, priority, sequence, rowid AS id FROM delivery INDEXED BY delivery_key
-        WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND (key, state, priority, sequence) > (?2, ?3, ?4, ?5)
-      ORDER BY key, state, priority, sequence LIMIT ?6`,
+    `${ofKey} UNION ALL ${KEY_ROWS} AND key > ?2 ORDER BY 1, 2, 3, 4 LIMIT ?6`,
     subscription,
-    after.key,
-    after.state,
-    after.priority,
-    after.sequence,
+    key,
+    state,
+    priority,
+    sequence,
     limit,
   );
 }
+
+/** Before all others. */
+const FIRST_KEY: KeyedRow = { key: -1, state: DELIVERY_STATE.pending, priority: 0, sequence: 0, id: 0 };
 
 interface DueRow {
   readonly priority: number;

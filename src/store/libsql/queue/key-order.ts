@@ -65,12 +65,11 @@ function distinct(keys: readonly OrderKey[]): readonly OrderKey[] {
 /** The active subscriptions of an action that are ordered by key, with the steps of their pointers. */
 export type KeyedReceivers = readonly (readonly [subscriptionId: number, steps: readonly string[]])[];
 
-/** Costs one look-up where no subscription at all is ordered by key. */
+/** Whether any subscription at all is ordered by key, as a value: one look-up where none is. */
+export const ANY_KEYED = `EXISTS (SELECT 1 FROM subscription AS ordered INDEXED BY subscription_keyed
+  WHERE ordered.order_key IS NOT NULL AND ordered.deleted_ms IS NULL)`;
+
 export function keyedReceivers(sql: Sql, actionId: number): KeyedReceivers {
-  const some = sql.first(
-    "SELECT 1 FROM subscription INDEXED BY subscription_keyed WHERE order_key IS NOT NULL AND deleted_ms IS NULL LIMIT 1",
-  );
-  if (some === undefined) return [];
   return sql
     .rows<{ id: number; pointer: string }>(
       `SELECT s.rowid AS id, s.order_key AS pointer FROM ${receiversOf("?")} AND s.order_key IS NOT NULL`,
