@@ -37,7 +37,7 @@ export interface PulledDelivery {
  * delivered: done. failed: a failed attempt, that is retried as one to a handler is. released: not begun, and due again at
  * once. extended: still under way.
  */
-export const PULL_OUTCOMES = ["delivered", "failed", "released", "extended"] as const;
+const PULL_OUTCOMES = ["delivered", "failed", "released", "extended"] as const;
 export type PullOutcome = (typeof PULL_OUTCOMES)[number];
 
 /** What became of one. */
@@ -84,7 +84,7 @@ export const PULL_LIMITS = {
 } as const;
 
 /** What an attempt of a consumer may have failed with. */
-export const CONSUMER_ERROR_CODES = [
+const CONSUMER_ERROR_CODES = [
   "consumer_failed",
   "timeout",
   "dns_failed",

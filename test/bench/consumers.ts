@@ -3,7 +3,7 @@ import { answerCalls } from "./calls.ts";
 
 // Consumers of one pull subscription, side by side in a process of their own, that do nothing with what they get.
 
-export interface Consuming {
+interface Consuming {
   readonly url: string;
   readonly token: string;
   readonly subscription: number;
@@ -11,7 +11,7 @@ export interface Consuming {
   readonly deliveries: number;
 }
 
-export interface Consumed {
+interface Consumed {
   /** Deliveries a second, from the first claim until all results are stored. */
   readonly rate: number;
   /** How many each consumer took. */

@@ -22,7 +22,7 @@ import {
 } from "./harness.ts";
 import type { EvregUnderTest, OpenEvreg } from "./harness.ts";
 
-export const PULL: NewSubscription = {
+const PULL: NewSubscription = {
   application: "billing",
   subscription: "invoices",
   action: "user.created",

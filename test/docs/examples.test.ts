@@ -46,6 +46,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "docs/publishing.md": {
     prepare: `${ORDERS}; echo '{"action": "order.created", "payload": {"id": 7}}' > events.ndjson`,
   },
+  "docs/pull.md": { prepare: ORDERS },
   "docs/receivers.md": { prepare: `${ORDERS}; ${subscribe("one")}; echo value > receiver.token` },
   "docs/registry.md": {
     prepare: `${ORDERS}; mkdir registry

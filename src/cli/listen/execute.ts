@@ -20,7 +20,7 @@ export function payloadOf({ body }: Pick<PulledDelivery, "body">): Uint8Array {
  * What a command is told beside its stdin. The headers have the names that CGI gives them, as `HTTP_WEBHOOK_ID`; the one with
  * the bearer value is left out, as others can see the variables of a process.
  */
-export function variablesOf({ action, event_id, delivery_id, attempt, headers }: PulledDelivery) {
+function variablesOf({ action, event_id, delivery_id, attempt, headers }: PulledDelivery) {
   const variables: Record<string, string> = {
     EVENT_ACTION: action,
     EVENT_ID: String(event_id),
