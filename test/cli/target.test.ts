@@ -67,6 +67,14 @@ test("the environment wins over the configuration, whose token goes to its own s
   expect(nowhere).toMatchObject({ code: 6, stdout: "" });
 });
 
+test("a token in the environment is used for the server on the data folder, and refused by it if it is wrong", async () => {
+  const env = { EVREG_DATA: data, EVREG_TOKEN: "garbage" };
+  const wrong = await run(["whoami"], { env });
+  expect(wrong).toMatchObject({ code: 4, stdout: "" });
+  const right = await run(["whoami"], { env: { ...env, EVREG_TOKEN: token } });
+  expect(right).toMatchObject({ code: 0, stdout: expect.stringContaining("bootstrap") });
+});
+
 test("no token, an invalid one and one too narrow end with 4 and what to do; no token is ever shown", async () => {
   const narrow = await json<{ token: string }>([
     "tokens",

@@ -201,16 +201,25 @@ test("a found file's data folder does not replace the context in use", async () 
   expect(seen).toEqual(["no token"]);
 });
 
-test("the server on the data folder is sent the folder's token, and the environment's only where there is none", async () => {
+test("the server on the data folder is sent the environment's token, else the folder's, and none that is for an address", async () => {
   const data = forged();
   const env = { EVREG_TOKEN: TOKEN, EVREG_DATA: data };
   await cli.run(["events"], { env });
   writeFileSync(join(data, "token"), "evreg_of_the_folder", { mode: 0o600 });
   await cli.run(["events"], { env });
+  await cli.run(["events"], { env: { EVREG_DATA: data } });
+  await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });
   await cli.run(["events", "--token", "evreg_typed"], { env });
   rmSync(join(data, "token"));
   await cli.run(["events", "--data", data], { env: { ...env, EVREG_URL: "http://127.0.0.1:9" } });
-  expect(seen).toEqual([`Bearer ${TOKEN}`, "Bearer evreg_of_the_folder", "Bearer evreg_typed", "no token"]);
+  expect(seen).toEqual([
+    `Bearer ${TOKEN}`,
+    `Bearer ${TOKEN}`,
+    "Bearer evreg_of_the_folder",
+    "Bearer evreg_of_the_folder",
+    "Bearer evreg_typed",
+    "no token",
+  ]);
 });
 
 describe.runIf(process.getuid?.() === 0)("root on another user's folder", () => {

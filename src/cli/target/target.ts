@@ -59,8 +59,8 @@ export interface Address {
  * Where a command acts, first match: `--url` or `--context`, `EVREG_URL` or `EVREG_CONTEXT`, `remote.url` of the
  * configuration, the context in use, the server running on the data folder, the data folder itself. `--data` on the
  * command line goes before an address that only the environment or the configuration names, a data folder that any of
- * them names before the context in use. A server on the data folder gets the token that was typed, else the folder's own,
- * else the configured one if it is not for another address.
+ * them names before the context in use. A server on the data folder gets the token that was typed, else that of the
+ * environment if it is not for another address, else the folder's own, else one in the configuration file.
  */
 export async function openTarget(flags: TargetFlags, needs: TargetNeeds): Promise<Target> {
   const found = await findTarget(flags, needs.configFolder);
@@ -124,7 +124,8 @@ export async function serverFor(
   const ours = url === undefined && server.otherUser === undefined ? configured : undefined;
   const own = readTokenFile(config.data, server.otherUser);
   // It is on this machine, so nothing crosses a network, whichever address it listens at.
-  const token = flags.token ?? own ?? ours;
+  const isSaid = loaded.places.get("remote.token")?.source === "environment";
+  const token = flags.token ?? (isSaid ? (ours ?? own) : (own ?? ours));
   return { url: server.url, token, allowInsecureToken: true, folder: config.data };
 }
 
