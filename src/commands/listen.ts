@@ -6,7 +6,8 @@ import { note } from "../cli/io/output.ts";
 import { canAsk } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute } from "../cli/listen/execute.ts";
-import { forwardTo, type LocalAttempt, localUrl } from "../cli/listen/forward.ts";
+import { localUrl } from "../cli/listen/address.ts";
+import { forwardTo, type LocalAttempt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
 import { nameOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
@@ -43,7 +44,7 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
       multipleNonGreedy: true,
     }),
     "forward-to": textFlag(
-      "Post each to this address: http://localhost:3000/hooks, localhost:3000 or 3000.",
+      "Post each to this address: 3000 or 3000/hooks for a port of this machine, localhost:3000/hooks, or a URL.",
       "URL",
       {
         exclusive: ["exec", "print"],
@@ -75,6 +76,7 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
     if (concurrency < 1 || concurrency > PULL_LIMITS.claimMax) {
       throw usageError(`--concurrency takes 1 to ${PULL_LIMITS.claimMax}, not ${concurrency}.`);
     }
+    if (max === 0) throw usageError("--max: takes a number from 1, not 0.");
     const { leaseMinMs: minMs, leaseMaxMs: maxMs } = PULL_LIMITS;
     const leaseMs = durationFlagMs("lease", flags.lease ?? LEASE, { minMs, maxMs, such: "15s or 5m" });
     const { attempt, what } = attemptOf(flags);

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLine } from "../../src/cli/listen/report.ts";
-import { localUrl } from "../../src/cli/listen/forward.ts";
+import { localUrl } from "../../src/cli/listen/address.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/attempt-words.ts";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
@@ -133,14 +133,42 @@ test("--since begins with what was published before it was made", async () => {
 
 test.each([
   ["3000", "http://localhost:3000/"],
+  [":3000/a", "http://localhost:3000/a"],
+  ["7710/hooks", "http://localhost:7710/hooks"],
+  ["7710?a=/b", "http://localhost:7710/?a=/b"],
   ["localhost:3000/hooks?a=b", "http://localhost:3000/hooks?a=b"],
+  ["box:3000", "http://box:3000/"],
+  ["[::1]:3000", "http://[::1]:3000/"],
+  ["box.lan/hooks", "http://box.lan/hooks"],
+  ["http://app/hooks", "http://app/hooks"],
   ["https://127.0.0.1:8443/x", "https://127.0.0.1:8443/x"],
 ])("the address %s is %s", (text, url) => {
   expect(localUrl(text).href).toBe(url);
 });
 
-test.each(["", "ftp://a", "http://", "http://user:word@host/"])("the address %j is refused", (text) => {
-  expect(() => localUrl(text)).toThrow(/--forward-to takes an address/);
+test.each([
+  ["", /takes an address such as/],
+  ["ftp://a", /takes an address such as/],
+  ["http://", /takes an address such as/],
+  ["http://user:word@host/", /takes an address such as/],
+  ["7710:/x", /type "localhost:7710\/x"/],
+  ["http://7710/hooks", /type "localhost:7710\/hooks"/],
+  ["http:7710/hooks", /takes an address such as/],
+  ["99999:80", /is no host/],
+  ["0x7f000001", /is no host/],
+  ["foo", /give the port of foo too, as in foo:3000, or the whole URL: http:\/\/foo\//],
+  ["localhost/hooks", /give the port of localhost too/],
+  ["0", /a port is a number from 1 to 65,535/],
+  ["0/x", /a port is a number from 1/],
+  ["70000", /a port is a number from 1/],
+  ["localhost:0", /a port is a number from 1/],
+])("the address %j is refused", (text, why) => {
+  expect(() => localUrl(text)).toThrow(why);
+});
+
+test("a number of events below one is refused", async () => {
+  const { code, stderr } = await listen(0);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("--max: takes a number from 1, not 0.")]);
 });
 
 test("a line does nothing to a terminal, and fits it", () => {

@@ -1,7 +1,6 @@
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
-import { usageError } from "../usage-errors.ts";
 
 /** What came of one try on this machine. */
 export interface LocalResult {
@@ -21,22 +20,6 @@ export type LocalAttempt = (delivery: PulledDelivery) => Promise<LocalResult>;
 const TIMEOUT_MS = 60_000;
 /** Of an answer; the server keeps 1 KiB. */
 const REASON_BYTES = 1_024;
-
-/**
- * An address as people type it: `3000`, `localhost:3000/hooks` or a whole URL.
- * @throws EvregError `usage`
- */
-export function localUrl(text: string): URL {
-  const port = /^\d{1,5}$/.test(text) ? `http://localhost:${text}/` : undefined;
-  const whole = port ?? (/^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `http://${text}`);
-  const url = URL.canParse(whole) ? new URL(whole) : undefined;
-  if (url !== undefined && /^https?:$/.test(url.protocol) && url.hostname !== "" && url.username === "") {
-    return url;
-  }
-  throw usageError(
-    `--forward-to takes an address such as http://localhost:3000/hooks, localhost:3000 or 3000; not ${JSON.stringify(text)}.`,
-  );
-}
 
 /** Posts each delivery to the address: the very bytes and headers that a handler would be sent. */
 export function forwardTo(url: URL): LocalAttempt {
