@@ -76,7 +76,8 @@ test(
   `of ${events} events over ${KEYS} keys, those of one that fails hold up no others`,
   { timeout: 2 * ENDING_MS },
   async () => {
-    const { url, end } = await startProgram(folder.path, ["--dev"]);
+    const server = await startProgram(folder.path, ["--dev"]);
+    const { url } = server;
     await create(`${url}/v1/actions`, {
       action: "load.sent",
       application: "load",
@@ -100,7 +101,7 @@ test(
       () => Promise.resolve(seen["plain"]!.length >= events && seen["keyed"]!.length >= others().length),
       ENDING_MS,
     );
-    expect((await end("SIGTERM")).code).toBe(0);
+    expect((await server.end("SIGTERM")).code).toBe(0);
     const figures = {
       inversions: inversions(seen["keyed"]!),
       keyedP99Ms: Math.round(p99(seen["keyed"]!)),

@@ -174,6 +174,27 @@ export function keyedSuite(open: OpenStore): void {
     expect(eventsOf(await claimed(NOW + 61_000))).toEqual([a3]);
   });
 
+  it("send a requested one first, whatever its place among those behind", async () => {
+    const { action, id } = await keyed({ on_exhausted: "skip" }, 0);
+    await on.store.catalog.updateSubscription(id, { active: false }, NOW);
+    const [missed] = await publish(action, ["a"]);
+    await on.store.catalog.updateSubscription(id, { active: true }, NOW);
+    const [sent] = await publish(action, ["a", "a"], NOW + 10);
+    const [first] = await claimed();
+    await deliver(first!);
+    const [second] = await claimed(NOW + 61_000);
+    const plan = await on.store.replays.plan({ subscription: id, selection: "missed", fromMs: NOW });
+    const replay = (await on.store.replays.start(plan!, NOW + 100))!;
+    const step = { nowMs: NOW + 100, maxQueued: 10, maxDue: 50, maxUnfinished: 100 };
+    await on.store.replays.advance(replay.rowid, step);
+    await on.store.queue.retry(await deliveryOf(sent!), NOW + 61_000);
+    await deliver(second!);
+    const [requested] = await claimed(NOW + 61_000);
+    expect(requested!.event.eventId).toBe(sent);
+    await deliver(requested!);
+    expect(eventsOf(await claimed(NOW + 61_000))).toEqual([missed]);
+  });
+
   it("make due again what a lease has left, and still one of a key at a time", async () => {
     const { action } = await keyed();
     const events = await publish(action, ["a", "b", "a"]);
