@@ -72,11 +72,13 @@ describe("following what happens", () => {
   });
 
   test("what does not exist is said, and what cannot be is refused", async () => {
-    const tail = await whileTailing(["events", "tail", "--action", "user.sene", "--max", "1"], async () => {
-      await served.evreg.actions.create({ action: "user.sene", application: "crm", schemata: {} });
-      await publish("user.sene");
-    });
-    expect(tail.stderr).toContain('There is no action "user.sene".');
+    const tail = start(["--action", "user.sene", "--data", served.data]);
+    let errors = "";
+    tail.stderr.on("data", (text: Buffer) => (errors += text.toString()));
+    await until("the hint", () => errors.endsWith("\n"));
+    expect(errors).toBe('There is no action "user.sene". Did you mean user.seen?\n');
+    tail.kill("SIGINT");
+    await once(tail, "exit");
     for (const words of [
       ["events", "tail", "--since", "soon"],
       ["deliveries", "tail", "--since", "12"],
