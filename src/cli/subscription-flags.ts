@@ -70,10 +70,15 @@ export async function settingsOf(
     timeout_ms: orNone(flags.timeout, (text) => durationFlagMs("timeout", text, TIMEOUT)),
     headers: header && headersOf(header),
     retry_schedule: orNone(flags["retry-schedule"], waitsOf),
-    ordered: flags["ordered-by"] === undefined ? flags.ordered : { key: flags["ordered-by"] },
+    ordered: flags["ordered-by"] === undefined ? flags.ordered : { key: pointerOf(flags["ordered-by"]) },
     on_exhausted: flags["on-exhausted"],
     expires_after_ms: orNone(flags["expires-after"], (text) => durationFlagMs("expires-after", text, EXPIRY)),
   });
+}
+
+function pointerOf(text: string): string {
+  if (text.startsWith("/")) return text;
+  throw usageError(`--ordered-by takes a JSON Pointer such as /customer/id, not ${JSON.stringify(text)}.`);
 }
 
 function orNone<T>(text: string | undefined, read: (text: string) => T): T | null | undefined {
