@@ -18,6 +18,7 @@ import { setFlag } from "../cli/own-members.ts";
 import { givenPayload, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
+import { subscribeToAll, whatWasMade } from "../cli/subscribe-many.ts";
 import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscription-flags.ts";
 import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
@@ -78,7 +79,7 @@ export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
 export class SubscriptionsCreate extends TargetCommand {
   static override summary = "Subscribe a webhook handler to an action, or to several.";
   static override description =
-    "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
+    "Each event of the action published from now on is sent to the handler. The action may be a pattern, in quotes: 'order.*' for all beneath order, '*' for all, and also for those that are made later. With several --action there is a subscription for each; given again, it makes those that are missing. The secret that signs the deliveries is printed once, here; all of one application and name have the same one.";
   static override usage =
     "subscriptions create --application NAME --subscription NAME --action PATTERN... {--handler URL | --mode pull} [--max-retries NUMBER] [--no-active] [--bearer secret|none | --bearer-token-file FILE] [--filter FILE] [--rate-limit NUMBER] [--max-in-flight NUMBER] [--timeout DURATION] [--header 'NAME: VALUE']... [--retry-schedule DURATIONS] [{--ordered | --ordered-by POINTER} [--on-exhausted block|skip]] [--expires-after DURATION]";
   static override examples = examples({
@@ -135,26 +136,26 @@ export class SubscriptionsCreate extends TargetCommand {
     output.note(secretNote(mode));
   }
 
-  /** One after the other. Where one is refused, those before it are shown all the same: their secret is told only here. */
+  /** Where one is refused, those that were made are shown all the same: their secret is told only here. */
   private async createAll(
     flags: Parameters<TargetCommand["outputFor"]>[0],
     actions: readonly string[],
     input: NewSubscription,
   ): Promise<void> {
-    const created: SubscriptionWithSecret[] = [];
-    let failure: unknown;
-    await this.withTarget(flags, async (evreg) => {
-      for (const action of actions)
-        created.push((await evreg.subscriptions.create({ ...input, action })).data);
-    }).catch((error: unknown) => (failure = error));
     const output = this.outputFor(flags);
-    const [first] = created;
-    if (first !== undefined) {
-      await output.list({ data: created }, SUBSCRIPTIONS.list, "");
-      if (output.format === "table") await output.record({ data: first }, SECRET);
-      output.note(secretNote(input.mode));
-    }
-    if (failure !== undefined) throw failure;
+    await this.withTarget(flags, async (evreg) => {
+      const subscribed = await subscribeToAll(evreg, actions, input);
+      const { created, failure } = subscribed;
+      const [first] = created;
+      if (first !== undefined) {
+        await output.list({ data: created }, SUBSCRIPTIONS.list, "");
+        if (output.format === "table") await output.record({ data: first }, SECRET);
+        output.note(secretNote(input.mode));
+      }
+      const said = whatWasMade(subscribed);
+      if (said !== undefined) output.note(said);
+      if (failure !== undefined) throw failure;
+    });
   }
 }
 

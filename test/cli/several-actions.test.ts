@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import type { SubscriptionWithSecret } from "../../src/domain/subscription.ts";
+import { useServed } from "./served.ts";
+
+const served = useServed(async ({ evreg }) => {
+  await evreg.actions.create({ action: "order.created", application: "shop", schemata: { type: "object" } });
+});
+const { run, json } = served;
+
+const COMMON = "subscriptions create --application billing --handler http://127.0.0.1:9/hook".split(" ");
+const create = (name: string, ...more: readonly string[]) => [...COMMON, "--subscription", name, ...more];
+const BOTH = ["--action", "order.*", "--action", "order.created"];
+const actionsOf = async (name: string) =>
+  (await served.evreg.subscriptions.list({ application: "billing" })).data
+    .filter(({ subscription }) => subscription === name)
+    .map(({ action }) => action);
+
+test("where one action does not exist, none is made", async () => {
+  const words = create("books", ...BOTH, "--action", "order.creatd");
+  const refused = await run(words);
+  expect(refused).toMatchObject({ code: 3, stdout: "" });
+  expect(refused.stderr).toMatch(/^No subscription was made\.\nError: .*order\.creatd/);
+  expect(refused.stderr).toContain("Did you mean order.created?");
+  expect(await actionsOf("books")).toEqual([]);
+});
+
+test("given again, it makes those that are missing, with the same secret", async () => {
+  const first = await json<SubscriptionWithSecret>(create("mail", "--action", "order.*"));
+  const { code, stdout, stderr } = await run(create("mail", ...BOTH));
+  expect({ code, stderr }).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining("There before, and as asked for: order.*.\n"),
+  });
+  expect(stdout).toContain(first.data.secret);
+  expect(await actionsOf("mail")).toEqual(["order.*", "order.created"]);
+  expect(await run(create("mail", ...BOTH))).toMatchObject({ code: 5, stdout: "" });
+});
+
+test("where one exists that is not as asked for, none is made", async () => {
+  await json(create("logs", "--action", "order.*"));
+  const refused = await run(create("logs", ...BOTH, "--max-retries", "2"));
+  expect(refused).toMatchObject({ code: 5, stdout: "" });
+  expect(refused.stderr).toContain("already (ID ");
+  expect(refused.stderr).toContain("with another max_retries. No subscription was made.");
+  expect(await actionsOf("logs")).toEqual(["order.*"]);
+});
