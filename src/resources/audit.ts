@@ -7,7 +7,7 @@ export const AUDIT_LIST: readonly Column<AuditEntry>[] = [
   { title: "BY", value: ({ by }) => by, shrinkTo: 8 },
   { title: "FROM", value: ({ address }) => address ?? undefined, dropOrder: 1 },
   { title: "CHANGE", value: ({ change }) => change },
-  { title: "WHAT", value: whatOf, shrinkTo: 12 },
+  { title: "WHAT", value: whatOf, shrinkTo: 12, keepWhole: true },
   { title: "MEMBERS", value: ({ members }) => members.map(memberText).join(", "), shrinkTo: 10 },
 ];
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Column, columnsFor, renderRecord, renderTable } from "../../src/cli/io/table.ts";
+import { type Column, columnsFor, renderRecord, renderTable, sameOfAll } from "../../src/cli/io/table.ts";
 import { textWidth, truncateAt } from "../../src/cli/io/text.ts";
 import type { Action } from "../../src/domain/action.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
@@ -66,8 +66,9 @@ test("optional columns are dropped before rows become blocks, lowest priority fi
     const spare = { AT: 2, NAME: 1 }[column.title];
     return spare === undefined ? column : { ...column, dropOrder: spare };
   });
+  const rows = ROWS.map((row, at) => ({ ...row, at: `2027-01-3${at}T10:20:30.400Z` }));
   const titles = (width: number | undefined): string =>
-    columnsFor(columns, ROWS, width)
+    columnsFor(columns, rows, width)
       .map(({ title }) => title)
       .join(" ");
   expect([undefined, 60, 48, 47, 40, 39, 14].map(titles)).toEqual([
@@ -80,7 +81,43 @@ test("optional columns are dropped before rows become blocks, lowest priority fi
     "ID PAYLOAD",
   ]);
   expect(titles(13)).toBe("ID NAME AT PAYLOAD");
-  expect(widths(renderTable(columnsFor(columns, ROWS, 30), ROWS, 30))).toEqual([13, 30, 25]);
+  expect(widths(renderTable(columnsFor(columns, rows, 30), rows, 30))).toEqual([13, 30, 25]);
+});
+
+test("columns that say the same of all records are dropped before any text is cut", () => {
+  const action = (row: Row): string => `order.created.${row.id}`;
+  const columns: Column<Row>[] = [
+    ...COLUMNS.slice(0, 2),
+    { title: "FROM", value: () => "127.0.0.1", dropOrder: 2 },
+    { title: "ACTION", value: action, shrinkTo: 8, dropOrder: 1 },
+    { title: "MEMBERS", value: () => null },
+  ];
+  const titles = (width: number): string =>
+    columnsFor(columns, ROWS, width)
+      .map(({ title }) => title)
+      .join(" ");
+  expect([80, 60, 50, 38, 34].map(titles)).toEqual([
+    "ID NAME FROM ACTION MEMBERS",
+    "ID NAME FROM ACTION",
+    "ID NAME ACTION",
+    "ID NAME ACTION",
+    "ID NAME ACTION",
+  ]);
+  expect(sameOfAll(columns[2]!, ROWS)).toBe("127.0.0.1");
+  expect(sameOfAll(columns[2]!, ROWS.slice(1))).toBeUndefined();
+});
+
+test("where room is short, today's times have no date", () => {
+  const columns: Column<Row>[] = [
+    { title: "AT", value: (row) => row.at, time: "shortYear" },
+    { title: "NAME", value: (row) => row.name },
+  ];
+  const rows = [ROWS[0]!, { ...ROWS[1]!, at: "2027-01-30T23:59:58.001Z" }];
+  const times = (width: number): string =>
+    renderTable(columnsFor(columns, rows, width, "2027-01-31"), rows, width).replaceAll(/ .*/g, "");
+  expect(times(60)).toBe("AT\n2027-01-31T10:20:30.400Z\n2027-01-30T23:59:58.001Z\n");
+  expect(times(40)).toBe("AT\n10:20:30Z\n2027-01-30T23:59Z\n");
+  expect(times(32)).toBe("AT\n10:20:30Z\n01-30T23:59Z\n");
 });
 
 const DELIVERY = {
@@ -164,7 +201,7 @@ function listed<T>(columns: readonly Column<T>[], record: T, width: number): rea
     .split("\n");
 }
 
-test("at 80 columns a delivery keeps its event and action: times, texts and then the subscription are dropped", () => {
+test("at 80 columns a delivery keeps its subscription and its error: attempts, times and events are dropped", () => {
   const delivery = {
     ...DELIVERY,
     rowid: 7,
@@ -174,11 +211,11 @@ test("at 80 columns a delivery keeps its event and action: times, texts and then
     last_error: null,
   };
   expect(listed(DELIVERIES.list, delivery, 80)).toEqual([
-    "ID  EVENT  ACTION            SUBSCRIPTION     STATUS      ATTEMPTS  NEXT OR END",
-    " 7      9  order.created.v2  billing/invoic…  delivering         1  01-31T10:20Z",
+    "ID  EVENT  ACTION            SUBSCRIPTION      STATUS      NEXT OR END",
+    " 7      9  order.created.v2  billing/invoices  delivering  2027-01-31T10:20Z",
   ]);
   expect(listed(DELIVERIES.list, { ...delivery, last_error: "connection_refused" }, 80)[1]).toBe(
-    " 7      9  order.created.v2  delivering         1  2027-01-31T10:20Z  connectio…",
+    " 7      9  order.created.v2  billing/invoices  delivering  connection_refused",
   );
   const action = { ...ACTION, action: "evreg.subscription.deactivated" };
   expect(listed(ACTIONS.list, action, 80)[1]).toContain(action.action);

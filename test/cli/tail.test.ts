@@ -7,10 +7,29 @@ import { cleanEnv, STARTED_BY, temporaryFolder } from "../support/program.ts";
 import { startReceiver } from "../support/receiver.ts";
 import { serveHere } from "../support/server.ts";
 import { until } from "../support/until.ts";
+import { resultLines, type ShownResult } from "../../src/cli/tail/records.ts";
 import { useServed } from "./served.ts";
 
 const TIME = String.raw`\d\d:\d\d:\d\dZ`;
 const payload = RawJson.fromText(`{"id": "A-1",\n "text": "${"long ".repeat(20)}"}`);
+
+test("at 80 columns the error of an attempt is whole, and its time left out where there is no room", () => {
+  const result = {
+    event_id: 72,
+    application: "billing",
+    subscription: "invoices",
+    action: "order.created",
+    status: "waiting",
+    timestamped: "2027-01-31T10:20:30.400Z",
+    status_code: null,
+    error_code: "connection_refused",
+    duration_ms: 6,
+  } as unknown as ShownResult;
+  expect(resultLines(80)(result)).toBe(
+    "10:20:30Z  order.created  #72  → billing/invoices  waiting  connection_refused\n",
+  );
+  expect(resultLines(100)(result)).toMatch(/connection_refused {2}6 ms\n$/);
+});
 
 describe("following what happens", () => {
   const served = useServed(async ({ evreg }) => {

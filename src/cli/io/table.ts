@@ -20,9 +20,9 @@ export interface Column<T> {
   readonly cut?: "start" | "middle";
   /** What people copy: cut only where dropping other columns is not enough. */
   readonly keepWhole?: boolean;
-  /** A time, ISO 8601 UTC. A narrow terminal shows it to the minute, and `shortYear` without its year. */
+  /** A time, ISO 8601 UTC. A narrow terminal shows today's without the date, others to the minute, and `shortYear` without its year. */
   readonly time?: true | "shortYear";
-  /** A listing that is too wide drops columns that have this, the lowest first. */
+  /** A listing that is too wide drops columns that have this, the lowest first: before others, those whose cells are all equal. */
   readonly dropOrder?: number;
   readonly color?: (record: T) => "green" | "yellow" | "red" | "dim" | undefined;
   /** In a single record: the value stands under its title with its own line breaks. */
@@ -66,14 +66,16 @@ export function renderTable<T>(
 }
 
 /**
- * The columns that a listing of this width has room for. Times become shorter, then texts other than names; then empty
- * columns go, then as many of the spare ones as it takes. What people copy is cut last. Where nothing helps, all of them are
- * answered: as blocks, nothing of a record is left out.
+ * The columns that a listing of this width has room for. Times become shorter; then empty columns go, and spare ones that say
+ * the same of each record; then texts other than names are cut, and as many of the other spare columns go as it takes. What
+ * people copy is cut last. Where nothing helps, all of them are answered: as blocks, nothing of a record is left out.
+ * @param today whose times are shown without their date, such as `2027-01-31` in UTC
  */
 export function columnsFor<T>(
   columns: readonly Column<T>[],
   records: readonly T[],
   width: number | undefined,
+  today: string = new Date().toISOString().slice(0, 10),
 ): readonly Column<T>[] {
   if (width === undefined) return columns;
   const fits = (tried: readonly Column<T>[]): boolean => {
@@ -84,17 +86,36 @@ export function columnsFor<T>(
   const spare = filled
     .filter(({ dropOrder }) => dropOrder !== undefined)
     .toSorted((one, other) => one.dropOrder! - other.dropOrder!);
-  const fewer = spare.map((_, at) => filled.filter((column) => !spare.slice(0, at + 1).includes(column)));
-  const choices = [columns, filled, ...fewer].map((chosen) => [
+  const equal = spare.filter((column) => sameOfAll(column, records) !== undefined);
+  const without = (from: readonly Column<T>[], dropped: readonly Column<T>[]) =>
+    dropped.map((_, at) => from.filter((column) => !dropped.slice(0, at + 1).includes(column)));
+  const differing = filled.filter((column) => !equal.includes(column));
+  const lossless = [columns, filled, ...without(filled, equal)];
+  const fewer = without(
+    differing,
+    spare.filter((column) => !equal.includes(column)),
+  );
+  const timesIn = (chosen: readonly Column<T>[]) => [
     chosen,
-    chosen.map((column) => shortTime(column, false)),
-    chosen.map((column) => shortTime(column, true)),
-  ]);
-  const inOrder = choices.flatMap((forms) => [
-    ...forms.map((form) => form.map(uncut)),
-    ...forms.map((form) => form.map((column) => (column.keepWhole ? uncut(column) : column))),
-  ]);
-  return inOrder.find(fits) ?? choices.flat().findLast(fits) ?? columns;
+    chosen.map((column) => shortTime(column, today, false)),
+    chosen.map((column) => shortTime(column, today, true)),
+  ];
+  const uncutIn = (chosen: readonly Column<T>[]) => timesIn(chosen).map((form) => form.map(uncut));
+  const cutIn = (chosen: readonly Column<T>[]) =>
+    timesIn(chosen).map((form) => form.map((column) => (column.keepWhole ? uncut(column) : column)));
+  const inOrder = [
+    ...lossless.flatMap(uncutIn),
+    ...cutIn(differing),
+    ...fewer.flatMap((chosen) => [...uncutIn(chosen), ...cutIn(chosen)]),
+  ];
+  return inOrder.find(fits) ?? [...lossless, ...fewer].flatMap(timesIn).findLast(fits) ?? columns;
+}
+
+/** What a column says of each of several records; `undefined` where they differ. */
+export function sameOfAll<T>(column: Column<T>, [first, ...others]: readonly T[]): string | undefined {
+  if (first === undefined || others.length === 0) return undefined;
+  const text = cell(column, first);
+  return others.every((record) => cell(column, record) === text) ? text : undefined;
 }
 
 function uncut<T>(column: Column<T>): Column<T> {
@@ -102,17 +123,15 @@ function uncut<T>(column: Column<T>): Column<T> {
   return rest;
 }
 
-/** A time to the minute; where the column allows it, also without its year. */
-function shortTime<T>(column: Column<T>, dropYear: boolean): Column<T> {
+/** Of today the time of the day, else to the minute; where the column allows it, also without its year. */
+function shortTime<T>(column: Column<T>, today: string, dropYear: boolean): Column<T> {
   if (column.time === undefined) return column;
   const year = dropYear && column.time === "shortYear" ? /^\d{4}-/ : "";
-  return {
-    ...column,
-    value: (record) =>
-      String(column.value(record) ?? "")
-        .replace(/:\d\d\.\d+Z$/, "Z")
-        .replace(year, ""),
-  };
+  const shorter = (time: string): string =>
+    time.startsWith(`${today}T`)
+      ? time.slice(today.length + 1).replace(/\.\d+Z$/, "Z")
+      : time.replace(/:\d\d\.\d+Z$/, "Z").replace(year, "");
+  return { ...column, value: (record) => shorter(String(column.value(record) ?? "")) };
 }
 
 /** One record as `title  value` lines; long values go on under themselves. */

@@ -5,6 +5,8 @@ export type Color = "green" | "yellow" | "red" | "dim";
 
 export interface Cell {
   readonly text: string;
+  /** Instead, where the text does not fit into the rest of the line. */
+  readonly short?: string;
   readonly color?: Color | undefined;
 }
 
@@ -31,11 +33,12 @@ export class GrowingColumns {
 
   line(cells: readonly Cell[]): string {
     let used = 0;
-    const parts = cells.map(({ text: raw, color }, at) => {
-      const text = escapeControl(raw);
+    const parts = cells.map(({ text: raw, short = raw, color }, at) => {
       const isLast = at === cells.length - 1;
       const room = this.#width === undefined ? Infinity : Math.max(0, this.#width - used);
       const limit = isLast ? room : Math.min(room, this.#limits[at] ?? Infinity);
+      const whole = escapeControl(raw);
+      const text = textWidth(whole) <= limit ? whole : escapeControl(short);
       const shown = truncate(text, limit);
       const width = isLast ? 0 : Math.max(this.#widths[at] ?? 0, textWidth(shown));
       this.#widths[at] = width;

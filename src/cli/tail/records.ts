@@ -32,7 +32,9 @@ export type ShownResult = Omit<DeliveryResult, "duration_ms" | "status_code" | "
 
 /** `12:03:11Z  order.created  #72  → billing/invoices  waiting  500  12 ms` */
 export function resultLines(width: number | undefined): (result: ShownResult) => string {
-  const columns = new GrowingColumns([Infinity, 18, Infinity, 22], width);
+  // At 80 columns what became of it has room for the longest error.
+  const limits = width === undefined || width > 90 ? [18, 22] : [13, 20];
+  const columns = new GrowingColumns([Infinity, limits[0]!, Infinity, limits[1]!], width);
   return (result) => {
     const { event_id: event, action, application, subscription, timestamped, status } = result;
     return columns.line([
@@ -40,7 +42,11 @@ export function resultLines(width: number | undefined): (result: ShownResult) =>
       { text: action },
       { text: `#${event}` },
       { text: `→ ${application}/${subscription}` },
-      { text: outcomeOf(result), color: COLORS[status] ?? "yellow" },
+      {
+        text: outcomeOf(result),
+        short: outcomeOf({ ...result, duration_ms: null }),
+        color: COLORS[status] ?? "yellow",
+      },
     ]);
   };
 }
