@@ -41,6 +41,8 @@ export interface ConsumedDelivery extends PulledDelivery {
   done(report?: Omit<ConsumeReport, "errorCode">): Promise<FinishedPull>;
   /** The attempt failed; the server sees to retries. */
   fail(reason: string, report?: Omit<ConsumeReport, "reason">): Promise<FinishedPull>;
+  /** It was not begun: it is due again at once, and no attempt is recorded. */
+  release(): Promise<FinishedPull>;
   /** Does the work: done when it returns, failed with its message when it throws. Never rejects because of the work. */
   run(work: () => unknown): Promise<FinishedPull>;
 }
@@ -211,6 +213,7 @@ class Consumer {
       value: () => JSON.parse(delivery.body) as unknown,
       done,
       fail,
+      release: () => this.#settle(held, { outcome: "released" }),
       async run(work) {
         held.isRunning = true;
         try {

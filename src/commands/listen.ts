@@ -7,7 +7,7 @@ import { canAsk } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { execute } from "../cli/listen/execute.ts";
 import { localUrl } from "../cli/listen/address.ts";
-import { forwardTo, type LocalAttempt } from "../cli/listen/forward.ts";
+import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
 import { nameOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
@@ -24,7 +24,7 @@ export class Listen extends TargetCommand {
   static override summary = "Receive events on this machine: forward them to a program, or see them.";
   static override description = `A pull subscription named listen-USER@HOST takes them, one for each --action. It is made at the first use, and deleted 24 hours after the last one. What is published while nobody listens waits there: a laptop that sleeps and a server that restarts lose nothing.
 
---forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server as usual. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
+--forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server as usual. While it refuses connections nothing is taken, and no attempt is used up. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
 
 It needs a token with the scopes listen and read, or an admin's. On a terminal, r sends the last one again to the program, and q quits.`;
   static override usage =
@@ -79,7 +79,7 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
     if (max === 0) throw usageError("--max: takes a number from 1, not 0.");
     const { leaseMinMs: minMs, leaseMaxMs: maxMs } = PULL_LIMITS;
     const leaseMs = durationFlagMs("lease", flags.lease ?? LEASE, { minMs, maxMs, such: "15s or 5m" });
-    const { attempt, what } = attemptOf(flags);
+    const { attempt, program, what } = attemptOf(flags);
     const output = this.outputFor(flags);
     const prints = flags["forward-to"] === undefined && flags.exec === undefined;
     const report = new ListenReport(output, prints, () => systemClock.now());
@@ -99,7 +99,7 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
         note(
           `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
         );
-        const options = { attempt, report, concurrency, leaseMs, signal, max, readsKeys };
+        const options = { attempt, program, report, concurrency, leaseMs, signal, max, readsKeys };
         await listen(evreg, found, options);
       },
       { serverFor: "listen" },
@@ -113,10 +113,14 @@ function attemptOf({
 }: {
   readonly "forward-to"?: string | undefined;
   readonly exec?: string | undefined;
-}): { readonly attempt: LocalAttempt; readonly what: string } {
+}): { readonly attempt: LocalAttempt; readonly program?: LocalProgram; readonly what: string } {
   if (forward !== undefined) {
     const url = localUrl(forward);
-    return { attempt: forwardTo(url), what: `Forwarding to ${escapeControl(url.href)}.` };
+    return {
+      attempt: forwardTo(url),
+      program: programAt(url),
+      what: `Forwarding to ${escapeControl(url.href)}.`,
+    };
   }
   if (exec !== undefined) return { attempt: execute(exec), what: "Running the command for each." };
   return { attempt: () => Promise.resolve({ isDelivered: true, durationMs: 0 }), what: "Showing each." };

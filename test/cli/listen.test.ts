@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLine } from "../../src/cli/listen/report.ts";
 import { localUrl } from "../../src/cli/listen/address.ts";
+import { forwardTo, programAt } from "../../src/cli/listen/forward.ts";
+import { listen as startListening } from "../../src/cli/listen/listen.ts";
 import { ATTEMPT_ERROR_WORDS } from "../../src/domain/attempt-words.ts";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
@@ -105,11 +107,73 @@ test("a command gets the payload, and its exit code says what became of it", asy
   ]);
 });
 
-test("what failed here is retried by the server, with the reason", async () => {
+test("what failed here is retried by the server, with the reason, and given up with what to type", async () => {
   await subscribed({ max_retries: 0 });
   await publish();
-  const { stdout } = await listen(1, "--forward-to", "http://127.0.0.1:9/");
-  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.connection_refused}, given up`)).toBe(true);
+  receiver.script("reset");
+  const { stdout, stderr } = await listen(1, "--forward-to", receiver.url);
+  expect(stdout.trimEnd().endsWith(` ms  ${ATTEMPT_ERROR_WORDS.connection_reset}, given up`)).toBe(true);
+  expect(stderr).toContain(
+    `is sent again with: evreg deliveries retry --status failed --subscription listen/${name}`,
+  );
+});
+
+test("while the program refuses connections no attempt is used up, and it goes on in order when it is back", async () => {
+  const id = await subscribed({ max_retries: 0, ordered: true });
+  const published = [await publish(), await publish()];
+  const { data: subscription } = await served.evreg.subscriptions.get(id);
+  const tried: PulledDelivery[] = [];
+  const waits: unknown[] = [];
+  const done: PulledDelivery[] = [];
+  await startListening(served.evreg, [subscription], {
+    attempt: (delivery) => {
+      tried.push(delivery);
+      const isDown = tried.length === 1 || tried.length === 3;
+      const down = { isDelivered: false, errorCode: "connection_refused", durationMs: 1 } as const;
+      return Promise.resolve(isDown ? down : { isDelivered: true, durationMs: 1 });
+    },
+    program: {
+      name: "localhost:1",
+      isBack: async () => {
+        waits.push((await served.evreg.deliveries.list({ subscription: id, status: "pending" })).data.length);
+      },
+    },
+    report: { event: ({ delivery }) => Promise.resolve(void done.push(delivery)) },
+    concurrency: 4,
+    leaseMs: 15_000,
+    signal: new AbortController().signal,
+    max: 2,
+    readsKeys: false,
+  });
+  // All were given back while it was waited for.
+  expect(waits).toEqual([2, 1]);
+  expect(tried.map(({ event_id }) => event_id)).toEqual([0, 0, 1, 1].map((index) => published[index]));
+  expect(done.map(({ event_id, attempt }) => [event_id, attempt])).toEqual(
+    published.map((event) => [event, 1]),
+  );
+  const { data } = await served.evreg.deliveries.list({ subscription: id });
+  expect(data).toMatchObject([
+    { status: "delivered", attempt: 1 },
+    { status: "delivered", attempt: 1 },
+  ]);
+});
+
+test("a program is back once its port takes connections", async () => {
+  const first = await startReceiver();
+  await first.close();
+  const program = programAt(localUrl(String(first.port)));
+  const refused = await forwardTo(localUrl(String(first.port)))({
+    headers: {},
+    body: "{}",
+  } as PulledDelivery);
+  expect([program.name, refused.errorCode]).toEqual([`localhost:${first.port}`, "connection_refused"]);
+  const ending = new AbortController();
+  const ended = program.isBack(ending.signal);
+  ending.abort();
+  await ended;
+  const second = await startReceiver({ port: first.port });
+  await program.isBack(new AbortController().signal);
+  await second.close();
 });
 
 test("programs read a line of JSON for each", async () => {

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Agent, request } from "undici";
 import type { ConsumerErrorCode, PulledDelivery } from "../../domain/pull.ts";
 import { messageOf } from "../../domain/error.ts";
@@ -15,6 +18,14 @@ export interface LocalResult {
 
 /** Hands one delivery to something on this machine. Never rejects. */
 export type LocalAttempt = (delivery: PulledDelivery) => Promise<LocalResult>;
+
+/** A program that may be down for a while. */
+export interface LocalProgram {
+  /** Where it listens: `localhost:3000`. */
+  readonly name: string;
+  /** Resolves once it no longer refuses connections, or at the signal. */
+  readonly isBack: (signal: AbortSignal) => Promise<void>;
+}
 
 /** As long as evreg waits for a handler at most. */
 const TIMEOUT_MS = 60_000;
@@ -46,6 +57,39 @@ export function forwardTo(url: URL): LocalAttempt {
       const errorCode = errorCodeOf(error);
       return { isDelivered: false, errorCode, reason: messageOf(error), durationMs: durationMs() };
     }
+  };
+}
+
+const FIRST_PROBE_MS = 250;
+const MAX_PROBE_MS = 4_000;
+const HTTP_PORTS: Readonly<Record<string, number>> = { "http:": 80, "https:": 443 };
+
+/** The program at the address: connections that are closed at once show whether it is there. */
+export function programAt({ host: name, hostname, port, protocol }: URL): LocalProgram {
+  const address = {
+    // As URLs write an IPv6 address.
+    host: hostname.replace(/^\[(.*)\]$/, "$1"),
+    port: port === "" ? HTTP_PORTS[protocol]! : Number(port),
+  };
+  async function refuses(): Promise<boolean> {
+    const socket = connect(address);
+    try {
+      await once(socket, "connect", { signal: AbortSignal.timeout(MAX_PROBE_MS) });
+      return false;
+    } catch (error) {
+      return errorCodeOf(error) === "connection_refused";
+    } finally {
+      socket.on("error", () => undefined).destroy();
+    }
+  }
+  return {
+    name,
+    async isBack(signal) {
+      for (let waitMs = FIRST_PROBE_MS; !signal.aborted; waitMs = Math.min(MAX_PROBE_MS, 2 * waitMs)) {
+        await sleep(waitMs, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted || !(await refuses())) return;
+      }
+    },
   };
 }
 

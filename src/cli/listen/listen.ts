@@ -6,13 +6,16 @@ import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
-import type { LocalAttempt } from "./forward.ts";
+import { nextCommand } from "../target/next-command.ts";
+import type { LocalAttempt, LocalProgram, LocalResult } from "./forward.ts";
 import type { ListenReport } from "./report.ts";
-import { listenerName, nameOf } from "./subscriptions.ts";
+import { listenerName, nameOf, typedName } from "./subscriptions.ts";
 
 export interface ListenOptions {
   readonly attempt: LocalAttempt;
-  readonly report: ListenReport;
+  /** Waited for while it refuses connections, so that no attempt is used up; `undefined` where there is none. */
+  readonly program: LocalProgram | undefined;
+  readonly report: Pick<ListenReport, "event">;
   readonly concurrency: number;
   readonly leaseMs: number;
   /** Ends it: what is under way is waited for. */
@@ -27,26 +30,42 @@ export interface ListenOptions {
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  { attempt, report, concurrency, leaseMs, signal, max = Infinity, readsKeys }: ListenOptions,
+  { attempt, program, report, concurrency, leaseMs, signal, max = Infinity, readsKeys }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
   const end = (): void => ending.abort();
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
+  /** Aborted when no more is to be taken for now. */
+  let taking = new AbortController();
   let last: PulledDelivery | undefined;
   let begun = 0;
+  let isRefused = false;
   let failure: unknown;
   const again = async (): Promise<void> => {
     if (last === undefined) return note("There is none to send again yet.");
     const delivery = last;
-    await report.event({ delivery, result: await attempt(delivery) });
+    const result = await attempt(delivery);
+    if (isDown(result)) return note(`Not sent again: nothing answers at ${program!.name}.`);
+    await report.event({ delivery, result });
   };
+  const isDown = ({ errorCode }: LocalResult): boolean =>
+    program !== undefined && errorCode === "connection_refused";
   const stopKeys = readsKeys ? readKeys({ r: again, q: end }) : undefined;
   const connection = connectionNotes();
+  const givenUp = givenUpNotes(subscriptions);
 
-  const handle = async (delivery: ConsumedDelivery): Promise<void> => {
-    last = delivery;
+  const handle = async (delivery: ConsumedDelivery, subscription: Subscription): Promise<void> => {
     const result = await attempt(delivery);
+    if (isDown(result)) {
+      // As if it had never been taken. It is signed anew when it is taken again.
+      begun -= 1;
+      isRefused = true;
+      taking.abort();
+      await delivery.release();
+      return;
+    }
+    last = delivery;
     const { status, errorCode, reason = "", durationMs: _ } = result;
     let finished: FinishedPull;
     if (result.isDelivered) {
@@ -63,15 +82,22 @@ export async function listen(
     }
     connection.answered();
     await report.event({ delivery, result, finished });
+    if (finished.status === "failed") givenUp.one(subscription);
   };
 
-  const listenTo = async ({ rowid }: Subscription): Promise<void> => {
+  const take = async (subscription: Subscription): Promise<void> => {
     const running = new Set<Promise<void>>();
-    const options = { concurrency, leaseMs, consumer: listenerName(), signal: ending.signal };
-    for await (const delivery of consume(evreg, rowid, { ...options, disconnected: connection.lost })) {
+    const options = {
+      concurrency,
+      leaseMs,
+      consumer: listenerName(),
+      signal: AbortSignal.any([ending.signal, taking.signal]),
+      disconnected: connection.lost,
+    };
+    for await (const delivery of consume(evreg, subscription.rowid, options)) {
       begun += 1;
-      if (begun >= max) end();
-      const work = handle(delivery);
+      if (begun >= max) taking.abort();
+      const work = handle(delivery, subscription);
       running.add(work);
       void work.then(
         () => running.delete(work),
@@ -84,12 +110,42 @@ export async function listen(
     await Promise.allSettled(running);
   };
   try {
-    await Promise.all(subscriptions.map((one) => listenTo(one).finally(end)));
+    for (;;) {
+      taking = new AbortController();
+      const { signal: taken } = taking;
+      await Promise.all(subscriptions.map((one) => take(one).finally(() => taken.aborted || taking.abort())));
+      if (ending.signal.aborted || begun >= max) break;
+      if (!isRefused || program === undefined) continue;
+      isRefused = false;
+      note(`${program.name} refuses connections; waiting for it. Nothing is lost.`);
+      await program.isBack(ending.signal);
+      if (!ending.signal.aborted) note(`${program.name} answers again.`);
+    }
   } finally {
     stopKeys?.();
     signal.removeEventListener("abort", end);
+    givenUp.all();
   }
   if (failure !== undefined) throw failure;
+}
+
+/** Says of what is not tried again what to type: at the first, and at the end of how many. */
+function givenUpNotes(subscriptions: readonly Subscription[]) {
+  const counts = new Map<Subscription, number>();
+  const retry = (subscription: Subscription): string =>
+    nextCommand(`deliveries retry --status failed --subscription ${typedName(subscription, subscriptions)}`);
+  return {
+    one(subscription: Subscription): void {
+      const count = (counts.get(subscription) ?? 0) + 1;
+      counts.set(subscription, count);
+      if (count === 1) note(`What is given up is sent again with: ${retry(subscription)}`);
+    },
+    all(): void {
+      for (const [subscription, count] of counts) {
+        if (count > 1) note(`Given up: ${count.toLocaleString("en")} events. ${retry(subscription)}`);
+      }
+    },
+  };
 }
 
 /** Says once that the server is gone, and once that it is back. */
