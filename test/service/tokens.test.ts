@@ -53,7 +53,7 @@ describe("authenticating", () => {
   it("finds whose a token is, and reads the store once", async () => {
     const { token } = await create(["read", "publish:billing"]);
     const first = await local.service.authenticate(token);
-    expect(first).toEqual({ name: "n", scopes: ["read", "publish:billing"], expires_at: null });
+    expect(first).toEqual({ tokenId: 1, name: "n", scopes: ["read", "publish:billing"], expires_at: null });
     expect(await local.service.authenticate(token)).toBe(first);
     expect(lookups).toBe(1);
   });

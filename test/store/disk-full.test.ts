@@ -209,7 +209,7 @@ function record(payload: Uint8Array): WriteGroup {
 }
 
 function createAction(action: string): WriteGroup {
-  return call("createAction", { action, application: "x", schemata: {} }, 1);
+  return call("createAction", { action, application: "x", schemata: {} }, 1, undefined);
 }
 
 describe("an engine that finds no room", () => {

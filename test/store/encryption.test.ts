@@ -69,6 +69,8 @@ function expectAll(secrets: Map<number, ClaimedSubscription>, ids: Iterable<numb
       n,
       {
         subscriptionId: n,
+        application: "x",
+        name: `s${n}`,
         handler: "https://hooks.example.com/",
         maxRetries: 5,
         settings: NO_SETTINGS,

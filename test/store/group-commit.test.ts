@@ -37,7 +37,7 @@ it("puts the bytes one behind the other, and finds each event's own among them",
     return { ...message(id), groups: [{ name: "recordEvents", columns, offset: 2 }], bytes };
   };
   const connection = openFile(`${scratch.path}/evreg.db`);
-  commit(connection, [call("createAction", { action: "a.b", application: "x", schemata: {} }, 1)]);
+  commit(connection, [call("createAction", { action: "a.b", application: "x", schemata: {} }, 1, undefined)]);
   const transaction = takeBatch([record(1, "[1]", "[22]"), message(2), record(3), record(4, "[333]")]);
   const { outcomes } = commitBatch(connection, transaction);
   expect(outcomes.map((groups) => groups.length)).toEqual([1, 0, 1, 1]);
@@ -81,7 +81,11 @@ it("does the writes of a kind one by one where they fail together, and answers e
 
 it("undoes and answers a write that fails by itself, and does the others of its name", () => {
   const connection = openFile(`${scratch.path}/evreg.db`);
-  const columns = ["a", "b", "a", "c"].map((action) => [{ action, application: "x", schemata: {} }, 1]);
+  const columns = ["a", "b", "a", "c"].map((action) => [
+    { action, application: "x", schemata: {} },
+    1,
+    undefined,
+  ]);
   const [outcome] = commit(connection, [{ name: "createAction", columns, offset: 0 }]);
   expect(outcome).toMatchObject({
     outcomes: [

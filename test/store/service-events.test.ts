@@ -100,9 +100,9 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;
   commit(connection, [
-    call("createAction", { action: "a", application: "x", schemata: {} }, 1),
-    call("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined),
-    call("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined),
+    call("createAction", { action: "a", application: "x", schemata: {} }, 1, undefined),
+    call("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined, undefined),
+    call("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined, undefined),
   ]);
   const events = Array.from({ length: failures }, () => ({ actionId, revision: 1, payload }));
   const columns = packEvents([{ nowMs: 1, atomic: true, events }]);
