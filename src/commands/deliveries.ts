@@ -78,7 +78,8 @@ With --status failed: counts what failed for good, asks, and begins a replay for
     }),
     yes: Flags.boolean({ summary: "Begin without asking.", dependsOn: ["status"] }),
     wait: Flags.boolean({
-      summary: "Follow it to its end, which needs a running server; Ctrl-C leaves it running.",
+      summary:
+        "Wait until all are on their way to the handlers, not for their answers; it needs a running server. Ctrl-C leaves it running.",
       dependsOn: ["status"],
     }),
   };

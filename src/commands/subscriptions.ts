@@ -383,7 +383,7 @@ export class SubscriptionsReplay extends TargetCommand {
     "dry-run": Flags.boolean({ summary: "Only count them.", exclusive: ["wait"] }),
     wait: Flags.boolean({
       summary:
-        "Follow it to its end, which needs a running server; Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
+        "Wait until all are on their way to the handler, not for its answers; it needs a running server. Ctrl-C leaves it running. Exit code 1 when it ends before it is done.",
     }),
   };
 

@@ -4,13 +4,19 @@ import type { Replay, ReplayCount } from "../domain/replay.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
+/** Beside the replay's own status, `failed` alone would read as that. */
+const SELECTIONS = { failed: "had failed", missed: "were missed", all: "all" } as const;
+
 const COUNT_FIELDS = {
   subscription: {
     title: "Subscription",
     show: (replay: ReplayCount | Replay) => `${replay.subscription_id} ${subscriptionOf(replay)}`,
   },
   action: "Action",
-  selection: "Events",
+  selection: {
+    title: "Events",
+    show: ({ selection }: ReplayCount | Replay) => SELECTIONS[selection],
+  },
   from: "From",
   to: "To",
   total: { title: "Total", show: ({ total }: ReplayCount | Replay) => total ?? "not counted yet" },

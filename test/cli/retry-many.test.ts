@@ -72,6 +72,21 @@ test("those of a subscription are sent again by a replay, which can be followed"
   });
 });
 
+test("--wait says that what is on its way may fail again", async () => {
+  receiver.answer = () => ({ status: 500 });
+  const { code, stdout, stderr } = await run([...MANY, "--action", "order.paid", "--yes", "--wait"]);
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr:
+      "All are on their way, with all their retries. See what fails again: evreg deliveries --status failed\n",
+  });
+  expect(stdout).toMatch(/ had failed +done +5 +5 /);
+  await until("these to have failed again", async () => {
+    const failed = await served.evreg.deliveries.list({ status: "failed" });
+    return failed.data.length === EVENTS;
+  });
+});
+
 test("one that cannot begin holds up no other, and is told", async () => {
   const [first, second] = [1, 2];
   receiver.answer = () => ({ status: 500 });

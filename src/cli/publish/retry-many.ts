@@ -11,7 +11,7 @@ import { notePaused } from "../notes.ts";
 import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
 import { nextCommand, serveCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
-import { pollReplay } from "./wait.ts";
+import { pollReplay, whatBecomes } from "./wait.ts";
 
 export interface RetryMany {
   readonly subscription: TypedSubscription | undefined;
@@ -68,6 +68,7 @@ export async function retryMany(evreg: Evreg, options: RetryMany): Promise<numbe
   for (const message of refused) note(escapeControl(message));
   const isOver = last.every(({ status }) => status !== "running");
   if (!isOver) output.note(`It goes on in the background. Look at it: ${nextCommand("replays")}`);
+  if (wait && last.some(({ status }) => status === "done")) output.note(whatBecomes());
   if (wait && !isOver) return EXIT.interrupted;
   if (refused.length > 0) return EXIT.someFailed;
   return last.some(({ status }) => status === "failed" || status === "cancelled") ? EXIT.failed : EXIT.done;

@@ -81,6 +81,11 @@ export async function pollReplay(replays: ReplaysPort, started: Replay): Promise
   }
 }
 
+/** A replay is done before its last deliveries have ended. */
+export function whatBecomes(): string {
+  return `All are on their way, with all their retries. See what fails again: ${nextCommand("deliveries --status failed")}`;
+}
+
 function countsOf({ queued, total }: Replay): string {
   if (total === null) return "counting";
   return `${queued.toLocaleString("en")} of ${total.toLocaleString("en")} handed to delivery`;
@@ -120,7 +125,10 @@ export async function runReplay(
     );
     return EXIT.interrupted;
   }
-  if (last.status === "done") return EXIT.done;
+  if (last.status === "done") {
+    output.note(whatBecomes());
+    return EXIT.done;
+  }
   const why =
     last.reason === null
       ? ". What was not sent, another one sends: evreg subscriptions replay --help"
