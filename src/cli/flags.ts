@@ -77,6 +77,7 @@ export function rowidOf(text: string): number {
 interface FlagSettings {
   readonly helpValue?: string;
   readonly helpGroup?: string;
+  readonly aliases?: string[];
   readonly exclusive?: string[];
   readonly dependsOn?: string[];
 }

@@ -66,9 +66,14 @@ function unknownFlags(flags: readonly string[], known: FlagShapes): string {
   return `There is no flag ${only} here${meant === undefined ? "." : `; did you mean --${meant}?`}`;
 }
 
+/** What one listing calls status is outcome in another. */
+const OTHER_WORDS: Readonly<Record<string, string>> = { outcome: "status", status: "outcome" };
+
 /** The one that was misspelled, or of which only the beginning was typed. */
 function meantFlag(name: string, known: readonly string[]): string | undefined {
   const longer = known.filter((other) => other.startsWith(name));
+  const other = OTHER_WORDS[name];
+  if (other !== undefined && known.includes(other)) return other;
   return nearest(name, known) ?? (longer.length === 1 ? longer[0] : undefined);
 }
 

@@ -14,7 +14,7 @@ export class Audit extends TargetCommand {
   static override description =
     "Changes of actions, subscriptions and tokens, replays that were begun or cancelled, skipped deliveries, and restores: when, by which token and from which address. local is a command on the data folder itself, or a server that asks for no token. They are kept for retention.audit, 90 days unless set. It needs the scope admin.";
   static override examples = examples("evreg audit", {
-    "Of the last two days": "evreg audit --since 2d",
+    "Of the last two days": "evreg audit --from 2d",
     "What one token did": "evreg audit --output jsonl | jq 'select(.by == \"deploy\")'",
   });
   static override flags = {

@@ -62,7 +62,7 @@ With --status failed: counts what failed for good, asks, and begins a replay for
     "deliveries retry ID | --status failed [--subscription ID|NAME] [--action NAME] [--from TIME] [--to TIME] [--dry-run | --yes] [--wait]";
   static override examples = examples("evreg deliveries retry 7", {
     "All of the last hour that failed for one subscription":
-      "evreg deliveries retry --status failed --subscription billing/invoices --since 1h",
+      "evreg deliveries retry --status failed --subscription billing/invoices --from 1h",
     "How many failed, of each subscription": "evreg deliveries retry --status failed --dry-run",
   });
   static override args = { id: optionalRowidArg("delivery") };

@@ -32,8 +32,9 @@ export class EventsTail extends TargetCommand {
   });
   static override flags = {
     since: textFlag(
-      "Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, ISO 8601, or after the event of this ID.",
+      "Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, ISO 8601, or after the event of this ID (also --from).",
       "TIME|ID",
+      { aliases: ["from"] },
     ),
     action: actionFlag,
     application: textFlag("Only of this application's actions.", "NAME"),
@@ -78,7 +79,11 @@ With --since it begins with what the server remembers: the last 10,000 results s
     "For another program": "evreg deliveries tail --output jsonl | jq -c '[.event_id, .status]'",
   });
   static override flags = {
-    since: textFlag("Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601.", "TIME"),
+    since: textFlag(
+      "Begin in the past: 1h or 2d ago, a date for its 00:00 UTC, or ISO 8601 (also --from).",
+      "TIME",
+      { aliases: ["from"] },
+    ),
     action: actionFlag,
     application: textFlag("Only of this application's subscriptions.", "NAME"),
     subscription: subscriptionFlag,

@@ -100,6 +100,7 @@ describe("following what happens", () => {
     await once(tail, "exit");
     for (const words of [
       ["events", "tail", "--since", "soon"],
+      ["events", "tail", "--from", "soon"],
       ["deliveries", "tail", "--since", "12"],
       ["deliveries", "tail", "--status", "lost"],
     ]) {
@@ -133,7 +134,7 @@ describe("following what happens", () => {
       "--max",
       "1",
     ];
-    const again = await served.run([...failed, "--since", "2026-01-01", "--output", "jsonl"]);
+    const again = await served.run([...failed, "--from", "2026-01-01", "--output", "jsonl"]);
     expect(again.stderr).toContain("Gap: ");
     expect(JSON.parse(again.stdout)).toMatchObject({ status: "failed", subscription: "down", attempt: 1 });
     await receiver.close();

@@ -19,6 +19,11 @@ const MISTAKES: readonly (readonly [string, readonly string[], RegExp])[] = [
   ["a flag that the command has not", ["--url", "x", "serve"], /: evreg serve\n/],
   ["a flag and no command", ["--bogus"], /flags; evreg --help lists the commands\.\n/],
   ["a mistyped flag", ["events", "--acton", "x"], /no flag --acton here; did you mean --action\?/],
+  [
+    "what another listing calls status",
+    ["deliveries", "--outcome", "failed"],
+    /no flag --outcome here; did you mean --status\?/,
+  ],
   ["an unknown flag", ["actions", "--bogus"], /no flag --bogus here.*evreg actions --help/s],
   [
     "a flag of which the beginning was typed",
