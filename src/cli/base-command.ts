@@ -4,7 +4,7 @@ import { EvregError } from "../domain/error.ts";
 import { ISO_TIME_EXPECTED } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { Answer, Evreg } from "../evreg.ts";
-import { commonFlags, outputFlags, targetFlags } from "./flags.ts";
+import { commonFlags, OR_SHORTER_TIME, outputFlags, targetFlags } from "./flags.ts";
 import { note, Output, type OutputFormat } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { escapeControl } from "./io/text.ts";
@@ -40,8 +40,6 @@ const FILE_OF: Readonly<Record<string, string>> = { schemata: "schema", filter: 
 const FLAG_OF: Readonly<Record<string, string>> = { scopes: "scope", expires_at: "expires" };
 /** Flags whose text may be more than ISO 8601, see `pastTime`. */
 const TAKES_PAST_TIMES = new Set(["from", "to"]);
-const OR_SHORTER =
-  "or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d";
 
 /**
  * Words the refusal of a value that was typed as the mistake on the command line that it is. What is wrong in a file gets
@@ -77,7 +75,7 @@ function asFlagError(
     return isTyped ? usageError(error.message, error.details) : error;
   }
   const takesMore = message === ISO_TIME_EXPECTED && TAKES_PAST_TIMES.has(flag);
-  const rule = takesMore ? `${message}; ${OR_SHORTER}` : message;
+  const rule = takesMore ? `${message}; ${OR_SHORTER_TIME}` : message;
   // A server returns a number as the text it was sent as.
   const shown = typeof typed === "number" ? typed : value;
   return usageError(`--${flag}: ${rule}`, { flag, message: rule, value: shown });

@@ -150,6 +150,10 @@ export function pastTime(text: string, nowMs: number): string {
   return parseIsoTime(beginning) === undefined ? text : beginning;
 }
 
+/** What `pastTime` takes beside ISO 8601, for messages. */
+export const OR_SHORTER_TIME =
+  "or a date alone, such as 2026-01-31, for its 00:00 UTC; or how long ago, such as 30m, 1h or 2d";
+
 /** An action's schema, in a file. */
 export const schemaFlag = Flags.custom({
   summary: "File with the JSON Schema (schemata in the API), as JSON or YAML; - is stdin.",

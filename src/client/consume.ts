@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { EvregError, messageOf } from "../domain/error.ts";
+import { EvregError, invalidField, messageOf } from "../domain/error.ts";
 import {
   type ConsumerErrorCode,
   type FinishedPull,
@@ -59,6 +59,7 @@ const LAST_TRIES_MS = 5_000;
 /**
  * The deliveries of a pull subscription, one after the other; no more than `concurrency` are under way at a time. It goes on
  * when the server restarts. Whoever leaves the loop, or throws out of it, fails the delivery that was not done by then.
+ * @param subscription its ID, a number
  * @throws EvregError what no repetition would mend: `unauthorized`, `forbidden`, `not_found`, `invalid`
  */
 export async function* consume(
@@ -66,6 +67,11 @@ export async function* consume(
   subscription: number,
   options: ConsumeOptions = {},
 ): AsyncGenerator<ConsumedDelivery, void, void> {
+  if (!Number.isSafeInteger(subscription)) {
+    const rule =
+      "must be the ID of the subscription, a number such as 7, which evreg subscriptions list shows";
+    throw invalidField("subscription", rule, subscription);
+  }
   const consumer = new Consumer(evreg.subscriptions, subscription, options);
   let isLeft = true;
   try {

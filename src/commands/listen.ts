@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { examples, TargetCommand } from "../cli/base-command.ts";
-import { durationFlagMs, numberFlag, textFlag, timeFlag } from "../cli/flags.ts";
+import { durationFlagMs, numberFlag, OR_SHORTER_TIME, textFlag, timeFlag } from "../cli/flags.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { note } from "../cli/io/output.ts";
 import { canAsk } from "../cli/io/prompts.ts";
@@ -10,9 +10,9 @@ import { localUrl } from "../cli/listen/address.ts";
 import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
-import { nameOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { nameOf, scopeHint, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { usageError } from "../cli/usage-errors.ts";
-import { EvregError } from "../domain/error.ts";
+import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
 import { systemClock } from "../runtime/clock.ts";
 
@@ -26,7 +26,9 @@ export class Listen extends TargetCommand {
 
 --forward-to sends each event as a handler gets it, with the very bytes and signature. What the program answers becomes the result of the attempt: 200 to 299 is done, all else is retried by the server as usual. While it refuses connections nothing is taken, and no attempt is used up. --exec runs a command of the shell, with the payload on stdin. Exit code 0 is done. EVENT_ACTION, EVENT_ID, EVENT_DELIVERY and EVENT_ATTEMPT are in its environment, and the headers as CGI names them, such as HTTP_WEBHOOK_ID. --print only shows the events.
 
-It needs a token with the scopes listen and read, or an admin's. On a terminal, r sends the last one again to the program, and q quits.`;
+Two listeners of one name share its events, each gets a part: it is for a program. To only watch, use evreg events tail, which shows all events to everybody who runs it and makes no subscription; or give each listener a name of its own with --subscription.
+
+It needs a token with the scopes listen and read, or one that may write. On a terminal, r sends the last one again to the program, and q quits.`;
   static override usage =
     "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
   static override examples = examples("evreg listen", {
@@ -77,6 +79,9 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
       throw usageError(`--concurrency takes 1 to ${PULL_LIMITS.claimMax}, not ${concurrency}.`);
     }
     if (max === 0) throw usageError("--max: takes a number from 1, not 0.");
+    if (since !== undefined && parseIsoTime(since) === undefined) {
+      throw usageError(`--since: ${ISO_TIME_EXPECTED}; ${OR_SHORTER_TIME}. Not ${JSON.stringify(since)}.`);
+    }
     const { leaseMinMs: minMs, leaseMaxMs: maxMs } = PULL_LIMITS;
     const leaseMs = durationFlagMs("lease", flags.lease ?? LEASE, { minMs, maxMs, such: "15s or 5m" });
     const { attempt, program, what } = attemptOf(flags);
@@ -89,9 +94,9 @@ It needs a token with the scopes listen and read, or an admin's. On a terminal, 
       flags,
       async (evreg) => {
         const wanted = { application, subscription, actions, ordered };
-        const found = await subscriptionsFor(evreg, wanted).catch((error: unknown) => {
-          const isTooMuch = error instanceof EvregError && error.code === "forbidden";
-          if (isTooMuch && flags.action === undefined) note("Name what this token may read with --action.");
+        const found = await subscriptionsFor(evreg, wanted).catch(async (error: unknown) => {
+          const hint = await scopeHint(evreg, error, wanted);
+          if (hint !== undefined) note(hint);
           throw error;
         });
         if (since !== undefined) await replaySince(evreg, found, since);

@@ -301,6 +301,8 @@ export class Responder {
  * changes.
  */
 function isRoutine(method: string, path: string, status: number): boolean {
+  // A consumer that ends leaves its long poll.
+  if (status === CLIENT_DISCONNECTED_STATUS && OF_A_CONSUMER.test(path)) return true;
   // 207 is a batch of which some was refused.
   if (status >= 400 || status === 207) return false;
   return method === "GET" || method === "HEAD" || path.startsWith("/v1/events") || OF_A_CONSUMER.test(path);

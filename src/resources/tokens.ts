@@ -39,7 +39,7 @@ export const NEW_TOKEN_RECORD = recordColumns<TokenWithSecret>({ ...FIELDS, toke
 export const SCOPE_MAY: Readonly<Record<ScopeName, string>> = {
   publish: "publish events",
   read: "read actions, events, subscriptions and deliveries",
-  listen: "make pull subscriptions and take their deliveries",
+  listen: "make pull subscriptions to actions that it may read (scope read), and take their deliveries",
   write: "change actions and subscriptions, retry and replay deliveries",
   admin: "do everything, managing tokens included",
 };

@@ -166,9 +166,13 @@ export class LogLines {
 /** What programs ask by themselves, all the time. */
 const QUIET = /^\/health$|^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
 
-/** The path of a read that went well, and of a claim. */
+/** In the log, of a request whose caller left. */
+const LEFT = 499;
+
+/** The path of a read that went well, and of a claim, also one whose caller left. */
 function readOf({ method, path = "", status = 0 }: RequestFields): string | undefined {
-  return status < 400 && (method === "GET" || QUIET.test(path)) ? path : undefined;
+  if (status >= 400 && status !== LEFT) return undefined;
+  return (method === "GET" && status < 400) || QUIET.test(path) ? path : undefined;
 }
 
 function wider(width: number, text: string, max: number): number {

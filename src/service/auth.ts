@@ -61,6 +61,11 @@ export class Access {
     if (!this.allows(scope, application)) throw this.#forbidden(scope, application, action);
   }
 
+  /** As `require`, for an application that the caller has named itself. */
+  requireGiven(scope: ScopeName, application: string): void {
+    if (!this.allows(scope, application)) throw this.#forbidden(scope, application, undefined, true);
+  }
+
   /** @throws `forbidden` unless the scope is held for anything at all */
   requireSome(scope: ScopeName): void {
     if (!this.allowsSome(scope)) throw this.#forbidden(scope);
@@ -83,9 +88,9 @@ export class Access {
     return reach === true || (application !== undefined && reach?.has(application) === true);
   }
 
-  #forbidden(scope: ScopeName, application?: string, action?: string): EvregError {
+  #forbidden(scope: ScopeName, application?: string, action?: string, isGiven = false): EvregError {
     // The name of an application that may not be read is not disclosed.
-    const named = application !== undefined && this.allows("read", application);
+    const named = application !== undefined && (isGiven || this.allows("read", application));
     const needed = named ? `${scope}:${application}` : scope;
     let where = "";
     if (application !== undefined && !named) where = " for the application it belongs to";

@@ -81,16 +81,16 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   }
 
   /**
-   * Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong. A pattern
-   * comes to hear the actions of any application.
+   * Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong; to listen
+   * is neither. A pattern comes to hear the actions of any application.
    */
-  async function checkSubscribable(name: string, scope: "listen" | "write" = "write"): Promise<void> {
+  async function checkSubscribable(name: string): Promise<void> {
     if (isPattern(name)) {
-      if (!access.allows(scope)) access.require("read", undefined, name);
+      if (!access.allows("write")) access.require("read", undefined, name);
       return;
     }
     const owner = (await store.catalog.findAction(name))?.application;
-    if (owner !== undefined && (access.allows("read", owner) || access.allows(scope, owner))) return;
+    if (owner !== undefined && (access.allows("read", owner) || access.allows("write", owner))) return;
     throw notFound("action", name, "action");
   }
 
@@ -134,8 +134,8 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const body = readBody<NewSubscription>(NEW_SUBSCRIPTION, input, checks);
       const { application, subscription, action, mode = "push" } = body;
       const scope = scopeFor(mode);
-      access.require(scope, application);
-      await checkSubscribable(action, scope);
+      access.requireGiven(scope, application);
+      await checkSubscribable(action);
       await mustShareNoHandler(application, subscription);
       if (mode === "push" && body.handler === undefined) throw invalidField("handler", "is required");
       checkForMode(mode, body);

@@ -189,6 +189,48 @@ test("programs read a line of JSON for each", async () => {
   });
 });
 
+test("one of the same name that is listened to no more is told, and no secret that is not new", async () => {
+  await subscribed();
+  const names = ["--subscription", name, "--max", "1"];
+  const listening = served.run(["listen", "--action", "order.*", ...names]);
+  const { subscriptions } = served.evreg;
+  while (
+    !(await subscriptions.list()).data.some((one) => one.subscription === name && one.action === "order.*")
+  )
+    continue;
+  await publish();
+  const { code, stderr } = await listening;
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    /Made the subscription .+ to order\.\* .+ with the secret that all of this name have/,
+  );
+  expect(stderr).not.toContain("whsec_");
+  expect(stderr).toMatch(
+    /to order\.created \(\d+\) goes on collecting events\. Delete it: evreg subscriptions del/,
+  );
+});
+
+test("--since takes a time", async () => {
+  const { code, stderr } = await listen(1, "--since", "yesterday");
+  expect([code, stderr]).toEqual([
+    2,
+    expect.stringMatching(/--since: must be an ISO 8601 .*a date.*1h or 2d/s),
+  ]);
+});
+
+test.each([
+  ["listen", [], /scopes? listen and read|tokens create NAME --scope listen --scope read/],
+  ["listen:shop", ["--application", "listen"], /listen:listen.+/s],
+])("a token with the scope %s alone is told what to type", async (scope, words, said) => {
+  const { data } = await served.evreg.tokens.create({ name: `token ${made}`, scopes: [scope] });
+  const { code, stderr } = await served.run(
+    ["listen", "--action", "order.created", "--max", "1", "--url", served.server.url, ...words],
+    { env: { EVREG_TOKEN: data.token } },
+  );
+  expect(code).not.toBe(0);
+  expect(stderr).toMatch(said);
+});
+
 test("--since begins with what was published before it was made", async () => {
   const event = await publish('{"early":1}');
   const { stdout } = await listen(1, "--since", "1h", "--ordered", "--output", "jsonl");

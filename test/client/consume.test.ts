@@ -142,6 +142,12 @@ async function consumeNothing(): Promise<void> {
   for await (const _ of consume(evreg, 99)) expect.unreachable();
 }
 
+test("a name in the place of the ID is refused", async () => {
+  await expect(consume(evreg, "shop/worker" as unknown as number).next()).rejects.toThrow(
+    "subscription: must be the ID of the subscription, a number",
+  );
+});
+
 test("what no repetition would mend ends it", async () => {
   await expect(consumeNothing()).rejects.toMatchObject({ code: "not_found" });
 });

@@ -392,6 +392,21 @@ export function pullContract(open: OpenEvreg): void {
         }
         const alone = await under.as(["listen:billing"]);
         await refusal(alone.subscriptions.create({ ...PULL, subscription: "unseen" }), "not_found");
+        const elsewhere = await refusal(
+          alone.subscriptions.create({ ...PULL, application: "elsewhere" }),
+          "forbidden",
+        );
+        expect(elsewhere.message).toContain("needs the scope listen:elsewhere;");
+      });
+
+      it("are made only to actions that may be read", async () => {
+        const own = { ...PULL, application: "crm", subscription: "own" };
+        const { subscriptions } = await under.as(["listen"]);
+        await refusal(subscriptions.create(own), "not_found");
+        const error = await refusal(subscriptions.create({ ...own, action: "*" }), "forbidden");
+        expect(error.details).toMatchObject({ scope: "read" });
+        const reading = await under.as(["listen", "read:crm"]);
+        await reading.subscriptions.create(own);
       });
     });
   });

@@ -119,6 +119,12 @@ describe("lines for people", () => {
     }
   });
 
+  test("leave out a claim whose caller left", async () => {
+    const request = { method: "POST", path: "/v1/subscriptions/7/claims", status: 499, durationMs: 9 };
+    expect(await lineOf(request, "request")).toBe("");
+    expect(await lineOf({ ...request, path: "/v1/subscriptions" }, "request")).toContain("499");
+  });
+
   test("stand below each other, and a long name moves its own line only", async () => {
     const out = target(true);
     const logger = await createLogger({ level: "debug", format: "pretty" }, out);

@@ -1,12 +1,13 @@
 import { hostname, userInfo } from "node:os";
 import { EvregError } from "../../domain/error.ts";
-import { NAME_LENGTH } from "../../domain/names.ts";
+import { isPattern, NAME_LENGTH } from "../../domain/names.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { parseScope } from "../../domain/token.ts";
 import type { Evreg } from "../../evreg.ts";
 import { subscriptionOf } from "../../resources/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
+import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
 
 /** What nobody listens to for so long is deleted by the server. */
@@ -36,13 +37,33 @@ export function listenerName(): string {
 export async function subscriptionsFor(evreg: Evreg, listened: Listened): Promise<Subscription[]> {
   const application = listened.application ?? (await applicationOf(evreg));
   const subscription = listened.subscription ?? `listen-${listenerName()}`;
+  const named = await listNamed(evreg, application, subscription);
   const found: Subscription[] = [];
-  for (const action of listened.actions) {
+  for (const action of new Set(listened.actions)) {
     const { ordered } = listened;
     const wanted = { application, subscription, action, ordered };
-    found.push(await ensure(evreg, wanted));
+    found.push(await ensure(evreg, wanted, [...named, ...found]));
+  }
+  for (const other of named) {
+    if (other.mode !== "pull" || found.some(({ rowid }) => rowid === other.rowid)) continue;
+    const expires =
+      other.expires_after_ms === null ? "" : ", until nobody has taken any for the time it was made with";
+    note(
+      `The subscription ${nameOf(other)} goes on collecting events${expires}. Delete it: ${nextCommand(`subscriptions delete ${other.rowid}`)}`,
+    );
   }
   return found;
+}
+
+/** Those of that name that the token may read. */
+async function listNamed(evreg: Evreg, application: string, name: string): Promise<readonly Subscription[]> {
+  try {
+    const { data } = await evreg.subscriptions.list({ application });
+    return data.filter(({ subscription }) => subscription === name);
+  } catch (error) {
+    if (error instanceof EvregError && error.code === "forbidden") return [];
+    throw error;
+  }
 }
 
 /** The only one that the token may listen for. */
@@ -58,16 +79,50 @@ async function applicationOf(evreg: Evreg): Promise<string> {
   return [...own][0] ?? APPLICATION;
 }
 
+/** What to type when the token may not do it; `undefined` for any other error. */
+export async function scopeHint(
+  evreg: Evreg,
+  error: unknown,
+  { application, actions }: Listened,
+): Promise<string | undefined> {
+  if (!(error instanceof EvregError) || (error.code !== "forbidden" && error.code !== "not_found")) {
+    return undefined;
+  }
+  const { data } = await evreg.whoami();
+  const scopes = data.scopes.map((scope) => parseScope(scope)?.name);
+  if (error.code === "forbidden" && application !== undefined && error.details["scope"] !== "read") {
+    const own = await applicationOf(evreg);
+    return own === application ? undefined : `This token may listen with --application ${own}.`;
+  }
+  if (!scopes.some((name) => name === "read" || name === "write" || name === "admin")) {
+    return `To listen to an action takes the right to read it. Make a token that may do both: ${commandWithOtherToken("tokens create NAME --scope listen --scope read")}`;
+  }
+  const isAll = error.code === "forbidden" && actions.some((action) => isPattern(action));
+  return isAll ? "Name the actions that this token may read with --action." : undefined;
+}
+
 type Wanted = Pick<Subscription, "application" | "subscription" | "action" | "ordered">;
 
-async function ensure({ subscriptions }: Evreg, wanted: Wanted): Promise<Subscription> {
+/** @param named those that are known to have its name, and so its secret */
+async function ensure(
+  { subscriptions }: Evreg,
+  wanted: Wanted,
+  named: readonly Subscription[],
+): Promise<Subscription> {
+  const known = named.find(({ action }) => action === wanted.action);
+  if (known !== undefined) {
+    mustFit(known, wanted);
+    return known;
+  }
   try {
     const input = { ...wanted, mode: "pull", expires_after_ms: EXPIRES_AFTER_MS } as const;
     const { data } = await subscriptions.create(input);
     const { secret, ...created } = data;
-    note(
-      `Made the subscription ${nameOf(created)}. Its deliveries are signed with ${secret} (shown only now).`,
-    );
+    const signing =
+      named.length === 0
+        ? `Its deliveries are signed with ${secret} (shown only now).`
+        : "Its deliveries are signed with the secret that all of this name have.";
+    note(`Made the subscription ${nameOf(created)}. ${signing}`);
     return created;
   } catch (error) {
     const id = error instanceof EvregError && error.code === "conflict" ? error.details["rowid"] : undefined;
