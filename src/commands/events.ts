@@ -1,34 +1,39 @@
+import { Flags } from "@oclif/core";
 import { TargetCommand, examples } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, rangeFlags, rowidArg, textFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { allFlag, listCommand, recordCommand } from "../cli/resource-command.ts";
-import { readSchema } from "../cli/schema-file.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
+import { whereSchema } from "../cli/where.ts";
 import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../resources/deliveries.ts";
 import { EVENTS } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where FILE] [--outcome unreceived|failed] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
     "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
     "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
     "Those that nobody has received yet": "evreg events --outcome unreceived --from 1d",
-    "Those from France": `echo '{"properties":{"country":{"const":"FR"}},"required":["country"]}' | evreg events list --where -`,
+    "Those from France, of one customer": "evreg events list --where country=FR --where customer.id=7",
+    "Those of more than 100": `evreg events list --where '{"properties":{"total":{"minimum":100}},"required":["total"]}'`,
     "Every payload there ever was, oldest first": "evreg events --all --order asc | jq -c .payload",
   }),
   flags: {
     action: textFlag("Only events of this action; order.* for all beneath order.", "PATTERN"),
     ...rangeFlags("Those published"),
-    where: textFlag(
-      "Only those whose payload conforms to the JSON Schema in this file (- for stdin). It goes through them one after the other.",
-      "FILE",
-      { exclusive: ["page"] },
-    ),
+    where: Flags.string({
+      summary:
+        "Only those with this value in their payload, such as country=FR or customer.id=7 (may be repeated: all must be so), or whose payload conforms to a JSON Schema: a file, - for stdin, or inline. It goes through them one after the other.",
+      helpValue: "MEMBER=VALUE|FILE|JSON",
+      multiple: true,
+      multipleNonGreedy: true,
+      exclusive: ["page"],
+    }),
     outcome: choiceFlag(
       "Only those that no handler has received, or with a delivery that has failed for good.",
       EVENT_OUTCOMES,
@@ -42,7 +47,7 @@ export const EventsList = listCommand(EVENTS, {
   },
   pageSize: EVENT_LIMITS.listDefault,
   readFlags: async ({ where }) =>
-    typeof where === "string" ? { where: JSON.stringify(await readSchema(where)) } : {},
+    Array.isArray(where) ? { where: await whereSchema(where as readonly string[]) } : {},
   afterPage: warn,
 });
 

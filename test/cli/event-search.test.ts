@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { searchLine, wholePage } from "../../src/cli/event-search.ts";
+import { whereSchema } from "../../src/cli/where.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { useServed } from "./served.ts";
 
@@ -18,6 +19,63 @@ test("`events list --where` finds events by their payloads, and says where it en
   expect(code).toBe(0);
   expect(stdout.match(/"country":"FR"/g)).toHaveLength(2);
   expect(stderr).toContain("2 events found in 3. Go on: evreg events --where - --limit 2 --after 3");
+});
+
+test("--where takes members with their values, several of them, and a schema inline", async () => {
+  const found = async (...words: string[]) => {
+    const { data } = await served.json<readonly { rowid: number }[]>(["events", "list", ...words]);
+    return data.map(({ rowid }) => rowid);
+  };
+  expect(await found("--where", "country=FR")).toEqual([5, 3, 1]);
+  expect(await found("--where", "country=FR", "--where", "customer.id=7")).toEqual([]);
+  expect(await found("--where", FRENCH)).toEqual([5, 3, 1]);
+  const page = await served.run([
+    "events",
+    "--where",
+    "country=FR",
+    "--where",
+    'country2="x"',
+    "--limit",
+    "2",
+  ]);
+  expect(page.stderr).toContain("No event matches.\n");
+  const next = await served.run(["events", "--where", "country=FR", "--limit", "2"]);
+  expect(next.stderr).toContain("Go on: evreg events --where country=FR --limit 2 --after 3");
+});
+
+test("members become a schema that their payloads conform to, values as they were typed", async () => {
+  expect(JSON.parse(await whereSchema(["customer.id=7", 'items[0].sku="A-1"', "customer.name=Ann"]))).toEqual(
+    {
+      type: "object",
+      properties: {
+        customer: {
+          type: "object",
+          properties: { id: { const: 7 }, name: { const: "Ann" } },
+          required: ["id", "name"],
+        },
+        items: {
+          type: "array",
+          items: [{ type: "object", properties: { sku: { const: "A-1" } }, required: ["sku"] }],
+          minItems: 1,
+        },
+      },
+      required: ["customer", "items"],
+    },
+  );
+  expect(await whereSchema(["id=12345678901234567890"])).toContain('{"const":12345678901234567890}');
+});
+
+test.each([
+  [["french"], 'or MEMBER=VALUE such as country=FR, which may be repeated. There is no file "french".'],
+  [["country"], "takes a file with a JSON Schema"],
+  [["country=FR", FRENCH], "takes one JSON Schema, or only MEMBER=VALUE where it is given more than once"],
+  [["country=FR", "country=DE"], "names country twice"],
+  [["items[1]=2"], "name the items before an item as well"],
+  [["{"], "is no JSON"],
+])("--where %j is refused", async (typed, told) => {
+  const outcome = await served.run(["events", ...typed.flatMap((one) => ["--where", one])]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toContain(told);
 });
 
 test("with --all it prints each that is found, one a line", async () => {

@@ -155,8 +155,10 @@ export function someOf(all: readonly (string | number)[]): string {
 
 /** Flags as they would be typed again, each after a space; without those of one page, and without the token itself. */
 export function flagWords(flags: object): string {
-  const all: [string, string | number | boolean | undefined][] = Object.entries(flags);
+  type Word = string | number | boolean | undefined;
+  const all: [string, Word | readonly Word[]][] = Object.entries(flags);
   return all
+    .flatMap(([name, value]) => [value].flat().map((one): [string, Word] => [name, one as Word]))
     .filter(([name, value]) => name !== "after" && name !== "page" && value !== undefined && value !== false)
     .map(([name, value]) => {
       // A token is not for the screen.
