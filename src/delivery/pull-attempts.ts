@@ -3,7 +3,6 @@ import { DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import {
   type FinishedPull,
-  type LeaseNames,
   leaseText,
   parseLease,
   PULL_LIMITS,
@@ -21,6 +20,7 @@ import type {
   ClaimedSubscription,
   DeliveryQueue,
   FinishOutcome,
+  LeasedAttempt,
 } from "../store/queue.ts";
 import {
   claimHeaders,
@@ -42,7 +42,7 @@ interface PullAttemptsDependencies {
   readonly random: Random;
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
-  readonly store: Pick<DeliveryQueue, "extend">;
+  readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
   readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
   readonly filters: Pick<Filters, "verdict">;
   /** Of evreg, for `User-Agent`. */
@@ -57,9 +57,9 @@ interface LeaseTimes {
   readonly untilMs: number;
 }
 
-/** A result with what its lease names. */
-interface NamedResult extends PullResult {
-  readonly names: LeaseNames;
+/** A result of an attempt that is under way, with what the store says of that. */
+interface HeldResult extends PullResult {
+  readonly attempt: LeasedAttempt;
 }
 
 /** The attempts that consumers make: what they are given of a claim, and what is made of their results. */
@@ -115,34 +115,68 @@ export class PullAttempts {
     results: readonly PullResult[],
     leasedUntil: (untilMs: number) => void,
   ): Promise<readonly FinishedPull[]> {
-    const { clock, store, calls } = this.#dependencies;
-    const nowMs = clock.now();
-    const named = results.map((result, index): NamedResult => {
-      const names = parseLease(result.lease);
-      if (names?.subscriptionId === from.rowid) return { ...result, names };
+    const names = results.map(({ lease }, index) => {
+      const parsed = parseLease(lease);
+      if (parsed?.subscriptionId === from.rowid) return parsed;
       throw invalidField(`results[${index}].lease`, "is no lease that a claim of this subscription gave");
     });
-    const finished = new Map<NamedResult, FinishedPull>();
-    const extensions = named.filter(({ outcome }) => outcome === "extended");
-    if (extensions.length > 0) {
-      const untilMs = extensions.map(({ lease_ms: ms = PULL_LIMITS.leaseDefaultMs }) => nowMs + ms);
-      const leases = extensions.map(({ names }, index) => ({ ...names, untilMs: untilMs[index]! }));
-      for (const [index, isHeld] of (await store.extend(leases)).entries()) {
-        const endMs = untilMs[index]!;
-        if (isHeld) leasedUntil(endMs);
-        finished.set(extensions[index]!, extendedPull(extensions[index]!, isHeld ? endMs : undefined));
-      }
-    }
-    const ends = named.filter(({ outcome }) => outcome !== "extended");
-    if (ends.length > 0) {
-      const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
-      for (const [index, outcome] of (await calls.finishTogether(ended)).entries()) {
-        const result = ends[index]!;
-        if (outcome.kind === "stored") this.#ended(result, from, ended[index]!, outcome);
-        finished.set(result, finishedPull(result, outcome));
-      }
-    }
-    return named.map((result) => finished.get(result)!);
+    const leased = await this.#dependencies.store.findLeased(from.rowid, names);
+    const finished = results.map(({ lease }) => fencedPull(lease));
+    const held = results.flatMap((result, index) => {
+      const attempt = leased[index];
+      return attempt === undefined ? [] : [{ index, result: { ...result, attempt } }];
+    });
+    // What ends here is extended no more, in whatever order that is asked for.
+    const ends = held.filter(({ result }) => result.outcome !== "extended");
+    const ended = await this.#finishAll(
+      from,
+      ends.map(({ result }) => result),
+    );
+    for (const [at, { index }] of ends.entries()) finished[index] = ended[at]!;
+    const extensions = held.filter(({ result }) => result.outcome === "extended");
+    const extended = await this.#extendAll(
+      extensions.map(({ result }) => result),
+      leasedUntil,
+    );
+    for (const [at, { index }] of extensions.entries()) finished[index] = extended[at]!;
+    return finished;
+  }
+
+  async #finishAll(from: Subscription, ends: readonly HeldResult[]): Promise<readonly FinishedPull[]> {
+    if (ends.length === 0) return [];
+    const { clock, calls } = this.#dependencies;
+    const nowMs = clock.now();
+    const ended = ends.map((result) => this.#resultOf(result, from, nowMs));
+    const outcomes = await calls.finishTogether(ended);
+    return outcomes.map((outcome, index) => {
+      const result = ends[index]!;
+      if (outcome.kind === "stored") this.#ended(result, from, ended[index]!, outcome);
+      return finishedPull(result, outcome);
+    });
+  }
+
+  async #extendAll(
+    extensions: readonly HeldResult[],
+    leasedUntil: (untilMs: number) => void,
+  ): Promise<readonly FinishedPull[]> {
+    if (extensions.length === 0) return [];
+    const { clock, store } = this.#dependencies;
+    const nowMs = clock.now();
+    const leases = extensions.map(({ attempt, lease_ms: ms = PULL_LIMITS.leaseDefaultMs }) => {
+      const { deliveryId, claimId } = attempt;
+      return { deliveryId, claimId, untilMs: nowMs + ms };
+    });
+    // Of several for one lease the first counts.
+    const first = new Map(leases.toReversed().map((lease) => [lease.deliveryId, lease]));
+    const given = [...first.values()];
+    const areHeld = await store.extend(given);
+    const moved = new Set(given.filter((_, index) => areHeld[index]));
+    return extensions.map(({ lease }, index) => {
+      const own = leases[index]!;
+      if (!moved.has(own)) return fencedPull(lease);
+      leasedUntil(own.untilMs);
+      return { lease, outcome: "stored", status: "delivering", expires_at: toIso(own.untilMs) };
+    });
   }
 
   async #passesFilter(claim: Claim): Promise<boolean> {
@@ -157,23 +191,14 @@ export class PullAttempts {
 
   /** `undefined` where it cannot be read. */
   #deliveryOf(claim: Claim, { nowMs, untilMs }: LeaseTimes): PulledDelivery | undefined {
-    const { deliveryId, claimId, attempt, failures, event, subscription } = claim;
+    const { deliveryId, claimId, attempt, event, subscription } = claim;
     const { subscriptionId, secret } = subscription;
     const { eventId, action, payload, timestampedMs } = event;
     this.#known.set(subscriptionId, subscription);
     if (secret === undefined || payload === undefined) return undefined;
     const body = deliveryBody({ eventId, action, payload, eventTimestampedMs: timestampedMs, attempt });
     return {
-      lease: leaseText({
-        subscriptionId,
-        deliveryId,
-        claimId,
-        attempt,
-        failures,
-        claimedMs: nowMs,
-        eventId,
-        action,
-      }),
+      lease: leaseText({ subscriptionId, deliveryId, claimId }),
       delivery_id: deliveryId,
       event_id: eventId,
       action,
@@ -198,11 +223,12 @@ export class PullAttempts {
     return result;
   }
 
-  #resultOf({ names, ...given }: NamedResult, from: Subscription, nowMs: number): AttemptResult {
-    const { deliveryId, claimId, failures } = names;
+  #resultOf({ attempt, ...given }: HeldResult, from: Subscription, nowMs: number): AttemptResult {
+    const { deliveryId, claimId, failures, claimedMs } = attempt;
     const { outcome, status, error_code: errorCode = "consumer_failed", reason } = given;
-    // What the lease says may have been changed by who held it.
-    const startedAtMs = Math.min(names.claimedMs, nowMs);
+    // The clock may have been set back meanwhile.
+    const startedAtMs = Math.min(claimedMs, nowMs);
+    const longestMs = Math.min(nowMs - startedAtMs, PULL_LIMITS.durationMaxMs);
     const claim = { deliveryId, claimId, startedAtMs };
     if (outcome === "released") return { ...claim, durationMs: 0, next: { kind: "unsent" } };
     const known = this.#known.get(from.rowid);
@@ -210,7 +236,7 @@ export class PullAttempts {
     const text = reason === undefined || known === undefined ? undefined : textOf(reason, known);
     const attempted = {
       ...claim,
-      durationMs: given.duration_ms ?? nowMs - startedAtMs,
+      durationMs: Math.min(given.duration_ms ?? longestMs, longestMs),
       ...(text === undefined ? {} : { response: text }),
       ...(status === undefined ? {} : { statusCode: status }),
     };
@@ -230,7 +256,7 @@ export class PullAttempts {
   }
 
   #ended(
-    { names, outcome }: NamedResult,
+    { attempt, outcome }: HeldResult,
     from: Subscription,
     result: AttemptResult,
     stored: FinishOutcome,
@@ -240,7 +266,7 @@ export class PullAttempts {
     // How long it waited for a consumer says nothing about evreg.
     counts.attempted(result, undefined);
     const { rowid: subscriptionId, application, subscription: name } = from;
-    const shown = { ...names, subscription: { subscriptionId, application, name } };
+    const shown = { ...attempt, subscription: { subscriptionId, application, name } };
     logAttempt(logger, shown, result, { consumer: true });
     onStored(shown, result, stored);
   }
@@ -258,13 +284,12 @@ function textOf(reason: string, known: ClaimedSubscription): string | undefined 
   );
 }
 
-function extendedPull({ lease }: NamedResult, untilMs: number | undefined): FinishedPull {
-  if (untilMs === undefined) return { lease, outcome: "fenced", status: null, expires_at: null };
-  return { lease, outcome: "stored", status: "delivering", expires_at: toIso(untilMs) };
+function fencedPull(lease: string): FinishedPull {
+  return { lease, outcome: "fenced", status: null, expires_at: null };
 }
 
-function finishedPull({ lease, outcome }: NamedResult, stored: FinishOutcome): FinishedPull {
-  if (stored.kind === "fenced") return { lease, outcome: "fenced", status: null, expires_at: null };
+function finishedPull({ lease, outcome }: HeldResult, stored: FinishOutcome): FinishedPull {
+  if (stored.kind === "fenced") return fencedPull(lease);
   const status = stored.state === "pending" && outcome === "failed" ? "waiting" : stored.state;
   return { lease, outcome: "stored", status, expires_at: null };
 }

@@ -1,5 +1,4 @@
 import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
-import { isActionName, NAME_LENGTH } from "./names.ts";
 import { type BodySchema, bodySchema, label } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
@@ -50,7 +49,7 @@ export interface PullResult {
   readonly error_code?: ConsumerErrorCode;
   /** The answer, or why it failed, as text; the first 1 KiB is kept. */
   readonly reason?: string;
-  /** How long the attempt took; the time since the claim unless told. */
+  /** How long the attempt took; the time since the claim unless told, and at most that. */
   readonly duration_ms?: number;
   /** Of `extended`: for how long from now; default 30 s. */
   readonly lease_ms?: number;
@@ -97,10 +96,9 @@ const CONSUMER_ERROR_CODES = [
 export type ConsumerErrorCode = (typeof CONSUMER_ERROR_CODES)[number];
 
 const BASE = 36;
-const LEASE = /^[0-9a-z]{1,11}(?:\.[0-9a-z]{1,11}){6}$/;
-/** Before the action, which has dots of its own. */
-const END_OF_NUMBERS = "~";
-const LEASE_LENGTH = NAME_LENGTH + 7 * 12;
+const LEASE = /^[0-9a-z]{1,11}(?:\.[0-9a-z]{1,11}){2}$/;
+/** Longer than one ever is. */
+const LEASE_LENGTH = 256;
 
 const leaseMs = {
   type: "integer",
@@ -165,7 +163,12 @@ export const PULL_RESULTS: BodySchema = bodySchema(
             maxLength: PULL_LIMITS.reasonLength,
             description: "The answer, or why it failed. The first 1 KiB is kept, without secrets.",
           },
-          duration_ms: { type: "integer", minimum: 0, maximum: PULL_LIMITS.durationMaxMs },
+          duration_ms: {
+            type: "integer",
+            minimum: 0,
+            maximum: PULL_LIMITS.durationMaxMs,
+            description: "How long the attempt took. At most the time since the claim is stored.",
+          },
           lease_ms: { ...leaseMs, description: "Of `extended`: how long from now." },
         },
         required: ["lease", "outcome"],
@@ -176,38 +179,25 @@ export const PULL_RESULTS: BodySchema = bodySchema(
   ["results"],
 );
 
-/** What a lease's text holds. Only the claim's id is secret; the rest saves a read. */
+/**
+ * What a lease's text holds. It names, and says nothing else: whoever has it can change it. The claim's id is secret, and the
+ * store knows which subscription's delivery it goes with.
+ */
 export interface LeaseNames {
   readonly subscriptionId: number;
   readonly deliveryId: number;
   readonly claimId: number;
-  readonly attempt: number;
-  readonly failures: number;
-  readonly claimedMs: number;
-  readonly eventId: number;
-  readonly action: string;
 }
 
-export function leaseText(names: LeaseNames): string {
-  const { subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId, action } = names;
-  const numbers = [subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId];
-  return numbers.map((number) => number.toString(BASE)).join(".") + END_OF_NUMBERS + action;
+export function leaseText({ subscriptionId, deliveryId, claimId }: LeaseNames): string {
+  return [subscriptionId, deliveryId, claimId].map((number) => number.toString(BASE)).join(".");
 }
 
 /** `undefined` for a text that `leaseText` does not make. */
 export function parseLease(text: string): LeaseNames | undefined {
-  const [head = "", action = ""] = text.split(END_OF_NUMBERS, 2);
-  if (!LEASE.test(head) || !isActionName(action)) return undefined;
-  const numbers = head.split(".").map((part) => Number.parseInt(part, BASE));
+  if (!LEASE.test(text)) return undefined;
+  const numbers = text.split(".").map((part) => Number.parseInt(part, BASE));
   if (!numbers.every((number) => Number.isSafeInteger(number))) return undefined;
-  const [subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId] = numbers as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ];
-  return { subscriptionId, deliveryId, claimId, attempt, failures, claimedMs, eventId, action };
+  const [subscriptionId, deliveryId, claimId] = numbers as [number, number, number];
+  return { subscriptionId, deliveryId, claimId };
 }

@@ -25,6 +25,14 @@ export interface DeliveryQueue {
   ): Promise<readonly FinishOutcome[]>;
   /** Moves the ends of leases. Answers for each whether its claim still has the delivery. */
   extend(leases: readonly LeaseExtension[]): Promise<readonly boolean[]>;
+  /**
+   * The attempts that consumers of a subscription have under way, for each of these leases in order. `undefined` where the
+   * claim does not have the delivery, or the delivery is another subscription's.
+   */
+  findLeased(
+    subscription: number,
+    leases: readonly LeaseKey[],
+  ): Promise<readonly (LeasedAttempt | undefined)[]>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
 
@@ -75,10 +83,20 @@ export interface Taker {
   readonly isNoted: boolean;
 }
 
-export interface LeaseExtension {
+export interface LeaseKey {
   readonly deliveryId: number;
   readonly claimId: number;
+}
+
+export interface LeaseExtension extends LeaseKey {
   readonly untilMs: number;
+}
+
+/** What judging the result of an attempt needs. */
+export interface LeasedAttempt extends Pick<Claim, "deliveryId" | "claimId" | "attempt" | "failures"> {
+  readonly claimedMs: number;
+  readonly eventId: number;
+  readonly action: string;
 }
 
 export interface TierLimit {
@@ -122,7 +140,7 @@ export interface ClaimAnswer {
 /** One leased delivery with all that is needed to send it. */
 export interface Claim {
   readonly deliveryId: number;
-  /** Fences the finish: made anew for each claim. */
+  /** Fences the finish: random, and made anew for each claim. No two takers of one answer have the same. */
   readonly claimId: number;
   /** From 1; attempts that a crash cut short count too. */
   readonly attempt: number;

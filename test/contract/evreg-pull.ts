@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { leaseText } from "../../src/domain/pull.ts";
+import { leaseText, parseLease } from "../../src/domain/pull.ts";
 import type {
   NewClaim,
   PulledDelivery,
@@ -181,6 +181,7 @@ export function pullContract(open: OpenEvreg): void {
         expect((await under.evreg.subscriptions.get(1)).data.failing_since).not.toBeNull();
         const [second] = await claim();
         expect(second!.attempt).toBe(2);
+        await under.clock.advance(7);
         expect(await finish("failed", second!, { status: 500, duration_ms: 7 })).toMatchObject({
           status: "failed",
         });
@@ -191,6 +192,57 @@ export function pullContract(open: OpenEvreg): void {
             { status_code: 500, error_code: null, duration_ms: 7 },
           ],
         });
+      });
+
+      it("say nothing of an attempt that evreg knows better", async () => {
+        const { claim, finish, delivery } = await pull({ max_retries: 0 });
+        await publish(under.evreg, newEvent({}));
+        const [taken] = await claim();
+        expect(taken!.lease).toMatch(/^[0-9a-z]+\.[0-9a-z]+\.[0-9a-z]+$/);
+        await under.clock.advance(40);
+        expect(await finish("failed", taken!, { duration_ms: 86_400_000 })).toMatchObject({
+          status: "failed",
+        });
+        expect((await delivery(taken!)).attempts).toMatchObject([{ attempt: 1, duration_ms: 40 }]);
+      });
+
+      it("end nothing that another subscription's consumer has", async () => {
+        const [mine, other] = [await pull(), await pull({ subscription: "other" })];
+        const waits = [mine, other].map(({ claim }) => claim({ wait_ms: 5_000 }));
+        await publish(under.evreg, newEvent({}));
+        await under.clock.advance(10);
+        const [own, foreign] = (await Promise.all(waits)).map(([taken]) => taken!);
+        const [names, secret] = [parseLease(own!.lease)!, parseLease(foreign!.lease)!];
+        expect(secret.claimId).not.toBe(names.claimId);
+        const { deliveryId } = secret;
+        for (const { claimId } of [names, secret]) {
+          const forged = { ...own!, lease: leaseText({ ...names, deliveryId, claimId }) };
+          for (const outcome of ["extended", "failed", "delivered", "released"] as const) {
+            expect(await mine.finish(outcome, forged)).toMatchObject({ outcome: "fenced" });
+          }
+        }
+        expect(await other.finish("delivered", foreign!)).toMatchObject({ outcome: "stored" });
+      });
+
+      it("extend nothing that they end, and nothing twice", async () => {
+        const { id, claim, finish } = await pull();
+        await publish(under.evreg, newEvent({}));
+        const [{ lease } = { lease: "" }] = await claim();
+        const outcomes = async (...results: readonly PullResult[]): Promise<readonly string[]> => {
+          const { data } = await under.evreg.subscriptions.finish(id, { results });
+          return data.map(({ outcome }) => outcome);
+        };
+        const extended: PullResult = { lease, outcome: "extended" };
+        expect(await outcomes(extended, { ...extended, lease_ms: 60_000 })).toEqual(["stored", "fenced"]);
+        expect(await outcomes(extended, { lease, outcome: "delivered" })).toEqual(["fenced", "stored"]);
+        await publish(under.evreg, newEvent({}));
+        const [next] = await claim();
+        const both = [
+          { lease: next!.lease, outcome: "released" } as const,
+          { ...extended, lease: next!.lease },
+        ];
+        expect(await outcomes(...both)).toEqual(["stored", "fenced"]);
+        expect(await finish("delivered", next!)).toMatchObject({ outcome: "fenced" });
       });
 
       it("lose what they hold too long, and are fenced then", async () => {
@@ -325,9 +377,9 @@ export function pullContract(open: OpenEvreg): void {
         [{}, "results"],
         [{ results: [] }, "results"],
         [{ results: [{ lease: "nonsense", outcome: "delivered" }] }, "results[0].lease"],
-        [{ results: [{ lease: "2.1.1.1.1.1.1~a", outcome: "delivered" }] }, "results[0].lease"],
-        [{ results: [{ lease: "1.1.1.1.1.1.1~a", outcome: "done" }] }, "results[0].outcome"],
-        [{ results: [{ lease: "1.1.1.1.1.1.1~a", outcome: "failed", status: 7 }] }, "results[0].status"],
+        [{ results: [{ lease: "2.1.1", outcome: "delivered" }] }, "results[0].lease"],
+        [{ results: [{ lease: "1.1.1", outcome: "done" }] }, "results[0].outcome"],
+        [{ results: [{ lease: "1.1.1", outcome: "failed", status: 7 }] }, "results[0].status"],
       ])("are refused with the results %j", async (input, field) => {
         const { id } = await pull();
         const error = await refusal(under.evreg.subscriptions.finish(id, input as PullResults), "invalid");
@@ -338,16 +390,7 @@ export function pullContract(open: OpenEvreg): void {
         const { id, claim } = await pull();
         await publish(under.evreg, newEvent({}));
         await claim();
-        const lease = leaseText({
-          subscriptionId: id,
-          deliveryId: 1,
-          claimId: 1,
-          attempt: 1,
-          failures: 0,
-          claimedMs: 0,
-          eventId: 1,
-          action: "user.created",
-        });
+        const lease = leaseText({ subscriptionId: id, deliveryId: 1, claimId: 1 });
         const results = [{ lease, outcome: "delivered" }] as const;
         expect((await under.evreg.subscriptions.finish(id, { results })).data).toMatchObject([
           { outcome: "fenced" },

@@ -123,6 +123,7 @@ describe("claims across the thread", () => {
       subscriptions: JSON.stringify([subscription]),
       offset: 1,
       damaged: [5],
+      takers: [],
       unreadable: [],
       nextDueAtMs: 42,
       limitedTiers: [0],

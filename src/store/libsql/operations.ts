@@ -13,9 +13,10 @@ import { listAudit, removeAudit } from "./history/audit.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
-import { claimDue, extendLeases, findSendable } from "./queue/claim.ts";
+import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
 import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
+import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
@@ -38,6 +39,7 @@ export const READS = {
   listSubscriptions,
   findDelivery,
   findSendable,
+  findLeased,
   runningReplays,
   findReplay,
   listReplays,

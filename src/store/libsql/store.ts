@@ -230,6 +230,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         return Promise.all(results.map((result) => finish(result, nowMs, options)));
       },
       extend: (leases) => write("extendLeases", leases),
+      findLeased: (subscription, leases) => read("findLeased", subscription, leases),
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
       list: (query) => read("listDeliveries", query),
       find: (id) => read("findDelivery", id),

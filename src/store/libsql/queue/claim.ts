@@ -1,14 +1,22 @@
 import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { ClaimQuota, LeaseExtension, Taker, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, Taker, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "./fair-share.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { leasedSubscriptions } from "./order.ts";
-import { CLAIM, type ClaimCall, type ClaimReply, type ClaimRow, QUOTA, SUBSCRIPTION } from "./wire.ts";
+import {
+  CLAIM,
+  type ClaimCall,
+  type ClaimReply,
+  type ClaimRow,
+  QUOTA,
+  SUBSCRIPTION,
+  type TakerClaim,
+} from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -31,8 +39,9 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
-  if (call.takers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
-  else leaseForTakers(sql, rows, new Map(call.takers), { claimId, nowMs });
+  const takers =
+    call.takers === undefined ? undefined : leaseForTakers(sql, rows, new Map(call.takers), nowMs);
+  if (takers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
   const payloads = rows.map((row) => ({
     eventId: row[CLAIM.at.eventId],
     payloadBytes: row[CLAIM.at.payloadBytes],
@@ -44,6 +53,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
   return {
     claimId,
+    takers: takers ?? [],
     rows: JSON.stringify(rows),
     subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
     offset: first?.[0] ?? 0,
@@ -289,42 +299,37 @@ export function leaseToSend(
   return claimId;
 }
 
-/** Each taker of pull subscriptions has a lease of its own length. */
+/**
+ * Each taker of pull subscriptions has a lease of its own length, and an id of its own: with that of another it could finish
+ * the other's deliveries.
+ * @returns the ids by subscription
+ */
 function leaseForTakers(
   sql: Sql,
   rows: readonly ClaimRow[],
   takers: ReadonlyMap<number, Taker>,
-  { claimId, nowMs }: Pick<LeaseTerms, "claimId" | "nowMs">,
-): void {
+  nowMs: number,
+): readonly TakerClaim[] {
+  const claims: TakerClaim[] = [];
   const bySubscription = Map.groupBy(rows, (row) => row[CLAIM.at.subscriptionId]);
   for (const [id, own] of bySubscription) {
     const { leaseMs, consumer } = takers.get(id)!;
+    const claimId = randomInt(1, CLAIM_IDS);
+    claims.push([id, claimId]);
     lease(sql, deliveriesOf(own), { claimId, nowMs, leaseMs, consumer });
   }
   const noted = [...takers].filter(([, { isNoted }]) => isNoted).map(([id]) => id);
-  if (noted.length === 0) return;
+  if (noted.length === 0) return claims;
   sql.run(
     "UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))",
     JSON.stringify(noted),
     nowMs,
   );
+  return claims;
 }
 
 function deliveriesOf(rows: readonly ClaimRow[]): number[] {
   return rows.map((row) => row[CLAIM.at.deliveryId]);
-}
-
-/** @returns for each whether its claim still has the delivery */
-export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): readonly boolean[] {
-  const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
-  const extended = sql.rows<{ id: number; claim_id: number }>(
-    `UPDATE lease SET until_ms = r.value ->> 2 FROM json_each(?) AS r
-      WHERE lease.delivery_id = r.value ->> 0 AND lease.claim_id = r.value ->> 1
-      RETURNING lease.delivery_id AS id, lease.claim_id`,
-    JSON.stringify(rows),
-  );
-  const held = new Map(extended.map((row) => [row.id, row.claim_id]));
-  return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
 }
 
 /** As JSON. */

@@ -32,9 +32,15 @@ export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "takers"> {
 
 export const QUOTA = columns("id", "leased", "capacity", "tier");
 
+/** The claim of one taker. */
+export type TakerClaim = readonly [subscriptionId: number, claimId: number];
+
 /** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
+  /** Of what evreg sends. */
   readonly claimId: number;
+  /** Of what each taker has. */
+  readonly takers: readonly TakerClaim[];
   /** `ClaimRow`s. */
   readonly rows: string;
   /** `SubscriptionRow`s. */
@@ -168,6 +174,7 @@ export function claimAnswer(
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
   const { claimId, nextDueAtMs, limitedTiers } = reply;
+  const takers = new Map(reply.takers);
   const subscriptions = subscriptionsOf.read(reply.subscriptions);
   const events = new Map<number, ClaimedEvent>();
   const damaged = new Set(reply.damaged);
@@ -187,7 +194,7 @@ export function claimAnswer(
     // Every delivery has its subscription, which is never removed.
     return {
       deliveryId: row[at.deliveryId],
-      claimId,
+      claimId: takers.get(row[at.subscriptionId]) ?? claimId,
       attempt: row[at.attempt],
       failures: row[at.failures],
       isLate: row[at.isLate] === 1,

@@ -1,0 +1,39 @@
+import type { LeasedAttempt, LeaseExtension, LeaseKey } from "../../queue.ts";
+import type { Sql } from "../thread/sql.ts";
+
+/** @returns for each whether its claim still has the delivery */
+export function extendLeases(sql: Sql, leases: readonly LeaseExtension[]): readonly boolean[] {
+  const rows = leases.map(({ deliveryId, claimId, untilMs }) => [deliveryId, claimId, untilMs]);
+  const extended = sql.rows<{ id: number; claim_id: number }>(
+    `UPDATE lease SET until_ms = r.value ->> 2 FROM json_each(?) AS r
+      WHERE lease.delivery_id = r.value ->> 0 AND lease.claim_id = r.value ->> 1
+      RETURNING lease.delivery_id AS id, lease.claim_id`,
+    JSON.stringify(rows),
+  );
+  const held = new Map(extended.map((row) => [row.id, row.claim_id]));
+  return leases.map(({ deliveryId, claimId }) => held.get(deliveryId) === claimId);
+}
+
+/** @returns for each lease its attempt, if that claim has it and it is of this subscription */
+export function findLeased(
+  sql: Sql,
+  subscription: number,
+  leases: readonly LeaseKey[],
+): readonly (LeasedAttempt | undefined)[] {
+  const found = sql.rows<LeasedAttempt>(
+    `SELECT d.rowid AS deliveryId, l.claim_id AS claimId, d.attempt + 1 AS attempt, d.failures, l.claimed_ms AS claimedMs,
+        d.event_id AS eventId, coalesce(a.action, '') AS action
+      FROM json_each(?1) AS r
+      CROSS JOIN lease AS l ON l.delivery_id = r.value ->> 0 AND l.claim_id = r.value ->> 1
+      CROSS JOIN delivery AS d ON d.rowid = l.delivery_id AND d.subscription_id = ?2
+      LEFT JOIN event AS e ON e.rowid = d.event_id
+      LEFT JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(leases.map(({ deliveryId, claimId }) => [deliveryId, claimId])),
+    subscription,
+  );
+  const byDelivery = new Map(found.map((one) => [one.deliveryId, one]));
+  return leases.map(({ deliveryId, claimId }) => {
+    const one = byDelivery.get(deliveryId);
+    return one?.claimId === claimId ? one : undefined;
+  });
+}
