@@ -100,6 +100,8 @@ const RESERVED = new Set([
   "expect",
   "host",
   "keep-alive",
+  // CGI would give it to a handler as HTTP_PROXY, by which many programs choose their proxy (httpoxy).
+  "proxy",
   "te",
   "trailer",
   "transfer-encoding",

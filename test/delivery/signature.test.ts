@@ -35,6 +35,12 @@ describe("deliveryHeaders", () => {
     });
   });
 
+  it("leaves out what a subscription of earlier had that it may not have", () => {
+    const extra = { Proxy: "http://evil.example", "X-Team": "a" };
+    const headers = deliveryHeaders({ ...delivery, extra });
+    expect([headers["Proxy"], headers["X-Team"]]).toEqual([undefined, "a"]);
+  });
+
   it("signs the body with the whole secret as it is written", () => {
     const hex = createHmac("sha256", secret).update(delivery.body).digest("hex");
     expect(deliveryHeaders(delivery)["X-Evreg-Signature"]).toBe(`sha256=${hex}`);

@@ -45,6 +45,8 @@ describe("headers of a subscription", () => {
     "Keep-Alive",
     "Proxy-Authorization",
     "Proxy-Connection",
+    "Proxy",
+    "proxy",
     "Date",
     "Accept-Encoding",
     "Via",
