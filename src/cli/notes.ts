@@ -2,6 +2,7 @@ import { nearest } from "../config/values.ts";
 import type { Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
+import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
@@ -119,6 +120,19 @@ export async function withMeantAction(evreg: Evreg, message: string): Promise<st
   const names = actions?.data.map(({ action }) => action) ?? [];
   const meant = nearest(String(JSON.parse(quoted)), names);
   return meant === undefined ? undefined : `${message} Did you mean ${meant}?`;
+}
+
+/** What to do after a handler was tried and did not accept. */
+export function afterFailedTest({ subscription_id: id, response, error_code: code }: HandlerTest): string {
+  const again = `then try it again: ${nextCommand(`subscriptions test ${id}`)}`;
+  if (response !== null) {
+    return `A handler must answer 200 to 299. See in its own log why it answered ${response.status_code}, ${again}`;
+  }
+  if (code === "connection_refused") {
+    const other = nextCommand(`subscriptions update ${id} --handler URL`);
+    return `Start the handler, or name its right address (${other}), ${again}`;
+  }
+  return `What ${code ?? "this"} means and what to do: evreg help delivery-states`;
 }
 
 /** For a subscription whose last attempts failed, or that was deactivated for it: why, and what to type next. */

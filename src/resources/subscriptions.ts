@@ -87,17 +87,24 @@ export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
   { title: "Action", value: ({ action }) => action },
   {
     title: "Outcome",
-    value: ({ outcome }) => outcome,
+    // Nothing of an event was delivered.
+    value: ({ outcome }) => (outcome === "delivered" ? "accepted" : outcome),
     color: ({ outcome }) => (outcome === "delivered" ? "green" : "red"),
   },
   { title: "Answer", value: answerOf },
   { title: "Time", value: timesOf },
+  { title: "Sent", value: (test) => (wasSent(test) ? requestOf(test) : undefined), lines: true },
+  { title: "Not sent", value: (test) => (wasSent(test) ? undefined : requestOf(test)), lines: true },
   {
-    title: "Sent",
-    value: ({ request: { method, url, headers } }) => `${method} ${url}\n${headerLines(headers)}`,
-    lines: true,
+    title: "Body sent",
+    value: (test) => (wasSent(test) ? test.request.body : undefined),
+    block: true,
   },
-  { title: "Body sent", value: ({ request }) => request.body, block: true },
+  {
+    title: "Body not sent",
+    value: (test) => (wasSent(test) ? undefined : test.request.body),
+    block: true,
+  },
   {
     title: "Came back",
     value: ({ response }) => (response === null ? undefined : headerLines(response.headers) || undefined),
@@ -105,6 +112,15 @@ export const HANDLER_TEST_RECORD: readonly Column<HandlerTest>[] = [
   },
   { title: "Body", value: ({ response }) => response?.body ?? undefined, block: true },
 ];
+
+/** Whether there was a connection to send it on. */
+function wasSent({ response, connect_ms: connected }: HandlerTest): boolean {
+  return response !== null || connected !== null;
+}
+
+function requestOf({ request: { method, url, headers } }: HandlerTest): string {
+  return `${method} ${url}\n${headerLines(headers)}`;
+}
 
 function answerOf({ response, error_code: code, refusal }: HandlerTest): string {
   if (response !== null) return String(response.status_code);

@@ -23,7 +23,8 @@ export async function testHandler(
     throw invalidField("idempotency_key", "must be left out, as a test is stored nowhere");
   }
   if (tested.mode === "pull") {
-    throw invalidField("mode", "is pull: the subscription has no handler to test, as its consumers claim");
+    const message = `Subscription ${id} is of mode pull: the subscription has no handler to test, as consumers claim its deliveries.`;
+    throw new EvregError("invalid", message, { field: "mode", message, value: tested.mode });
   }
   const { action } = input;
   if (!hears(tested.action, action)) {

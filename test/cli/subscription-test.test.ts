@@ -85,6 +85,23 @@ test("for a person the request, the answer and the times are shown, and why ther
   receiver.answer = () => "reset";
   const reset = await run(["subscriptions", "test", "1"]);
   expect(reset.stdout).toMatch(/^Answer +connection_reset: connection cut$/m);
+  expect(reset.stdout).toMatch(/^Sent +POST http/m);
+  expect(failed.stderr).toBe(
+    "A handler must answer 200 to 299. See in its own log why it answered 503, then try it again: evreg subscriptions test 1\n",
+  );
+  receiver.answer = () => ({});
+  expect((await run(["subscriptions", "test", "1"])).stdout).toMatch(/^Outcome +accepted$/m);
+});
+
+test("of a handler that is down it says that nothing was sent, and what to do", async () => {
+  const names = { application: "billing", subscription: "down", action: "order.created" };
+  const { data } = await served.evreg.subscriptions.create({ ...names, handler: "http://127.0.0.1:9/hook" });
+  const { code, stdout, stderr } = await run(["subscriptions", "test", "billing/down"]);
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^Not sent +POST http/m);
+  expect(stdout).toMatch(/^Body not sent$/m);
+  expect(stdout).not.toMatch(/^(?:Sent|Body sent)/m);
+  expect(stderr).toContain(`evreg subscriptions update ${data.rowid} --handler URL`);
 });
 
 async function bodyOf(words: readonly string[], input?: string): Promise<string> {
@@ -108,7 +125,9 @@ test("what breaks the schema is not sent, and a subscription that consumers clai
   expect(broken.stderr).toContain("does not conform to the schema of order.created: id ");
   const pulled = await run(["subscriptions", "test", "billing/pulled"]);
   expect(pulled).toMatchObject({ code: 1, stdout: "" });
-  expect(pulled.stderr).toContain("the subscription has no handler to test");
+  expect(pulled.stderr).toMatch(
+    /^Error: Subscription \d+ is of mode pull: the subscription has no handler to test, /,
+  );
   expect(receiver.requests).toHaveLength(before);
 });
 
