@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { nearest } from "../config/values.ts";
 import type { Deprecation } from "../domain/action.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
@@ -115,10 +116,14 @@ const NO_ACTION = /^There is no action (".+")\.$/;
 export async function withMeantAction(evreg: Evreg, message: string): Promise<string | undefined> {
   const quoted = NO_ACTION.exec(message)?.[1];
   if (quoted === undefined) return undefined;
+  const name = String(JSON.parse(quoted));
+  if (existsSync(name)) {
+    return `${message} It is the name of a file here: put a pattern such as 'order.*' in quotes, or the shell puts names of files in its place.`;
+  }
   // A token may publish and not read.
   const actions = await evreg.actions.list().catch(() => undefined);
   const names = actions?.data.map(({ action }) => action) ?? [];
-  const meant = nearest(String(JSON.parse(quoted)), names);
+  const meant = nearest(name, names);
   return meant === undefined ? undefined : `${message} Did you mean ${meant}?`;
 }
 

@@ -109,7 +109,7 @@ function wrongArguments(args: NonNullable<ParseError["args"]>, missing: readonly
   const extra = args.filter((arg) => typeof arg === "string");
   if (extra.length > 0) {
     const shown = extra.map(withoutUserInfo).join(" ");
-    return `Too many arguments: ${shown}. Quote an argument that holds spaces.`;
+    return `Too many arguments: ${shown}. Quote an argument that holds spaces, and a pattern such as 'order.*'.`;
   }
   const names = args
     .filter((arg) => typeof arg !== "string")

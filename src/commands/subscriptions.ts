@@ -46,6 +46,8 @@ function secretNote(mode?: SubscriptionMode): string {
 export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
   usage: "<%= command.id %> [--application NAME] [--action PATTERN] [--[no-]active]",
   summary: "List the subscriptions: who gets which events, and where.",
+  description:
+    "STATE is active; failing while the last attempt failed; blocked for an ordered one that a delivery holds up; paused by a person; deactivated by evreg, for the reason that subscriptions get shows.",
   examples: examples("evreg subscriptions", {
     "The paused ones of an application": "evreg subscriptions list --application billing --no-active",
   }),

@@ -184,7 +184,7 @@ function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Find
   }
   if (failing.length > 0) {
     const since = failing.map((one) => `${nameOf(one)} since ${one.failing_since}`);
-    const found = `${count(failing.length, "handler fails or cannot be reached", "handlers fail or cannot be reached")}: ${named(since)}.`;
+    const found = `${failingText(failing)}: ${named(since)}.`;
     const refusals = failing.flatMap((one) => {
       const why = one.handler === null ? undefined : handlerRefusal(one.handler, allowed);
       return why === undefined ? [] : [` The handler of ${nameOf(one)}: ${why}.`];
@@ -252,6 +252,18 @@ function unreadableFinding(subscriptions: readonly number[]): Finding | undefine
     `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
     "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
   );
+}
+
+function failingText(failing: readonly Subscription[]): string {
+  const pulls = failing.filter(({ mode }) => mode === "pull").length;
+  const pushes = failing.length - pulls;
+  const handlers = count(pushes, "handler fails or cannot be reached", "handlers fail or cannot be reached");
+  const consumers = count(
+    pulls,
+    "pull subscription's consumers fail or let leases run out",
+    "pull subscriptions' consumers fail or let leases run out",
+  );
+  return [...(pushes > 0 ? [handlers] : []), ...(pulls > 0 ? [consumers] : [])].join(", and ");
 }
 
 function isFailing({ active, failing_since: since }: Subscription): boolean {

@@ -1,4 +1,7 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
+import { nearest } from "../../src/config/values.ts";
 import type { SubscriptionWithSecret } from "../../src/domain/subscription.ts";
 import { useServed } from "./served.ts";
 
@@ -22,6 +25,17 @@ test("where one action does not exist, none is made", async () => {
   expect(refused.stderr).toMatch(/^No subscription was made\.\nError: .*order\.creatd/);
   expect(refused.stderr).toContain("Did you mean order.created?");
   expect(await actionsOf("books")).toEqual([]);
+});
+
+test("a pattern that the shell took for files, and one that is misspelt, are recognized", async () => {
+  writeFileSync(join(served.folder, "order.json"), "{}");
+  const expanded = await run(create("files", "--action", "order.json"));
+  expect(expanded).toMatchObject({ code: 3, stdout: "" });
+  expect(expanded.stderr).toContain(
+    "It is the name of a file here: put a pattern such as 'order.*' in quotes",
+  );
+  expect(nearest("order.creatd", ["Order.Created", "order.created"])).toBe("order.created");
+  expect(nearest("Order.Creatd", ["order.created", "Order.Created"])).toBe("Order.Created");
 });
 
 test("given again, it makes those that are missing, with the same secret", async () => {

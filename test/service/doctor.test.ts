@@ -104,6 +104,18 @@ describe("findings of the doctor", () => {
       "was ever used",
     ],
     [
+      "consumers that fail, which no handler does",
+      {
+        subscriptions: [
+          subscription({ mode: "pull", handler: null, failing_since: inHours(-0.5) }),
+          subscription({ failing_since: inHours(-0.5) }),
+        ],
+      },
+      "handlers",
+      "warning",
+      "1 handler fails or cannot be reached, and 1 pull subscription's consumers fail or let leases run out: ",
+    ],
+    [
       "a handler that has failed for a moment",
       { subscriptions: [subscription({ failing_since: inHours(-0.5) })] },
       "handlers",
