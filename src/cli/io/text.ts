@@ -158,7 +158,7 @@ export function flagWords(flags: object): string {
   type Word = string | number | boolean | undefined;
   const all: [string, Word | readonly Word[]][] = Object.entries(flags);
   return all
-    .flatMap(([name, value]) => [value].flat().map((one): [string, Word] => [name, one as Word]))
+    .flatMap(([name, value]) => [value].flat().map((one): [string, Word] => [name, one]))
     .filter(([name, value]) => name !== "after" && name !== "page" && value !== undefined && value !== false)
     .map(([name, value]) => {
       // A token is not for the screen.
