@@ -258,3 +258,20 @@ test("--all lists every record, one per line, and a reader may stop early", asyn
   expect(await new Promise((resolve) => child.on("close", resolve))).toBe(0);
   expect(stderr).toBe("");
 });
+
+test("--wait does not wait for a pull subscription that nobody claims from, and says so", async () => {
+  const names = { application: "billing", subscription: "puller" };
+  for (const action of ["wanted", "plain"]) {
+    await served.evreg.subscriptions.create({ ...names, action, mode: "pull" });
+  }
+  const both = await run(["publish", "wanted", '{"id": 1}', "--wait", "--json"]);
+  expect([both.code, both.stderr]).toEqual([0, ""]);
+  expect(JSON.parse(both.stdout)).toMatchObject({ meta: { outcome: "delivered" } });
+  const alone = await run(["publish", "plain", '{"id": 1}', "--wait"]);
+  expect(alone.code).toBe(0);
+  expect(alone.stderr).toContain(
+    "Not waited for: billing/puller. Nobody has claimed from there for a while;",
+  );
+  const { data: list } = await served.evreg.subscriptions.list({ application: "billing" });
+  for (const { rowid, mode } of list) if (mode === "pull") await served.evreg.subscriptions.delete(rowid);
+});

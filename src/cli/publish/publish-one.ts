@@ -13,12 +13,13 @@ import { escapeControl } from "../io/text.ts";
 import type { RawJson } from "../../json/raw-json.ts";
 import { blockingNotes, deprecationNote, pausedSubscriptionNotes, noteUndelivered } from "../notes.ts";
 import { shortDetail } from "../report-error.ts";
-import { DELIVERIES } from "../../resources/deliveries.ts";
+import { DELIVERIES, subscriptionOf } from "../../resources/deliveries.ts";
 import { EVENTS, PUBLISHED_RECORD } from "../../resources/events.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import type { OwnMember } from "../own-members.ts";
+import { attendance } from "./consumers.ts";
 import { pollDeliveries, type PollResult } from "./wait.ts";
 
 interface PublishOptions {
@@ -141,6 +142,7 @@ async function waitAndReport(
 ): Promise<number> {
   const { timeoutS } = options;
   const line = liveLine();
+  const startedMs = systemClock.now();
   let polled: PollResult;
   const read = async () => {
     const deliveries = [];
@@ -153,7 +155,8 @@ async function waitAndReport(
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
       nowMs: () => systemClock.now(),
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-      waiting: (deliveries) => line.update(progressOf(deliveries)),
+      isAwaited: attendance(evreg, events[0]!.timestamped, () => systemClock.now() - startedMs),
+      waiting: (deliveries, open) => line.update(`${progressOf(deliveries)}; waiting for ${namesOf(open)}`),
     }).finally(() => line.clear());
   } catch (error) {
     return reportUnknown(error, events, options);
@@ -201,7 +204,7 @@ async function reportOutcome(
   events: readonly Event[],
   options: PublishOptions,
 ): Promise<number> {
-  const { deliveries } = polled;
+  const { deliveries, leftOut } = polled;
   const { output, timeoutS } = options;
   const outcome = outcomeOf(polled);
   const [event] = events;
@@ -211,8 +214,14 @@ async function reportOutcome(
     await output.list({ data: deliveries }, DELIVERIES.list, NO_DELIVERY_SEEN);
   }
   const later = `See how it goes on: ${nextCommand(`events deliveries ${event!.rowid}`)}`;
+  if (leftOut.size > 0 && output.format === "table") {
+    note(
+      `Not waited for: ${namesOf([...leftOut])}. Nobody has claimed from there for a while; what waits there waits for a consumer.`,
+    );
+  }
   switch (outcome) {
     case "none":
+      if (leftOut.size > 0) return EXIT.done;
       for (const text of await pausedSubscriptionNotes(evreg, event!.action)) note(text);
       return EXIT.done;
     case "delivered":
@@ -224,7 +233,7 @@ async function reportOutcome(
       const blocks = (await blockingNotes(evreg, deliveries)).join(" ");
       const rest = blocks === "" ? "A running server goes on with the rest." : blocks;
       note(
-        `Timed out after ${timeoutS} s: not every delivery has ended (${progressOf(deliveries)}). ${rest} ${later}`,
+        `Timed out after ${timeoutS} s: not every delivery has ended (${progressOf(deliveries)}; not ${namesOf(deliveries.filter(({ status }) => !isFinal(status)))}). ${rest} ${later}`,
       );
       return EXIT.failed;
     }
@@ -235,7 +244,7 @@ async function reportOutcome(
       return EXIT.failed;
     }
     case "failed": {
-      const missed = deliveries.filter((delivery) => !isSuccess(delivery));
+      const missed = deliveries.filter((delivery) => !isSuccess(delivery) && !leftOut.has(delivery));
       const id = missed[0]?.rowid;
       note(
         `Failed: ${missed.length} of ${deliveries.length} deliveries did not succeed. See why: ${nextCommand(`deliveries get ${id}`)}. Send it again: ${nextCommand(`deliveries retry ${id}`)}`,
@@ -254,10 +263,20 @@ async function reportOutcome(
 type PublishOutcome = KnownOutcome | "unknown";
 type KnownOutcome = "delivered" | "failed" | "held" | "timeout" | "interrupted" | "none";
 
-function outcomeOf({ deliveries, end }: PollResult): KnownOutcome {
+function outcomeOf({ deliveries, leftOut, end }: PollResult): KnownOutcome {
   if (end !== "final") return end;
-  if (deliveries.length === 0) return "none";
-  return deliveries.every(isSuccess) ? "delivered" : "failed";
+  const awaited = deliveries.filter((delivery) => !leftOut.has(delivery));
+  if (awaited.length === 0) return "none";
+  return awaited.every(isSuccess) ? "delivered" : "failed";
+}
+
+/** Subscriptions named in a message. */
+const MAX_NAMED = 3;
+
+function namesOf(deliveries: readonly Delivery[]): string {
+  const names = [...new Set(deliveries.map(subscriptionOf))];
+  const rest = names.length > MAX_NAMED ? ` and ${names.length - MAX_NAMED} more` : "";
+  return escapeControl(names.slice(0, MAX_NAMED).join(", ")) + rest;
 }
 
 /** A delivery that its subscription's filter excluded has ended as it should. */

@@ -24,12 +24,16 @@ interface PollOptions {
   readonly nowMs: () => number;
   /** Rejects when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  /** Whether an open one is worth waiting for; every one is unless told. */
+  readonly isAwaited?: (delivery: Delivery) => Promise<boolean>;
   /** Called before each wait. */
-  readonly waiting?: (deliveries: readonly Delivery[]) => void;
+  readonly waiting?: (deliveries: readonly Delivery[], open: readonly Delivery[]) => void;
 }
 
 export interface PollResult {
   readonly deliveries: readonly Delivery[];
+  /** Those that were open and not waited for. */
+  readonly leftOut: ReadonlySet<Delivery>;
   /** `held`: the rest waits for a paused subscription, so nothing more happens by itself. */
   readonly end: "final" | "held" | "timeout" | "interrupted";
 }
@@ -44,16 +48,23 @@ export async function pollDeliveries(
   let waitMs = FIRST_DELIVERY_POLL_MS;
   for (;;) {
     const deliveries = await read();
-    const open = deliveries.filter((delivery) => !isFinal(delivery.status));
-    if (open.length === 0) return { deliveries, end: "final" };
-    if (open.every((delivery) => delivery.status === "held")) return { deliveries, end: "held" };
+    const open: Delivery[] = [];
+    const leftOut = new Set<Delivery>();
+    for (const delivery of deliveries) {
+      if (isFinal(delivery.status)) continue;
+      if ((await options.isAwaited?.(delivery)) === false) leftOut.add(delivery);
+      else open.push(delivery);
+    }
+    const result = { deliveries, leftOut };
+    if (open.length === 0) return { ...result, end: "final" };
+    if (open.every((delivery) => delivery.status === "held")) return { ...result, end: "held" };
     const remainingMs = endsAtMs - nowMs();
-    if (remainingMs <= 0) return { deliveries, end: "timeout" };
-    options.waiting?.(deliveries);
+    if (remainingMs <= 0) return { ...result, end: "timeout" };
+    options.waiting?.(deliveries, open);
     try {
       await sleep(Math.min(waitMs, remainingMs), signal);
     } catch {
-      return { deliveries, end: "interrupted" };
+      return { ...result, end: "interrupted" };
     }
     waitMs = Math.min(MAX_POLL_MS, waitMs * POLL_BACKOFF);
   }
