@@ -20,6 +20,7 @@ import type { FinishedPull, NewClaim, PulledDelivery, PullResults } from "./doma
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
 import type {
   CancelledMeta,
+  ConsumersMeta,
   NewSubscription,
   RotationMeta,
   SecretRotation,
@@ -181,8 +182,8 @@ export interface SubscriptionsPort {
    * @param signal ends the check of the filter, before anything is changed
    */
   create(input: NewSubscription, signal?: AbortSignal): Promise<Answer<SubscriptionWithSecret, WarningMeta>>;
-  /** `not_found`. */
-  get(id: number): Promise<Answer<Subscription>>;
+  /** `not_found`. Of a pull subscription `meta` counts the consumers that wait, where a server runs. */
+  get(id: number): Promise<Answer<Subscription, ConsumersMeta>>;
   /**
    * Pausing holds unfinished deliveries; reactivating resumes them. A filter applies to all deliveries that have not begun.
    * `not_found`, `conflict`, `invalid`; `meta` and `signal` as at create.

@@ -10,7 +10,7 @@ import { localUrl } from "../cli/listen/address.ts";
 import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
-import { nameOf, scopeHint, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { nameOf, noteOthers, scopeHint, subscriptionsFor } from "../cli/listen/subscriptions.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
@@ -99,6 +99,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
           if (hint !== undefined) note(hint);
           throw error;
         });
+        await noteOthers(evreg, found);
         if (since !== undefined) await replaySince(evreg, found, since);
         const readsKeys = canAsk() && output.format === "table";
         note(

@@ -114,6 +114,11 @@ export class PullDesk {
     });
   }
 
+  /** How many wait for deliveries of a subscription. */
+  waitingFor(subscription: number): number {
+    return this.#waiting.get(subscription)?.size ?? 0;
+  }
+
   /** Stores what became of some of them, see `PullAttempts`. */
   async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
     const { attempts } = this.#dependencies;
@@ -151,7 +156,7 @@ export class PullDesk {
     if (this.#isClosed) {
       throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
     }
-    if ((this.#waiting.get(subscription)?.size ?? 0) >= MAX_WAITING_OF_ONE) {
+    if (this.waitingFor(subscription) >= MAX_WAITING_OF_ONE) {
       throw new EvregError(
         "rate_limited",
         `${MAX_WAITING_OF_ONE} consumers wait for deliveries of this subscription already. Let one claim take more (max), and ask again in a moment.`,

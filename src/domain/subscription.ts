@@ -71,6 +71,12 @@ export interface RotationMeta {
   readonly rotated: number;
 }
 
+/** Of a pull subscription, where a server runs. */
+export interface ConsumersMeta {
+  /** Consumers that wait for its deliveries now. */
+  readonly consumers: number;
+}
+
 export interface CancelledMeta {
   /** Deliveries that waited. One under way is cancelled only if it fails. */
   readonly cancelled: number;

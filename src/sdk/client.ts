@@ -73,6 +73,7 @@ export type {
 export type {
   Bearer,
   CancelledMeta,
+  ConsumersMeta,
   NewSubscription,
   SecretRotation,
   Subscription,

@@ -57,6 +57,8 @@ export interface Background {
         request: Required<NewClaim> & { readonly subscription: number },
         signal?: AbortSignal,
       ): Promise<readonly PulledDelivery[]>;
+      /** How many wait for deliveries of a subscription. */
+      waitingFor(subscription: number): number;
       /** Stores what became of some of them. */
       finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]>;
     };

@@ -8,6 +8,7 @@ import {
   type Bearer,
   checkBearerToken,
   checkForMode,
+  type ConsumersMeta,
   NEW_SUBSCRIPTION,
   type NewSubscription,
   defaultRetries,
@@ -21,7 +22,7 @@ import {
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
 import type { RecordChange } from "../domain/stream.ts";
-import type { SubscriptionsPort } from "../evreg.ts";
+import type { Answer, SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/clock.ts";
 import type {
   BearerSetting,
@@ -118,6 +119,13 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
     return { ...subscription, previous_secret_until: null };
   }
 
+  function answered(subscription: Subscription): Answer<Subscription, ConsumersMeta> {
+    const { engine } = background;
+    const data = shown(subscription);
+    if (data.mode !== "pull" || engine?.state() !== "running") return { data };
+    return { data, meta: { consumers: engine.pulls.waitingFor(data.rowid) } };
+  }
+
   function changed(change: RecordChange<Subscription>["change"], record: Subscription): void {
     feed.changed({ topic: "subscriptions", data: { change, record: shown(record) } });
   }
@@ -153,11 +161,11 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       return { data: { ...created, secret: shared ?? secret }, ...warned };
     },
     async get(id) {
-      if (!access.allowsSome("listen")) return { data: shown(await readable(id)) };
+      if (!access.allowsSome("listen")) return answered(await readable(id));
       const found = await store.catalog.findSubscription(checkId(id));
       // Who takes its deliveries may know it.
       const mayListen = found?.mode === "pull" && access.allows("listen", found.application);
-      return { data: shown(mayListen ? found : await readable(id)) };
+      return answered(mayListen ? found : await readable(id));
     },
     async update(id, input, signal) {
       const before = await writable(id);

@@ -210,6 +210,24 @@ test("one of the same name that is listened to no more is told, and no secret th
   );
 });
 
+test("another listener of the same name is told", async () => {
+  const id = await subscribed();
+  const leaving = new AbortController();
+  const { subscriptions } = served.evreg;
+  const other = subscriptions.claim(id, { wait_ms: 20_000 }, leaving.signal).catch(() => undefined);
+  while ((await subscriptions.get(id)).meta?.consumers !== 1) continue;
+  const listening = listen(1);
+  while ((await subscriptions.get(id)).meta?.consumers !== 2) continue;
+  leaving.abort();
+  await other;
+  await publish();
+  expect((await listening).stderr).toMatch(
+    /Another listener takes a part of these events: .+--subscription, or see all events with: evreg events tail/,
+  );
+  await publish();
+  expect((await listen(1)).stderr).not.toContain("Another listener");
+});
+
 test("--since takes a time", async () => {
   const { code, stderr } = await listen(1, "--since", "yesterday");
   expect([code, stderr]).toEqual([

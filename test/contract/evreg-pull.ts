@@ -397,6 +397,20 @@ export function pullContract(open: OpenEvreg): void {
         ]);
       });
 
+      it("are counted while they wait", async () => {
+        const { id } = await pull();
+        const { subscriptions } = under.evreg;
+        expect((await subscriptions.get(id)).meta).toEqual({ consumers: 0 });
+        const leaving = new AbortController();
+        const waiting = subscriptions.claim(id, { wait_ms: 20_000 }, leaving.signal).catch(() => undefined);
+        while ((await subscriptions.get(id)).meta?.consumers !== 1) continue;
+        leaving.abort();
+        await waiting;
+        while ((await subscriptions.get(id)).meta?.consumers !== 0) continue;
+        const { rowid: push } = await subscribe(under.evreg, { subscription: "push" });
+        expect((await subscriptions.get(push)).meta).toBeUndefined();
+      });
+
       it("need a subscription of that mode", async () => {
         const { rowid } = await subscribe(under.evreg);
         await refusal(under.evreg.subscriptions.claim(rowid), "invalid");

@@ -149,6 +149,17 @@ function mustFit(found: Subscription, { ordered }: Wanted): void {
   }
 }
 
+/** Says where somebody else takes deliveries of it now. */
+export async function noteOthers({ subscriptions }: Evreg, listened: readonly Subscription[]): Promise<void> {
+  for (const one of listened) {
+    const { meta } = await subscriptions.get(one.rowid);
+    if ((meta?.consumers ?? 0) === 0) continue;
+    note(
+      `Another listener takes a part of these events: ${nameOf(one)}. Give this one a name of its own with --subscription, or see all events with: ${nextCommand("events tail")}`,
+    );
+  }
+}
+
 export function nameOf({ application, subscription, action, rowid }: Subscription): string {
   return escapeControl(`${application}/${subscription} to ${action} (${rowid})`);
 }

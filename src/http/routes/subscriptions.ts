@@ -148,6 +148,10 @@ const ROTATED: JsonSchema = record({
   },
 });
 
+const CONSUMERS: JsonSchema = record({
+  consumers: { ...field.count, description: "Number of consumers that wait for its deliveries now." },
+});
+
 const CANCELLED: JsonSchema = record({
   cancelled: {
     ...field.count,
@@ -180,7 +184,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     },
   ),
   operation("GET /v1/subscriptions/:id", "getSubscription", "Get one subscription", {
-    answer: ["The subscription.", one("Subscription")],
+    answer: ["The subscription; `meta` if its mode is `pull`.", one("Subscription", CONSUMERS)],
     failures: [404],
     run: (evreg, { id }) => evreg.subscriptions.get(id),
   }),
