@@ -127,6 +127,12 @@ export class Engine {
     return this.#run.tests.send(request);
   }
 
+  /** A subscription was deleted: no attempt of it starts, and no consumer waits for it any more. */
+  deleted(subscription: Subscription): void {
+    this.#run?.wake(subscription);
+    this.#run?.pulls.deleted(subscription.rowid);
+  }
+
   /** For consumers of pull subscriptions. @throws EvregError `unavailable` while it does not run */
   get pulls(): PullDesk {
     if (this.#run !== undefined) return this.#run.pulls;

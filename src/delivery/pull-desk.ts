@@ -40,7 +40,7 @@ interface Waiter {
   readonly deadlineMs: number;
   /** Nothing was due for it when that was looked at last. */
   isTried: boolean;
-  /** Its caller has left. */
+  /** Its caller has left, or its subscription was deleted. */
   isGone: boolean;
   readonly resolve: (deliveries: readonly PulledDelivery[]) => void;
   readonly reject: (error: unknown) => void;
@@ -126,6 +126,16 @@ export class PullDesk {
     // The next of an ordered one may be taken now, and what failed at its time.
     this.wake();
     return finished;
+  }
+
+  /** A subscription was deleted: nothing will ever be due for those who wait for it. */
+  deleted(subscription: number): void {
+    for (const waiter of this.#all()) {
+      if (waiter.request.subscription !== subscription) continue;
+      waiter.isGone = true;
+      this.#remove(waiter);
+      waiter.reject(new EvregError("not_found", `There is no subscription ${subscription}.`));
+    }
   }
 
   /** Leases end then, unless their deliveries have ended. */

@@ -137,7 +137,7 @@ const FLUSH_AFTER_MS = 5_000;
  * several in one write.
  */
 export class TokenCache {
-  readonly #store: Pick<TokenStore, "find" | "recordUses">;
+  readonly #store: Pick<TokenStore, "find" | "list" | "recordUses">;
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #known = new LRUCache<string, CachedToken>({
@@ -150,7 +150,7 @@ export class TokenCache {
   #flushPlanned = false;
   #revocations = 0;
 
-  constructor(store: Pick<TokenStore, "find" | "recordUses">, clock: Clock, logger: Logger) {
+  constructor(store: Pick<TokenStore, "find" | "list" | "recordUses">, clock: Clock, logger: Logger) {
     this.#store = store;
     this.#clock = clock;
     this.#logger = logger;
@@ -171,6 +171,15 @@ export class TokenCache {
   readmit(principal: Principal): boolean {
     const known = this.#byPrincipal.get(principal);
     return known !== undefined && this.#admit(known) !== undefined;
+  }
+
+  /** Whether a principal may still act, some time after it was admitted. One without a token always may. */
+  async holds(principal: Principal): Promise<boolean> {
+    const { tokenId } = principal;
+    if (tokenId === undefined || this.readmit(principal)) return true;
+    // It may have made room for others, or have expired.
+    const token = (await this.#store.list()).find(({ rowid }) => rowid === tokenId);
+    return token !== undefined && (parseIsoTime(token.expires_at ?? "") ?? Infinity) > this.#clock.now();
   }
 
   #admit(known: CachedToken): Principal | undefined {

@@ -39,6 +39,8 @@ export interface Background {
     state(): Health["engine"];
     /** @param changed a subscription after its change: no attempt starts by its settings from before */
     wake(changed?: Subscription): void;
+    /** @param subscription as it was before */
+    deleted(subscription: Subscription): void;
     /** What an event of the action may lease as it is recorded; to be followed by `recorded`. */
     claimOf(action: string): RecordClaim | undefined;
     /** Sends one signed request outside the queue. */

@@ -72,13 +72,17 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 
   /** One of mode `pull` whose deliveries the caller may take. */
   async function pullable(id: number): Promise<Subscription> {
-    const found = await listenable(context, access, id);
-    if (found.mode === "pull") return found;
-    throw invalidField(
-      "id",
-      "is of a subscription of mode push, which sends its deliveries to its handler",
-      id,
-    );
+    return ofModePull(await listenable(context, access, id));
+  }
+
+  /** The same, or one that was deleted while consumers had deliveries of it: what they have ends as usual. */
+  async function pulledFrom(id: number): Promise<Subscription> {
+    requireChanging(access);
+    const found = await store.catalog.findSubscription(checkId(id));
+    if (found !== undefined) return pullable(id);
+    const deleted = existing(await store.catalog.findDeletedSubscription(id), "subscription", id);
+    access.require(scopeFor(deleted.mode), deleted.application);
+    return ofModePull(deleted);
   }
 
   /**
@@ -218,10 +222,15 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const given = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
       const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, consumer = access.principal.name } = given;
       const request = { subscription, max, wait_ms, lease_ms, consumer };
-      return { data: await pullsOf(background).claim(request, signal) };
+      const pulls = pullsOf(background);
+      const data = await pulls.claim(request, signal);
+      if (data.length === 0 || (await context.tokens.holds(access.principal))) return { data };
+      const released = data.map(({ lease }) => ({ lease, outcome: "released" }) as const);
+      await pulls.finish(await pulledFrom(id), released);
+      throw new EvregError("unauthorized", "The token was revoked or has expired while this waited.");
     },
     async finish(id, input) {
-      const from = await pullable(id);
+      const from = await pulledFrom(id);
       const { results } = readBody<PullResults>(PULL_RESULTS, input);
       return { data: await pullsOf(background).finish(from, results) };
     },
@@ -232,7 +241,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
         "subscription",
         id,
       );
-      background.engine?.wake(deleted);
+      background.engine?.deleted(deleted);
       changed("deleted", deleted);
       // No more are added from now on.
       return { data: shown(deleted), meta: { cancelled: await store.queue.countPending(id) } };
@@ -243,6 +252,12 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 /** A token that may only listen changes nothing but pull subscriptions. */
 function requireChanging(access: Access): void {
   if (!access.allowsSome("listen")) access.requireSome("write");
+}
+
+function ofModePull(subscription: Subscription): Subscription {
+  if (subscription.mode === "pull") return subscription;
+  const message = "is of a subscription of mode push, which sends its deliveries to its handler";
+  throw invalidField("id", message, subscription.rowid);
 }
 
 function scopeFor(mode: SubscriptionMode): "listen" | "write" {

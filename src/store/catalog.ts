@@ -35,6 +35,8 @@ export interface CatalogStore {
   /** `undefined` where it cannot be read, and after its subscription was deleted. */
   findSecret(id: number): Promise<string | undefined>;
   findSubscription(id: number): Promise<Subscription | undefined>;
+  /** One that was deleted, as it was then. */
+  findDeletedSubscription(id: number): Promise<Subscription | undefined>;
   /** Oldest first, after `after`. */
   listSubscriptions(query: SubscriptionSelection): Promise<readonly Subscription[]>;
   /**

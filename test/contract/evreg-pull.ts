@@ -347,6 +347,33 @@ export function pullContract(open: OpenEvreg): void {
         expect((await under.evreg.subscriptions.get(id)).data.last_claim_at).toBe("2026-01-01T00:00:00.000Z");
       });
 
+      it("hear at once that it was deleted, and what they have ends as usual", async () => {
+        const { id, claim, finish, delivery } = await pull();
+        for (let count = 0; count < 4; count += 1) await publish(under.evreg, newEvent({ count }));
+        const [done, failed, released, silent] = await claim({ max: 4 });
+        const waits = refusal(under.evreg.subscriptions.claim(id, { wait_ms: 20_000 }), "not_found");
+        // So that it waits by then.
+        await claim();
+        await under.evreg.subscriptions.delete(id);
+        await waits;
+        await refusal(under.evreg.subscriptions.claim(id), "not_found");
+        const foreign = await under.as(["listen:crm"]);
+        const results = [{ lease: done!.lease, outcome: "delivered" }] as const;
+        await refusal(foreign.subscriptions.finish(id, { results }), "forbidden");
+        expect(await finish("extended", done!)).toMatchObject({ outcome: "stored" });
+        expect(await finish("delivered", done!)).toMatchObject({ outcome: "stored", status: "delivered" });
+        expect(await finish("failed", failed!, { status: 500 })).toMatchObject({ outcome: "stored" });
+        expect(await finish("released", released!)).toMatchObject({ outcome: "stored" });
+        expect(await finish("delivered", done!)).toMatchObject({ outcome: "fenced" });
+        const ended = await Promise.all([done!, failed!, released!, silent!].map(delivery));
+        expect(ended.map(({ status, attempts }) => [status, attempts.length])).toEqual([
+          ["delivered", 1],
+          ["cancelled", 1],
+          ["cancelled", 0],
+          ["delivering", 0],
+        ]);
+      });
+
       it("leave nothing leased when they leave", async () => {
         const { id, claim } = await pull();
         const leaving = new AbortController();

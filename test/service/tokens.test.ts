@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { refusal } from "../contract/harness.ts";
+import { newEvent, refusal } from "../contract/harness.ts";
 import { LOCAL_OWNER, mintToken, type Principal } from "../../src/domain/token.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
@@ -90,6 +90,22 @@ describe("authenticating", () => {
     expect(await local.service.authenticate(token)).toBeDefined();
     await local.evreg.tokens.revoke(rowid);
     expect(await local.service.authenticate(token)).toBeUndefined();
+  });
+
+  it("is looked at again before what a consumer has waited for is given", async () => {
+    const { evreg, clock } = local;
+    await evreg.actions.create({ application: "crm", action: "a.b", schemata: {} });
+    const names = { application: "crm", subscription: "q", action: "a.b", mode: "pull" } as const;
+    const { rowid: id } = (await evreg.subscriptions.create(names)).data;
+    const { rowid, token } = await create(["listen"]);
+    const { subscriptions } = local.service.as((await local.service.authenticate(token))!);
+    const waits = refusal(subscriptions.claim(id, { wait_ms: 20_000 }), "unauthorized");
+    await evreg.subscriptions.claim(id);
+    await evreg.tokens.revoke(rowid);
+    await evreg.events.publish(newEvent({}, "a.b"));
+    await clock.advance(10);
+    await waits;
+    expect((await evreg.subscriptions.claim(id)).data).toMatchObject([{ attempt: 1 }]);
   });
 
   it("does not come back through a look-up that began before the token was revoked", async () => {

@@ -100,6 +100,10 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
       engine: {
         state: engineState,
         wake: countWake,
+        deleted: ({ rowid }) => {
+          countWake();
+          desk.deleted(rowid);
+        },
         claimOf: () => undefined,
         recorded: () => undefined,
         test: () => Promise.reject(new EvregError("unavailable", "No engine runs here.")),

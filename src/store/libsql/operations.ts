@@ -2,7 +2,7 @@ import type { EventSelection, ExpiredRange } from "../events.ts";
 import { AUDITED_WRITES } from "./audited-writes.ts";
 import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
 import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
-import { findSubscription, listSubscriptions } from "./catalog/subscriptions.ts";
+import { findDeletedSubscription, findSubscription, listSubscriptions } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
 import { eventBounds, nextEvents } from "./events/next.ts";
 import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
@@ -36,6 +36,7 @@ export const READS = {
   eventsWithOutcome,
   findSecret,
   findSubscription,
+  findDeletedSubscription,
   listSubscriptions,
   findDelivery,
   findSendable,

@@ -175,6 +175,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       createSubscription: (input, nowMs, by) => write("createSubscription", input, nowMs, key, by),
       findSecret: (id) => read("findSecret", id, key),
       findSubscription: (id) => read("findSubscription", id),
+      findDeletedSubscription: (id) => read("findDeletedSubscription", id),
       listSubscriptions: (query) => read("listSubscriptions", query),
       async updateSubscription(id, patch, nowMs, by) {
         const updated = await write("updateSubscription", id, patch, nowMs, key, by);

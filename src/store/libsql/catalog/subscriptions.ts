@@ -61,6 +61,13 @@ export function findSubscription(sql: Sql, id: number): Subscription | undefined
   return row === undefined ? undefined : subscriptionOf(row);
 }
 
+/** One that was deleted, as it was then. */
+export function findDeletedSubscription(sql: Sql, id: number): Subscription | undefined {
+  if (!isRowid(id)) return undefined;
+  const row = sql.rows<SubscriptionRow>(`${SELECT_DELETED} AND s.rowid = ?`, id)[0];
+  return row === undefined ? undefined : subscriptionOf(row);
+}
+
 export function listSubscriptions(sql: Sql, query: SubscriptionSelection): readonly Subscription[] {
   const rows = sql.rows<SubscriptionRow>(
     `${SELECT_SUBSCRIPTION}
@@ -241,15 +248,22 @@ interface SubscriptionRow extends StoredRecord<
 
 const BLOCKED_KEY_COUNT = `iif(s.order_key IS NULL, NULL, iif(${settingOf("on_exhausted")} = 'block', ${BLOCKED_KEYS}, 0))`;
 
-/** Of those that were not deleted; goes on with conditions on `s`. */
-const SELECT_SUBSCRIPTION = `
+const SUBSCRIPTION_COLUMNS = `
   SELECT s.rowid AS rowid, s.application, s.subscription, s.action, s.mode,
     iif(s.mode = 'push', ${textOf("s.handler")}, NULL) AS handler, s.max_retries, s.active,
-    s.disabled_reason, k.bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
+    s.disabled_reason, coalesce(k.bearer, 'secret') AS bearer, k.previous_until_ms AS previous_secret_until, s.failing_since_ms AS failing_since,
     coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
-    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEY_COUNT} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped
+    ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEY_COUNT} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
+
+/** Of those that were not deleted; goes on with conditions on `s`. */
+const SELECT_SUBSCRIPTION = `${SUBSCRIPTION_COLUMNS}
   FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;
+
+/** They have no secrets any more. */
+const SELECT_DELETED = `${SUBSCRIPTION_COLUMNS}
+  FROM subscription s LEFT JOIN subscription_secret k ON k.subscription_id = s.rowid
+  WHERE s.deleted_ms IS NOT NULL`;
 
 function findRow(sql: Sql, id: number): SubscriptionRow | undefined {
   if (!isRowid(id)) return undefined;
