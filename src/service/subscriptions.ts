@@ -205,8 +205,9 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const secret = mintSecret(random);
       const rotated = await store.catalog.rotateSecret(id, { secret, overlapMs }, clock.now(), access.actor);
       const after = existing(rotated, "subscription", id);
-      const { application, subscription } = after;
-      const all = await allSubscriptions(store.catalog, { application, subscription });
+      const { application, subscription, mode } = after;
+      const named = await allSubscriptions(store.catalog, { application, subscription });
+      const all = named.filter((each) => each.mode === mode);
       for (const each of all) {
         background.engine?.wake(each);
         changed("changed", each);

@@ -29,7 +29,7 @@ export interface CatalogStore {
 
   /**
    * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern hears
-   * what comes. It shares the secret of others with its application and name.
+   * what comes. It shares the secret of others with its application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
   /** `undefined` where it cannot be read, and after its subscription was deleted. */
@@ -54,7 +54,7 @@ export interface CatalogStore {
     by?: Actor,
   ): Promise<Subscription | undefined>;
   /**
-   * Sets a new secret, also for the others of its application and name. The previous one stays valid for the overlap.
+   * Sets a new secret, also for the others of its application, name and mode. The previous one stays valid for the overlap.
    * `conflict` for an overlap while another one lasts.
    */
   rotateSecret(

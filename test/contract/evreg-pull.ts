@@ -105,6 +105,20 @@ export function pullContract(open: OpenEvreg): void {
       expect(error.details).toMatchObject({ field: "handler" });
     });
 
+    it("share no secret with a handler of their name", async () => {
+      const { subscriptions, actions } = under.evreg;
+      for (const action of ["b.one", "b.two"]) await actions.create(newAction({ action }));
+      const pulled = (await subscriptions.create(PULL)).data;
+      const handler = "https://hooks.example.com/";
+      const pushed = (await subscriptions.create({ ...PULL, action: "b.one", mode: "push", handler })).data;
+      const second = (await subscriptions.create({ ...PULL, action: "b.two" })).data;
+      expect(pushed.secret).not.toBe(pulled.secret);
+      expect(second.secret).toBe(pulled.secret);
+      expect((await subscriptions.rotateSecret(second.rowid)).meta).toEqual({ rotated: 2 });
+      expect((await subscriptions.get(pushed.rowid)).data.previous_secret_until).toBeNull();
+      expect(await under.store.catalog.findSecret(pushed.rowid)).toBe(pushed.secret);
+    });
+
     it("keep their deliveries from the engine", async () => {
       const { data } = await under.evreg.subscriptions.create(PULL);
       await publish(under.evreg, newEvent({}));

@@ -21,14 +21,17 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   }
 }
 
-/** The secret of a name, which its subscriptions to several actions share. */
+/**
+ * The secret of a name, which its subscriptions to several actions share. Those of mode pull have one of their own: whoever
+ * takes their deliveries knows it, and must not sign for a handler.
+ */
 interface SharedSecret {
   readonly secret: string;
   /** While it is being rotated. */
   readonly previous?: { readonly secret: string; readonly untilMs: number };
 }
 
-/** What the oldest other subscription of the same application and name has; `undefined` where there is none. */
+/** What the oldest other subscription of the same application, name and mode has; `undefined` where there is none. */
 function sharedSecret(sql: Sql, id: number, vault: Vault): SharedSecret | undefined {
   const stored = sql.first<{
     id: number;
@@ -40,7 +43,7 @@ function sharedSecret(sql: Sql, id: number, vault: Vault): SharedSecret | undefi
       FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
       WHERE s.rowid = ? AND o.application = s.application AND o.subscription = s.subscription
-        AND o.deleted_ms IS NULL AND o.rowid <> s.rowid
+        AND o.mode = s.mode AND o.deleted_ms IS NULL AND o.rowid <> s.rowid
       ORDER BY o.rowid LIMIT 1`,
     id,
   );

@@ -173,12 +173,13 @@ export function rotateSecret(
 ): Subscription | undefined {
   const found = findRow(sql, id);
   if (found === undefined) return undefined;
-  const { application, subscription } = found;
+  const { application, subscription, mode } = found;
   const all = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription INDEXED BY subscription_living
-      WHERE application = ? AND subscription = ? AND deleted_ms IS NULL`,
+      WHERE application = ? AND subscription = ? AND mode = ? AND deleted_ms IS NULL`,
     application,
     subscription,
+    mode,
   );
   replaceSecrets(
     sql,
