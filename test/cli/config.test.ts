@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
@@ -38,13 +38,10 @@ const COMMANDS = {
 
 beforeAll(async () => {
   mkdirSync(here);
-  writeFileSync(
-    join(here, "good.yaml"),
-    `retention: {events: 90m}\nremote: {url: "https://x.example", token: ${SECRET}}\n`,
-    {
-      mode: 0o644,
-    },
-  );
+  const good = join(here, "good.yaml");
+  writeFileSync(good, `retention: {events: 90m}\nremote: {url: "https://x.example", token: ${SECRET}}\n`);
+  // Whatever the umask is.
+  chmodSync(good, 0o644);
   writeFileSync(
     join(here, "bad.yaml"),
     `prot: 80\nauth:\n  mode: none\nremote:\n  token: "${SECRET} twice"\n`,
