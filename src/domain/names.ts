@@ -20,10 +20,6 @@ const HAS_UNPRINTABLE = new RegExp(`[${UNPRINTABLE}\\ud800-\\udfff]`, "u");
 export const LABEL_PATTERN = `\\s*[^\\s${UNPRINTABLE}](?:[^${UNPRINTABLE}]{0,${NAME_LENGTH - 2}}[^\\s${UNPRINTABLE}])?\\s*`;
 const VERSION_SUFFIX = /\.v([1-9]\d{0,8})$/;
 
-export function isActionName(text: string): boolean {
-  return text.length <= NAME_LENGTH && ACTION.test(text);
-}
-
 /** @throws `invalid` unless it is 1 to 128 characters of `[A-Za-z0-9_-]` in segments joined by single dots */
 export function checkActionName(field: string, value: unknown): string {
   if (typeof value !== "string") throw invalidField(field, "must be a string", value);
