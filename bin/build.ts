@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type BuildOptions } from "esbuild";
 import { httpByRequire, leanListhen } from "./bundling.ts";
@@ -33,6 +33,7 @@ const bundled = [
     "validation-thread": "src/service/validation-worker.ts",
   })),
 ];
+bundled.push(...(await bundlePage()));
 writeFileSync(join(NEW, "program/LICENSES.txt"), licenses(bundled));
 rmSync(DIST, { recursive: true, force: true });
 renameSync(NEW, DIST);
@@ -72,6 +73,36 @@ async function bundle(
     metafile: true,
     logLevel: "warning",
   });
+  return Object.keys(metafile.inputs);
+}
+
+/**
+ * The page at `/ui/`, as few files that need nothing from elsewhere. A name carries a hash of what is in the file, so that
+ * browsers keep it. Answers the files that went in.
+ */
+async function bundlePage(): Promise<string[]> {
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { page: "src/ui/main.tsx" },
+    outdir: join(NEW, "ui"),
+    entryNames: "[name]-[hash]",
+    bundle: true,
+    minify: true,
+    platform: "browser",
+    format: "esm",
+    target: ["chrome123", "firefox121", "safari17.5"],
+    tsconfig: "src/ui/tsconfig.json",
+    legalComments: "none",
+    metafile: true,
+    logLevel: "warning",
+  });
+  let page = readFileSync(join(ROOT, "src/ui/index.html"), "utf8");
+  for (const path of Object.keys(metafile.outputs)) {
+    const name = basename(path);
+    page = page.replace(name.replace(/-\w+(\.\w+)$/, "$1"), name);
+  }
+  writeFileSync(join(NEW, "ui/index.html"), page);
+  copyFileSync(join(ROOT, "src/ui/icon.svg"), join(NEW, "ui/icon.svg"));
   return Object.keys(metafile.inputs);
 }
 

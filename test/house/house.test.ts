@@ -19,7 +19,7 @@ const ROWS = [
   ["json", "runtime/yielding.ts"],
   ["domain"],
   ["evreg.ts", "metrics/counters.ts"],
-  ["client"],
+  ["client", "ui"],
   ["runtime", "schema", "sdk"],
   ["config", "import", "store"],
   ["delivery", "metrics", "service", "store/libsql"],
@@ -32,6 +32,7 @@ const ROWS = [
 /** Who imports the parts that are not for all rows below them. */
 const ONLY_FOR: Readonly<Record<string, readonly string[]>> = {
   client: ["sdk", "cli", "commands"],
+  ui: [],
   schema: ["import", "delivery", "service", "cli", "commands"],
   sdk: [],
   config: ["delivery", "service", "app", "cli", "commands"],
@@ -48,7 +49,7 @@ const FILES = filesIn(SRC);
 
 function filesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
-    .filter((path) => /\.[jt]s$/.test(path))
+    .filter((path) => /\.[jt]sx?$/.test(path))
     .map((path) => path.replaceAll("\\", "/"));
 }
 

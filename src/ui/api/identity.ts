@@ -1,0 +1,25 @@
+import { signal } from "@preact/signals";
+import type { Identity, ScopeName } from "../../domain/token.ts";
+
+/** Who asks, and what its token may do; `null` until the server has said so. */
+export const identity = signal<Identity | null>(null);
+
+const HOLDS: Readonly<Record<ScopeName, readonly string[]>> = {
+  admin: ["admin"],
+  write: ["write", "admin"],
+  listen: ["listen", "write", "admin"],
+  read: ["read", "admin"],
+  publish: ["publish", "admin"],
+};
+
+/**
+ * Whether the token may do what needs this scope; what it may not do is not offered.
+ * @param application of the record; without it, for all applications
+ */
+export function may(scope: ScopeName, application?: string): boolean {
+  return (identity.value?.scopes ?? []).some((held) => {
+    const at = held.indexOf(":");
+    const name = at === -1 ? held : held.slice(0, at);
+    return HOLDS[scope].includes(name) && (at === -1 || held.slice(at + 1) === application);
+  });
+}

@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks";
+import { sayError } from "../shell/toast.tsx";
+import { Icon } from "./icons.tsx";
+
+const SHOWN_MS = 1_500;
+
+/**
+ * A button that copies text.
+ * @param props.text the text, or what makes it when it is wanted
+ * @param props.what what is copied, for those who hear the page: "the payload"
+ * @param props.label words instead of the icon
+ */
+export function Copy(props: {
+  readonly text: string | (() => string | Promise<string>);
+  readonly what: string;
+  readonly label?: string;
+}) {
+  const [done, setDone] = useState(false);
+  const copy = async (): Promise<void> => {
+    try {
+      await copyText(typeof props.text === "string" ? props.text : await props.text());
+      setDone(true);
+      setTimeout(() => setDone(false), SHOWN_MS);
+    } catch (error) {
+      sayError(error);
+    }
+  };
+  const label = done ? "Copied" : `Copy ${props.what}`;
+  return (
+    <button
+      type="button"
+      class={props.label === undefined ? "btn bare icon-only" : "btn"}
+      aria-label={label}
+      title={label}
+      onClick={() => void copy()}
+    >
+      {props.label === undefined ? <Icon name={done ? "done" : "copy"} /> : done ? "Copied" : props.label}
+    </button>
+  );
+}
+
+/** Outside of HTTPS and this machine a browser has no clipboard: there the old way is what there is. */
+export async function copyText(text: string): Promise<void> {
+  if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  if (!copied) throw new Error("The browser did not copy it. Select the text and copy it by hand.");
+}
+
+/** A command that does the same, to copy. */
+export function Command({ text }: { readonly text: string }) {
+  return (
+    <div class="cmd">
+      <code>{text}</code>
+      <Copy text={text} what="the command" />
+    </div>
+  );
+}
+
+/** A word as a shell takes it. */
+export function quoted(word: string | number): string {
+  const text = String(word);
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

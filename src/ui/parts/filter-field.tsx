@@ -1,0 +1,93 @@
+import { useRef, useState } from "preact/hooks";
+import { useKeys } from "../shell/keys.ts";
+import { goTo, linkTo, type Route } from "../shell/route.ts";
+
+export interface FilterName {
+  readonly name: string;
+  /** For the placeholder of the field while it is typed: `order.*`. */
+  readonly example: string;
+  /** What can be given; anything where it is left out. */
+  readonly values?: readonly string[];
+}
+
+/**
+ * A list's filters, as they stand in the address: a tag for each. Typed as `action order.*` or `action:order.*`.
+ * @param props.path of the list's screen
+ */
+export function FilterField(props: {
+  readonly label: string;
+  readonly path: readonly string[];
+  readonly route: Route;
+  readonly names: readonly FilterName[];
+  /** What a word alone is: a list's usual filter. */
+  readonly plain: string;
+}) {
+  const { names, route, path } = props;
+  const input = useRef<HTMLInputElement>(null);
+  const [text, setText] = useState("");
+  const [wrong, setWrong] = useState("");
+  useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
+
+  const given = names.filter(({ name }) => route.query[name] !== undefined);
+  const change = (name: string, value: string | undefined): void =>
+    goTo(linkTo(path, { ...route.query, after: undefined, [name]: value }));
+  const add = (): void => {
+    const typed = text.trim();
+    if (typed === "") return;
+    const [, first = "", rest = ""] = /^([a-z_]+)[\s:=]+(.+)$/s.exec(typed) ?? [];
+    const known = names.find(({ name }) => name === first);
+    const value = known === undefined ? typed : rest.trim();
+    const name = known?.name ?? props.plain;
+    if (known?.values !== undefined && !known.values.includes(value)) {
+      setWrong(`${name} is one of ${known.values.join(", ")}.`);
+      return;
+    }
+    setText("");
+    setWrong("");
+    change(name, value);
+  };
+  const example = names.find(({ name }) => text.startsWith(`${name} `) || text.startsWith(`${name}:`));
+  return (
+    <div>
+      <div class="field">
+        {given.map(({ name }) => (
+          <span class="tag" key={name}>
+            <b>{name}</b> <span class="value">{route.query[name]}</span>
+            <button aria-label={`Remove the filter ${name}`} onClick={() => change(name, undefined)}>
+              ×
+            </button>
+          </span>
+        ))}
+        <input
+          ref={input}
+          value={text}
+          aria-label={props.label}
+          aria-invalid={wrong !== ""}
+          list="filters"
+          autoComplete="off"
+          spellcheck={false}
+          placeholder={`${names.map(({ name }) => name).join(", ")}…`}
+          onInput={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key === "Enter") add();
+            else if (event.key === "Escape") event.currentTarget.blur();
+            else if (event.key === "Backspace" && text === "") change(given.at(-1)?.name ?? "", undefined);
+          }}
+        />
+        <datalist id="filters">
+          {example?.values?.map((value) => (
+            <option key={value} value={`${example.name} ${value}`} />
+          ))}
+          {example === undefined &&
+            names.map(({ name, example: one }) => <option key={name} value={`${name} ${one}`} />)}
+        </datalist>
+        <kbd>/</kbd>
+      </div>
+      {wrong !== "" && (
+        <p class="danger-text" role="alert">
+          {wrong}
+        </p>
+      )}
+    </div>
+  );
+}

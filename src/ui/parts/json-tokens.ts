@@ -1,0 +1,122 @@
+type TokenKind = "name" | "string" | "number" | "word" | "mark";
+
+/** One token of JSON text: where it stands, never what it would mean. So no number is rounded and no member re-ordered. */
+interface JsonToken {
+  readonly kind: TokenKind;
+  readonly start: number;
+  readonly end: number;
+  /** How many objects and arrays are open before it. */
+  readonly depth: number;
+}
+
+/** The tokens of well-formed JSON text, as the server stores it. By hand: a pattern overflows its stack at long strings. */
+export function* tokensOf(text: string): Generator<JsonToken> {
+  let depth = 0;
+  for (let start = skipSpace(text, 0); start < text.length;) {
+    const first = text[start]!;
+    if (first === "}" || first === "]") depth -= 1;
+    const end = tokenEnd(text, start, first);
+    yield { kind: kindOf(text, first, end), start, end, depth };
+    if (first === "{" || first === "[") depth += 1;
+    start = skipSpace(text, end);
+  }
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (at < text.length && " \t\n\r".includes(text[at]!)) at += 1;
+  return at;
+}
+
+function tokenEnd(text: string, start: number, first: string): number {
+  if ("{}[],:".includes(first)) return start + 1;
+  if (first === '"') return stringEnd(text, start);
+  let at = start + 1;
+  while (at < text.length && !'{}[],:" \t\n\r'.includes(text[at]!)) at += 1;
+  return at;
+}
+
+function stringEnd(text: string, start: number): number {
+  for (let quote = text.indexOf('"', start + 1); quote !== -1; quote = text.indexOf('"', quote + 1)) {
+    let slash = quote;
+    while (text[slash - 1] === "\\") slash -= 1;
+    if ((quote - slash) % 2 === 0) return quote + 1;
+  }
+  return text.length;
+}
+
+function kindOf(text: string, first: string, end: number): TokenKind {
+  if (first === '"') return text[skipSpace(text, end)] === ":" ? "name" : "string";
+  if ("{}[],:".includes(first)) return "mark";
+  return first >= "a" && first <= "z" ? "word" : "number";
+}
+
+/** A piece of a line, of one kind; `space` for what stands between. */
+export interface Piece {
+  readonly kind: TokenKind | "space";
+  readonly text: string;
+}
+
+/** The lines of JSON text as it is. */
+export function exactLines(text: string): readonly (readonly Piece[])[] {
+  const lines: Piece[][] = [[]];
+  const put = (kind: Piece["kind"], part: string): void => {
+    for (const [index, line] of part.split("\n").entries()) {
+      if (index > 0) lines.push([]);
+      if (line !== "") lines.at(-1)!.push({ kind, text: line });
+    }
+  };
+  let at = 0;
+  for (const { kind, start, end } of tokensOf(text)) {
+    if (start > at) put("space", text.slice(at, start));
+    put(kind, text.slice(start, end));
+    at = end;
+  }
+  if (at < text.length) put("space", text.slice(at));
+  return lines;
+}
+
+/** The same tokens, with white space of our own between them: a line for each member. */
+export function indentedLines(text: string): readonly (readonly Piece[])[] {
+  const lines: Piece[][] = [];
+  let line: Piece[] = [];
+  let before = "";
+  const end = (depth: number): void => {
+    if (line.length > 0) lines.push(line);
+    line = depth === 0 ? [] : [{ kind: "space", text: "  ".repeat(depth) }];
+  };
+  for (const token of tokensOf(text)) {
+    const part = text.slice(token.start, token.end);
+    const closes = part === "}" || part === "]";
+    const opened = before === "{" || before === "[";
+    if (closes ? !opened : opened) end(token.depth);
+    line.push({ kind: token.kind, text: part });
+    if (part === ",") end(token.depth);
+    if (part === ":") line.push({ kind: "space", text: " " });
+    before = token.kind === "string" || token.kind === "name" ? "" : part;
+  }
+  if (line.length > 0) lines.push(line);
+  return lines;
+}
+
+export const textOfLines = (lines: readonly (readonly Piece[])[]): string =>
+  lines.map((line) => line.map(({ text }) => text).join("")).join("\n");
+
+/** The exact text of a member of the object that the text is; `undefined` if it has none of that name. */
+export function memberText(text: string, name: string): string | undefined {
+  let isNamed = false;
+  let start = -1;
+  let end = -1;
+  for (const token of tokensOf(text)) {
+    const first = text[token.start];
+    if (start !== -1) {
+      if (token.depth === 0 || (token.depth === 1 && first === ",")) return text.slice(start, end);
+      end = token.end;
+    } else if (isNamed && first === ":") {
+      start = skipSpace(text, token.end);
+    } else if (token.depth === 1 && token.kind === "name") {
+      isNamed = JSON.parse(text.slice(token.start, token.end)) === name;
+    }
+  }
+  return undefined;
+}

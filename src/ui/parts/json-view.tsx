@@ -1,0 +1,106 @@
+import type { ComponentChildren } from "preact";
+import { useMemo, useState } from "preact/hooks";
+import { Copy } from "./copy.tsx";
+import { exactLines, indentedLines, type Piece } from "./json-tokens.ts";
+import { sizeText } from "./time.tsx";
+
+/** Beyond this a payload is shown only when somebody asks for it. */
+const UNASKED_CHARACTERS = 64 * 1_024;
+/** Beyond this it is plain text: each coloured piece is an element. */
+const COLOURED_CHARACTERS = 256 * 1_024;
+const PLAIN_CHARACTERS = 1_024 * 1_024;
+
+export function Lines({
+  lines,
+  tall,
+}: {
+  readonly lines: readonly (readonly Piece[])[];
+  readonly tall?: boolean;
+}) {
+  return (
+    <ol class={tall === false ? "code" : "code tall"} tabIndex={0} aria-label="JSON">
+      {lines.map((line, index) => (
+        <li key={index}>
+          <span>
+            {line.map((piece, at) => (
+              <span key={at} class={piece.kind}>
+                {piece.text}
+              </span>
+            ))}
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/**
+ * JSON text as it was stored, or with other white space; never parsed, so that no number is rounded.
+ * @param props.what what it is: "the payload"
+ */
+export function JsonView(props: {
+  readonly title: string;
+  readonly what: string;
+  readonly text: string;
+  /** Indented first: for what nobody published byte for byte, such as a schema. */
+  readonly indented?: boolean;
+  readonly note?: string;
+  readonly children?: ComponentChildren;
+}) {
+  const { title, what, text } = props;
+  const isOneLine = !text.includes("\n");
+  const [indented, setIndented] = useState(props.indented ?? isOneLine);
+  const [asked, setAsked] = useState(false);
+  const shown = asked || text.length <= UNASKED_CHARACTERS;
+  const lines = useMemo(
+    () =>
+      !shown || text.length > COLOURED_CHARACTERS
+        ? undefined
+        : indented
+          ? indentedLines(text)
+          : exactLines(text),
+    [text, indented, shown],
+  );
+  const bytes = useMemo(() => new Blob([text]).size, [text]);
+  return (
+    <section class="panel codebox" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <span class="aside">{props.note ?? sizeText(bytes)}</span>
+        <span class="push row">
+          {props.children}
+          {lines !== undefined && (
+            <span class="seg" role="group" aria-label="White space">
+              <button aria-pressed={!indented} onClick={() => setIndented(false)}>
+                Exact
+              </button>
+              <button aria-pressed={indented} onClick={() => setIndented(true)}>
+                Indented
+              </button>
+            </span>
+          )}
+          <Copy text={text} what={what} />
+        </span>
+      </header>
+      {!shown && (
+        <div class="empty">
+          <p>It is large: {sizeText(bytes)}. Showing it may take a moment.</p>
+          <button class="btn" onClick={() => setAsked(true)}>
+            Show it
+          </button>
+        </div>
+      )}
+      {lines !== undefined && <Lines lines={lines} />}
+      {shown && lines === undefined && (
+        <>
+          <pre class="code tall plain" tabIndex={0}>
+            {text.slice(0, PLAIN_CHARACTERS)}
+          </pre>
+          {text.length > PLAIN_CHARACTERS && (
+            <p class="more">The first MiB of {sizeText(bytes)}. Copy gives all.</p>
+          )}
+        </>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,93 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import type { ApiError } from "../api/request.ts";
+import { Command } from "./copy.tsx";
+import { type State, Status } from "./status.tsx";
+
+/** Nothing is there: what it is for, the command, one button. */
+export function Empty(props: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+  readonly command?: string;
+  readonly button?: ComponentChildren;
+}) {
+  return (
+    <div class="empty">
+      <h3>{props.title}</h3>
+      <div>{props.children}</div>
+      {props.command !== undefined && <Command text={props.command} />}
+      {props.button}
+    </div>
+  );
+}
+
+/** A state in words: what it is, since when, what comes next, and one button. */
+export function Say(props: {
+  readonly state: State;
+  readonly title: ComponentChildren;
+  readonly children?: ComponentChildren;
+  readonly button?: ComponentChildren;
+}) {
+  return (
+    <div class={`say ${props.state}`}>
+      <Status state={props.state} word={false} />
+      <div class="what">
+        <strong>{props.title}</strong>
+        {props.children !== undefined && <p>{props.children}</p>}
+      </div>
+      {props.button}
+    </div>
+  );
+}
+
+const SKELETON_AFTER_MS = 400;
+
+/**
+ * What stands where an answer will stand: nothing at first, then grey rows as high as those to come, or why there is none.
+ * @param props.rows how many rows
+ */
+export function Waiting({
+  error,
+  reload,
+  rows = 8,
+}: {
+  readonly error: ApiError | undefined;
+  readonly reload: () => void;
+  readonly rows?: number;
+}) {
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), SKELETON_AFTER_MS);
+    return () => clearTimeout(timer);
+  }, []);
+  if (error !== undefined) return <Failed error={error} reload={reload} />;
+  return (
+    <div class={late ? "skeleton late" : "skeleton"} aria-busy="true" aria-label="Loading">
+      {Array.from({ length: rows }, (_, index) => (
+        <div key={index} />
+      ))}
+    </div>
+  );
+}
+
+/** Why something is not shown, and what to do. */
+export function Failed({ error, reload }: { readonly error: ApiError; readonly reload?: () => void }) {
+  return (
+    <Say
+      state="failed"
+      title={
+        error.status === 404 ? "Not found" : error.status === 0 ? "Not connected" : "This cannot be shown"
+      }
+      button={
+        reload !== undefined && error.status !== 404 && error.status !== 403 ? (
+          <button class="btn" onClick={reload}>
+            Try again
+          </button>
+        ) : undefined
+      }
+    >
+      {error.message}
+      {error.status === 0 && " The page tries again by itself."}
+    </Say>
+  );
+}

@@ -1,0 +1,110 @@
+import type { ComponentChildren, TargetedMouseEvent } from "preact";
+import { useRef } from "preact/hooks";
+import { goTo } from "../shell/route.ts";
+import { useKeys } from "../shell/keys.ts";
+
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => ComponentChildren;
+  /** Numbers: aligned to the right. */
+  readonly right?: boolean;
+  /** The one that takes the room that is left, and is cut where there is none. */
+  readonly grow?: boolean;
+  /** Not on narrow screens. */
+  readonly wide?: boolean;
+}
+
+/**
+ * Rows of records, each a link to one. `J` and `K` go from row to row, `Enter` opens.
+ * @param props.label what the rows are, for those who hear the page
+ * @param props.link where a row leads; its first growing column is the link
+ * @param props.selected the key of the row whose record is shown beside
+ */
+export function Table<Row>(props: {
+  readonly label: string;
+  readonly rows: readonly Row[];
+  readonly columns: readonly Column<Row>[];
+  readonly keyOf: (row: Row) => string | number;
+  readonly link?: (row: Row) => string;
+  readonly selected?: string | number | undefined;
+  readonly children?: ComponentChildren;
+}) {
+  const { rows, columns, keyOf, link, selected } = props;
+  const table = useRef<HTMLTableElement>(null);
+  const go = (by: 1 | -1): void => {
+    const links = [...(table.current?.querySelectorAll<HTMLAnchorElement>("a.rowlink") ?? [])];
+    const at = links.findIndex((element) => element === document.activeElement);
+    const from =
+      at === -1 ? links.findIndex((element) => element.closest("[aria-selected=true]") !== null) : at;
+    const next = links[from === -1 ? (by === 1 ? 0 : links.length - 1) : from + by];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+    if (next !== undefined && selected !== undefined)
+      goTo(next.getAttribute("href") ?? "", { replace: true });
+  };
+  useKeys(
+    link === undefined
+      ? []
+      : [
+          { key: "j", what: "Next", run: () => go(1) },
+          { key: "k", what: "Previous", run: () => go(-1) },
+        ],
+  );
+  const linked = Math.max(
+    0,
+    columns.findIndex(({ grow }) => grow),
+  );
+  const classOf = ({ right, grow, wide }: Column<Row>): string =>
+    [right === true && "r", grow === true && "grow", wide === true && "hide-s"].filter(Boolean).join(" ");
+  return (
+    <div class="scroll">
+      <table ref={table} aria-label={props.label}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.head} scope="col" class={classOf(column)}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => {
+            const key = keyOf(row);
+            const href = link?.(row);
+            return (
+              <tr
+                key={key}
+                class={href === undefined ? "" : "linked"}
+                aria-selected={selected === undefined ? undefined : key === selected}
+                onClick={href === undefined ? undefined : (event) => openRow(event, href)}
+              >
+                {columns.map((column, index) => (
+                  <td key={column.head} class={classOf(column)}>
+                    {href !== undefined && index === linked ? (
+                      <a class="rowlink" href={href}>
+                        {column.cell(row)}
+                      </a>
+                    ) : (
+                      column.cell(row)
+                    )}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {props.children}
+    </div>
+  );
+}
+
+/** A click beside a link or button of the row opens it too; one that selects text does not. */
+function openRow(event: TargetedMouseEvent<HTMLTableRowElement>, href: string): void {
+  const { target } = event;
+  if (!(target instanceof Element) || target.closest("a, button, input, label") !== null) return;
+  if (getSelection()?.isCollapsed === false) return;
+  if (event.metaKey || event.ctrlKey) open(href, "_blank", "noopener");
+  else goTo(href);
+}

@@ -1,0 +1,126 @@
+import type { PageMeta } from "../../../domain/event.ts";
+import { withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { useNewest } from "../../parts/newest.ts";
+import { Pages } from "../../parts/pages.tsx";
+import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Time } from "../../parts/time.tsx";
+import { useKeys } from "../../shell/keys.ts";
+import { linkTo, type Route } from "../../shell/route.ts";
+
+/** An event as a list shows it. Its payload is read where it is looked at. */
+interface ListedEvent {
+  readonly rowid: number;
+  readonly action: string;
+  readonly timestamped: string;
+}
+
+const FILTERS: readonly FilterName[] = [
+  { name: "action", example: "order.*" },
+  { name: "from", example: "2026-01-31T00:00:00Z" },
+  { name: "to", example: "2026-02-01T00:00:00Z" },
+  { name: "outcome", example: "failed", values: ["unreceived", "failed"] },
+  { name: "where", example: '{"required":["country"]}' },
+];
+const PAGE_ROWS = 50;
+const LIVE_EVERY_MS = 1_000;
+
+const COLUMNS: readonly Column<ListedEvent>[] = [
+  { head: "Published", cell: ({ timestamped }) => <Time at={timestamped} exact /> },
+  { head: "Action", grow: true, cell: ({ action }) => action },
+  { head: "Event", right: true, cell: ({ rowid }) => rowid },
+];
+
+/** The newest events, older pages, and what a search finds. */
+export function EventList({
+  route,
+  selected,
+}: {
+  readonly route: Route;
+  readonly selected: number | undefined;
+}) {
+  const { action, from, to, outcome, where, after } = route.query;
+  const isSearch = (outcome ?? where) !== undefined;
+  const isNewest = after === undefined && !isSearch && to === undefined;
+  const path = withQuery("/v1/events", { limit: PAGE_ROWS, action, from, to, outcome, where, after });
+  const list = useResource<readonly ListedEvent[], PageMeta>(
+    path,
+    isNewest ? { everyMs: LIVE_EVERY_MS } : {},
+  );
+  const { rows, newer, showNewer } = useNewest(
+    path,
+    list.answer?.data,
+    ({ rowid }) => rowid,
+    selected !== undefined,
+  );
+  useKeys([{ key: "n", what: "Show newer events", run: showNewer }]);
+  const { next } = list.answer?.meta ?? {};
+  const oldest = rows?.at(-1);
+  const older = isSearch ? next : rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : null;
+  const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
+
+  return (
+    <section class="stack list" aria-label="Events">
+      <FilterField label="Filter events" path={["events"]} route={route} names={FILTERS} plain="action" />
+      {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
+      <div class="panel">
+        {newer !== "" && (
+          <div class="fresh">
+            <button onClick={showNewer}>
+              {newer} newer events <kbd>N</kbd>
+            </button>
+          </div>
+        )}
+        {rows === undefined ? (
+          <Waiting error={list.error} reload={list.reload} rows={12} />
+        ) : rows.length === 0 ? (
+          <NoEvents isFiltered={isFiltered} more={older ?? null} />
+        ) : (
+          <Table
+            label="Events"
+            rows={rows}
+            columns={COLUMNS}
+            keyOf={({ rowid }) => rowid}
+            link={({ rowid }) => linkTo(["events", rowid], route.query)}
+            selected={selected}
+          />
+        )}
+        <Pages
+          shown={rows?.length ?? 0}
+          oldest={oldest?.timestamped}
+          searched={list.answer?.meta?.searched}
+          newest={after === undefined ? undefined : linkTo(["events"], { ...route.query, after: undefined })}
+          older={
+            older === null || older === undefined
+              ? undefined
+              : linkTo(["events"], { ...route.query, after: older })
+          }
+        />
+      </div>
+    </section>
+  );
+}
+
+function NoEvents({ isFiltered, more }: { readonly isFiltered: boolean; readonly more: number | null }) {
+  if (isFiltered) {
+    return (
+      <Empty
+        title={more === null ? "No event matches" : "No event matches so far"}
+        button={
+          <a class="btn" href="#/events">
+            Clear the filter
+          </a>
+        }
+      >
+        {more === null ? "No stored event has all of these." : "Older events have not been looked at yet."}
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No event yet" command={`evreg publish user.created --payload '{"id":1}'`}>
+      An event is published to an action, and goes to each subscription of it.
+    </Empty>
+  );
+}

@@ -1,0 +1,83 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Health } from "../../domain/operations.ts";
+import { identity } from "../api/identity.ts";
+import { useResource } from "../api/resource.ts";
+import { Empty } from "../parts/states.tsx";
+import { Bar } from "./bar.tsx";
+import { Confirm } from "./confirm.tsx";
+import { Find } from "./find.tsx";
+import { KeyHelp } from "./key-help.tsx";
+import { useKeys } from "./keys.ts";
+import { toggleLive } from "../api/live.ts";
+import { Rail } from "./rail.tsx";
+import { goTo, linkTo, route } from "./route.ts";
+import { screenOf, SCREENS } from "./screens.tsx";
+import { SignIn } from "./sign-in.tsx";
+import { Toasts } from "./toast.tsx";
+
+const HEALTH_EVERY_MS = 5_000;
+
+/** All of the page: who asks, the navigation, and the screen that the address names. */
+export function App() {
+  return identity.value === null ? <SignIn /> : <Shell />;
+}
+
+function Shell() {
+  const [open, setOpen] = useState<"find" | "keys" | null>(null);
+  const health = useResource<Health>("/health", { everyMs: HEALTH_EVERY_MS });
+  const screen = screenOf(route.value);
+  useKeys([
+    { key: "find", what: "Find or go to", run: () => setOpen("find") },
+    { key: "?", what: "All keys", run: () => setOpen("keys") },
+    { key: "p", what: "Pause or go on", run: toggleLive },
+    ...SCREENS.map(({ key, title, path }) => ({
+      key: `g ${key}`,
+      what: `Go to ${title}`,
+      run: () => goTo(linkTo([path])),
+    })),
+  ]);
+  const title = [
+    ...(route.value.path.length > 1 ? [route.value.path[1]] : []),
+    screen?.title ?? "Not found",
+    "evreg",
+  ];
+  useEffect(() => {
+    document.title = title.join(" · ");
+  }, [title.join()]);
+  const View = screen?.view;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={focusMain}>
+        Go to the content
+      </a>
+      <Rail health={health.answer?.data} error={health.error} />
+      <Bar screen={screen} find={() => setOpen("find")} />
+      <main id="main" tabIndex={-1}>
+        {View === undefined ? (
+          <Empty
+            title="There is no such screen"
+            button={
+              <a class="btn" href="#/">
+                Overview
+              </a>
+            }
+          >
+            The address names none. It may be of another version.
+          </Empty>
+        ) : (
+          <View route={route.value} />
+        )}
+      </main>
+      <Toasts />
+      <Confirm />
+      {open === "find" && <Find close={() => setOpen(null)} />}
+      {open === "keys" && <KeyHelp close={() => setOpen(null)} />}
+    </>
+  );
+}
+
+/** The address has the screen after its `#`, so the link itself would lead away. */
+function focusMain(event: MouseEvent): void {
+  event.preventDefault();
+  document.querySelector<HTMLElement>("#main")?.focus();
+}

@@ -1,0 +1,56 @@
+import { live, toggleLive } from "../api/live.ts";
+import { Icon } from "../parts/icons.tsx";
+import { durationText, useNow } from "../parts/time.tsx";
+import { linkTo, route } from "./route.ts";
+import type { Screen } from "./screens.tsx";
+
+/** Above each screen: where one is, the search, and whether what is shown is live. */
+export function Bar({ screen, find }: { readonly screen: Screen | undefined; readonly find: () => void }) {
+  const record = route.value.path[1];
+  return (
+    <div class="bar">
+      <div class="crumbs">
+        {screen !== undefined && record !== undefined ? (
+          <>
+            <a href={linkTo([screen.path])}>{screen.title}</a>
+            <span aria-hidden="true">/</span>
+            <span aria-current="page">{record}</span>
+          </>
+        ) : (
+          <span aria-current="page">{screen?.title ?? "Not found"}</span>
+        )}
+      </div>
+      <button class="find" aria-label="Find or go to" onClick={find}>
+        <Icon name="find" />
+        <span>Find or go to…</span>
+        <kbd>{/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K"}</kbd>
+      </button>
+      <LiveButton />
+    </div>
+  );
+}
+
+function LiveButton() {
+  const now = live.value;
+  if (now.state === "reconnecting") return <Reconnecting since={now.since} />;
+  const isPaused = now.state === "paused";
+  return (
+    <button class="live" aria-pressed={isPaused} onClick={toggleLive}>
+      <span class="pulse" aria-hidden="true" />
+      {isPaused ? `Paused ${now.since.toLocaleTimeString(undefined, { hourCycle: "h23" })}` : "Live"}
+      <span class="verb">
+        {isPaused ? "Resume" : "Pause"} <kbd>P</kbd>
+      </span>
+    </button>
+  );
+}
+
+function Reconnecting({ since }: { readonly since: Date }) {
+  const now = useNow();
+  return (
+    <span class="live lost" role="status">
+      <span class="pulse" aria-hidden="true" />
+      Reconnecting, {durationText(Math.max(1_000, now - since.getTime()))} old
+    </span>
+  );
+}

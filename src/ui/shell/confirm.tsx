@@ -1,0 +1,82 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+
+interface Question {
+  /** Verb and thing: "Skip delivery 91204?" */
+  readonly title: string;
+  /** What follows from it, counted. */
+  readonly body: ComponentChildren;
+  /** What the button does: "Skip it". */
+  readonly act: string;
+  /** The safe button: "Keep waiting". */
+  readonly keep?: string;
+  readonly danger?: boolean;
+  /** A name that has to be typed first, for what cannot be undone. */
+  readonly type?: string;
+}
+
+const asked = signal<{ question: Question; answer: (yes: boolean) => void } | null>(null);
+
+/** Asks a person before something that cannot be undone. */
+export function confirm(question: Question): Promise<boolean> {
+  asked.value?.answer(false);
+  return new Promise((resolve) => {
+    asked.value = {
+      question,
+      answer: (yes) => {
+        asked.value = null;
+        resolve(yes);
+      },
+    };
+  });
+}
+
+export function Confirm() {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const [typed, setTyped] = useState("");
+  const now = asked.value;
+  useEffect(() => {
+    setTyped("");
+    if (now !== null && dialog.current?.open === false) dialog.current.showModal();
+  }, [now]);
+  if (now === null) return null;
+  const { question, answer } = now;
+  const mayAct = question.type === undefined || typed === question.type;
+  return (
+    <dialog ref={dialog} class="dialog" aria-labelledby="asked" onCancel={() => answer(false)}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (mayAct) answer(true);
+        }}
+      >
+        <h2 id="asked">{question.title}</h2>
+        <div class="soft">{question.body}</div>
+        {question.type !== undefined && (
+          <label class="labelled">
+            <span>
+              Type <code>{question.type}</code> to go on
+            </span>
+            <span class="field">
+              <input
+                value={typed}
+                autoComplete="off"
+                spellcheck={false}
+                onInput={(event) => setTyped(event.currentTarget.value)}
+              />
+            </span>
+          </label>
+        )}
+        <div class="acts">
+          <button type="button" class="btn" autofocus onClick={() => answer(false)}>
+            {question.keep ?? "Cancel"}
+          </button>
+          <button class={question.danger === true ? "btn main danger" : "btn main"} disabled={!mayAct}>
+            {question.act}
+          </button>
+        </div>
+      </form>
+    </dialog>
+  );
+}

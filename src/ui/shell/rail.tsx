@@ -1,0 +1,118 @@
+import type { Health } from "../../domain/operations.ts";
+import type { ApiError } from "../api/request.ts";
+import { may, identity } from "../api/identity.ts";
+import { endSession, readSession } from "../api/session-token.ts";
+import { Icon } from "../parts/icons.tsx";
+import { Status } from "../parts/status.tsx";
+import { linkTo, route } from "./route.ts";
+import { type Screen, screenOf, SCREENS } from "./screens.tsx";
+import { nextTheme, theme } from "./theme.ts";
+
+/** Screens whose token has the scope for one application also show. */
+const isOffered = ({ scope }: Screen): boolean =>
+  may(scope) || (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1)));
+
+/** The navigation: at the left, on narrow screens at the bottom. */
+export function Rail(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
+  const current = screenOf(route.value);
+  const offered = SCREENS.filter(isOffered);
+  const link = (screen: Screen, narrow: boolean) => (
+    <li key={screen.path} class={narrow ? "" : "late"}>
+      <a href={linkTo([screen.path])} aria-current={screen === current ? "page" : undefined}>
+        <Icon name={screen.icon} />
+        {screen.title}
+      </a>
+    </li>
+  );
+  const daily = offered.filter(({ group }) => group === "daily");
+  const operate = offered.filter(({ group }) => group === "operate");
+  return (
+    <nav class="rail" aria-label="Main">
+      <a class="brand" href="#/">
+        <svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
+          <path d="M3 4.5h8M3 10h5M3 15.5h8M12.5 6.5l4 3.5-4 3.5" />
+        </svg>
+        evreg
+        <small>{props.health?.version ?? ""}</small>
+      </a>
+      <ul class="tabs">
+        {daily.map((screen) => link(screen, screen.path !== "deliveries"))}
+        <li class="narrow-only">
+          <details class="more-screens">
+            <summary>
+              <Icon name="more" />
+              More
+            </summary>
+            <ul>
+              {offered
+                .filter(({ group, path }) => group === "operate" || path === "deliveries")
+                .map((screen) => link(screen, true))}
+            </ul>
+          </details>
+        </li>
+      </ul>
+      {operate.length > 0 && (
+        <div class="extra">
+          <h2>Operate</h2>
+          <ul>{operate.map((screen) => link(screen, true))}</ul>
+        </div>
+      )}
+      <div class="foot">
+        <HealthLine health={props.health} error={props.error} />
+        <div class="row">
+          <code class="soft grow" title={location.host}>
+            {location.host}
+          </code>
+          <button
+            class="btn bare icon-only push"
+            aria-label={`Colours: ${theme.value === "system" ? "as the system" : theme.value}`}
+            title={`Colours: ${theme.value === "system" ? "as the system" : theme.value}`}
+            onClick={nextTheme}
+          >
+            <Icon name="theme" />
+          </button>
+        </div>
+        {readSession() !== null && (
+          <div class="row">
+            <span class="soft grow" title={identity.value?.scopes.join(", ")}>
+              {identity.value?.name}
+            </span>
+            <button
+              class="btn bare push"
+              onClick={() => {
+                endSession();
+                identity.value = null;
+              }}
+            >
+              Sign out
+            </button>
+          </div>
+        )}
+      </div>
+    </nav>
+  );
+}
+
+function HealthLine({
+  health,
+  error,
+}: {
+  readonly health: Health | undefined;
+  readonly error: ApiError | undefined;
+}) {
+  if (error !== undefined) {
+    return (
+      <div class="row danger-text">
+        <Status state="failed" word={false} />
+        {error.status === 0 ? "Not connected" : error.message}
+      </div>
+    );
+  }
+  const isFine = health === undefined || (health.store === "ok" && health.engine === "running");
+  return (
+    <div class="row">
+      <Status state={isFine ? "active" : "failed"} word={false} />
+      {isFine ? "Store and engine run" : `Store ${health.store}, engine ${health.engine}`}
+    </div>
+  );
+}

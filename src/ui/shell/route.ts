@@ -1,0 +1,55 @@
+import { computed, signal } from "@preact/signals";
+
+/** Where the page is: `#/events/48213?action=order.*`. After the `#`, so that it works beneath any prefix of a proxy. */
+export interface Route {
+  /** `["events", "48213"]` */
+  readonly path: readonly string[];
+  readonly query: Readonly<Record<string, string>>;
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
+
+const hash = signal(location.hash);
+addEventListener("hashchange", () => {
+  hash.value = location.hash;
+});
+
+export const route = computed<Route>(() => parseRoute(hash.value));
+
+function parseRoute(text: string): Route {
+  const [path = "", query = ""] = split(text.replace(/^#\/?/, ""), "?");
+  return {
+    path: path.split("/").filter(Boolean).map(decoded),
+    query: Object.fromEntries(new URLSearchParams(query)),
+  };
+}
+
+function split(text: string, at: string): readonly string[] {
+  const index = text.indexOf(at);
+  return index === -1 ? [text] : [text.slice(0, index), text.slice(index + 1)];
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** The link to a screen, record or search. */
+export function linkTo(path: readonly (string | number)[], query: Query = {}): string {
+  const given = Object.entries(query).filter(
+    ([, value]) => value !== undefined && value !== null && value !== "",
+  );
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  return `#/${path.map((part) => encodeURIComponent(part)).join("/")}${search === "" ? "" : `?${search}`}`;
+}
+
+/** @param options.replace instead of the entry that the back button leads to: for what a person types */
+export function goTo(link: string, options: { readonly replace?: boolean } = {}): void {
+  if (link === location.hash) return;
+  if (options.replace === true) history.replaceState(null, "", link);
+  else history.pushState(null, "", link);
+  hash.value = location.hash;
+}

@@ -1,0 +1,27 @@
+import type { ComponentType } from "preact";
+import type { ScopeName } from "../../domain/token.ts";
+import type { IconName } from "../parts/icons.tsx";
+import { Events } from "../screens/events/events.tsx";
+import type { Route } from "./route.ts";
+
+/** A screen of the page: its place in the navigation, and what shows it. */
+export interface Screen {
+  /** The first part of its address. */
+  readonly path: string;
+  readonly title: string;
+  readonly icon: IconName;
+  /** What is looked at each day, or what a server's operator needs. */
+  readonly group: "daily" | "operate";
+  /** `G`, then this key. */
+  readonly key: string;
+  /** What a token needs to see anything in it. */
+  readonly scope: ScopeName;
+  readonly view: ComponentType<{ readonly route: Route }>;
+}
+
+export const SCREENS: readonly Screen[] = [
+  { path: "events", title: "Events", icon: "events", group: "daily", key: "e", scope: "read", view: Events },
+];
+
+export const screenOf = (route: Route): Screen | undefined =>
+  route.path.length === 0 ? SCREENS[0] : SCREENS.find(({ path }) => path === route.path[0]);

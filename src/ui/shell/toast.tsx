@@ -1,0 +1,62 @@
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import { Status } from "../parts/status.tsx";
+
+interface Toast {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly undo?: () => void;
+}
+
+const toast = signal<Toast | null>(null);
+const SHOWN_MS = 6_000;
+
+/** What was done, where the page itself does not show it. @param undo what takes it back */
+export function say(text: string, undo?: () => void): void {
+  toast.value = { text, isError: false, ...(undo === undefined ? {} : { undo }) };
+}
+
+/** What went wrong; it stays until somebody closes it. */
+export function sayError(error: unknown): void {
+  toast.value = { text: error instanceof Error ? error.message : String(error), isError: true };
+}
+
+export function Toasts() {
+  const shown = toast.value;
+  const [held, setHeld] = useState(false);
+  useEffect(() => {
+    if (shown === null || shown.isError || held) return undefined;
+    const timer = setTimeout(() => (toast.value = null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [shown, held]);
+  return (
+    <div class="toasts" role="status" aria-live="polite">
+      {shown !== null && (
+        <div
+          class="toast"
+          onMouseEnter={() => setHeld(true)}
+          onMouseLeave={() => setHeld(false)}
+          onFocusIn={() => setHeld(true)}
+          onFocusOut={() => setHeld(false)}
+        >
+          {shown.isError && <Status state="failed" word={false} />}
+          <span>{shown.text}</span>
+          {shown.undo !== undefined && (
+            <button
+              class="btn bare"
+              onClick={() => {
+                toast.value = null;
+                shown.undo?.();
+              }}
+            >
+              Undo
+            </button>
+          )}
+          <button class="btn bare icon-only" aria-label="Close" onClick={() => (toast.value = null)}>
+            ×
+          </button>
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,2 @@
+/** A stylesheet is bundled where it is imported. */
+declare module "*.css";
