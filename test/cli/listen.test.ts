@@ -1,4 +1,6 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLine } from "../../src/cli/listen/report.ts";
@@ -9,7 +11,9 @@ import { ATTEMPT_ERROR_WORDS } from "../../src/domain/attempt-words.ts";
 import type { PulledDelivery } from "../../src/domain/pull.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { verify } from "../../src/sdk/webhook.ts";
+import { cleanEnv, STARTED_BY } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
 import { useServed } from "./served.ts";
 
 const served = useServed(({ evreg }) =>
@@ -105,6 +109,25 @@ test("a command gets the payload, and its exit code says what became of it", asy
     `evt_${event}_${id}`,
     null,
   ]);
+});
+
+test("SIGTERM ends it in order: what is under way here is finished and reported", async () => {
+  const id = await subscribed();
+  await publish();
+  const go = join(served.folder, "go");
+  const begun = join(served.folder, "begun");
+  const script = `touch '${begun}'; while [ ! -e '${go}' ]; do sleep 0.01; done`;
+  const words = ["listen", "--action", "order.created", "--subscription", name, "--exec", script];
+  const listener = spawn(STARTED_BY[0]!, [...STARTED_BY.slice(1), ...words, "--data", served.data], {
+    env: cleanEnv({}),
+  });
+  const exit = once(listener, "exit");
+  await until("the work", () => existsSync(begun));
+  listener.kill("SIGTERM");
+  writeFileSync(go, "");
+  expect(await exit).toEqual([0, null]);
+  const [delivery] = (await served.evreg.deliveries.list({ subscription: id })).data;
+  expect(delivery).toMatchObject({ status: "delivered", attempt: 1 });
 });
 
 test("what failed here is retried by the server, with the reason, and given up with what to type", async () => {

@@ -74,7 +74,7 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
     7,
     "Some items of a bulk were refused; the others are done. With a checkpoint, only refusals of this run count.",
   ],
-  [130, "Interrupted (Ctrl-C)."],
+  [130, "Interrupted (Ctrl-C, or SIGTERM)."],
 ];
 
 const EXIT_CODES_HEAD =

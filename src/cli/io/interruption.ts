@@ -8,11 +8,14 @@ let controller: AbortController | undefined;
 let firstAtMs = 0;
 
 /**
- * The signal for a command that ends in order when interrupted (Ctrl-C). A second Ctrl-C ends the process at once, and so
- * does the first one where no command has called this.
+ * The signal for a command that ends in order when interrupted (Ctrl-C, or SIGTERM as supervisors send it). A second one
+ * ends the process at once, and so does the first one where no command has called this.
  */
 export function interruption(): AbortSignal {
-  controller ??= new AbortController();
+  if (controller === undefined) {
+    controller = new AbortController();
+    process.on("SIGTERM", onInterrupt);
+  }
   return controller.signal;
 }
 
