@@ -94,11 +94,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { Retention },
       { SubscriptionExpiry },
     ] = await loading;
-    const { auth, limits } = config;
+    const { auth, limits, ui } = config;
     const ending = new AbortController();
     const app = createHttpApp({
       service,
-      config: { auth, limits, dev, hasTokenFile: tokenFile !== undefined },
+      config: { auth, limits, ui, dev, hasTokenFile: tokenFile !== undefined },
       logger,
       clock,
       version,

@@ -10,6 +10,7 @@ export interface Config {
   readonly shutdownGraceMs: number;
   readonly auth: AuthConfig;
   readonly encryption: EncryptionConfig;
+  readonly ui: UiConfig;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
   readonly delivery: DeliveryConfig;
@@ -33,6 +34,10 @@ interface AuthConfig {
 export interface EncryptionConfig {
   readonly key?: string;
   readonly previousKey?: string;
+}
+
+interface UiConfig {
+  readonly enabled: boolean;
 }
 
 export interface LimitsConfig {
@@ -185,6 +190,13 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
       "The key before, for the start at which encryption.key is another one; what it encrypted is then encrypted anew, and it is not needed any more.",
     env: "EVREG_ENCRYPTION_KEY_PREVIOUS",
     secret: true,
+  },
+  {
+    path: "ui.enabled",
+    type: { kind: "boolean" },
+    default: true,
+    description: "Whether the server has the page for browsers at /ui/.",
+    env: "EVREG_UI_ENABLED",
   },
   {
     path: "limits.payloadBytes",

@@ -9,6 +9,7 @@ import { type Caller, createAuthenticate } from "./auth.ts";
 import { clientAddress } from "./connections.ts";
 import { LiveStreams } from "./live-streams.ts";
 import { OPENAPI_ROUTE, ROUTES } from "./openapi.ts";
+import { createPage, PAGE_PATH, prefersHtml, seeOther } from "./page.ts";
 import { ApiRequest, ClientDisconnected } from "./request.ts";
 import { type ResponseLimits, ResponseBudget } from "./response-budget.ts";
 import { type Reply, Responder } from "./response.ts";
@@ -93,6 +94,23 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       responder.failed(new ApiRequest(event, bodies), clock.now(), outsideRoutes(error)),
   });
 
+  /** What answers every method that has no handler of its own. */
+  const refuseOthers = (path: string, allow: string): void => {
+    app.on(
+      "OPTIONS",
+      path,
+      handlerOf(() => ({ status: 204, body: "", headers: [["allow", allow]] })),
+    );
+    app.all(
+      path,
+      handlerOf((request) => {
+        throw new EvregError("method_not_allowed", `${request.method} is not possible here; ${allow} are.`, {
+          allow,
+        });
+      }),
+    );
+  };
+
   for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
@@ -120,19 +138,25 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       if (answersHead(route)) app.on("HEAD", path, handler);
     }
     const allow = allowOf(routes);
-    app.on(
-      "OPTIONS",
-      path,
-      handlerOf(() => ({ status: 204, body: "", headers: [["allow", allow]] })),
-    );
-    app.all(
-      path,
-      handlerOf((request) => {
-        throw new EvregError("method_not_allowed", `${request.method} is not possible here; ${allow} are.`, {
-          allow,
-        });
-      }),
-    );
+    refuseOthers(path, allow);
+  }
+  if (config.ui.enabled) {
+    const page = createPage();
+    const answerPage = handlerOf((request) => {
+      // Nobody needs a token for it, and it is answered where the API is.
+      void authenticate(request, "open");
+      return page(request);
+    });
+    for (const path of [PAGE_PATH, `${PAGE_PATH}/:file`]) {
+      for (const method of ["GET", "HEAD"] as const) app.on(method, path, answerPage);
+      refuseOthers(path, "GET, HEAD, OPTIONS");
+    }
+    const answerRoot = handlerOf((request) => {
+      if (!prefersHtml(request.header("accept"))) notFound(request);
+      void authenticate(request, "open");
+      return seeOther(`${PAGE_PATH.slice(1)}/`);
+    });
+    for (const method of ["GET", "HEAD"] as const) app.on(method, "/", answerRoot);
   }
   app.all(
     "/**",
@@ -154,9 +178,12 @@ async function isAdmitted(
   }
 }
 
+/** Those that end so, which is where the page is. */
+const FOLDERS: ReadonlySet<string> = new Set(["/", `${PAGE_PATH}/`]);
+
 /** Refuses `/v1/actions/`, which the router takes for `/v1/actions`: the caller may have meant a name that is empty. */
 function checkTarget(request: ApiRequest): void {
-  if (request.path.endsWith("/")) notFound(request);
+  if (request.path.endsWith("/") && !FOLDERS.has(request.path)) notFound(request);
   const { nodeRequest } = request;
   checkSingle(nodeRequest.rawHeaders);
   const { host } = nodeRequest.headers;

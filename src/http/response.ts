@@ -16,6 +16,8 @@ export interface Reply {
   readonly body: string | Chunks | ByteStream;
   readonly headers?: readonly HeaderPair[];
   readonly mediaType?: string;
+  /** How long caches may keep it; by default nobody does. */
+  readonly cacheControl?: string;
   /** Of a read that is logged as changes are. */
   readonly isLogged?: true;
   /** Called once the answer is out, or its client has disconnected. */
@@ -270,7 +272,7 @@ export class Responder {
       "x-content-type-options",
       "nosniff",
       "cache-control",
-      "no-store",
+      reply.cacheControl ?? "no-store",
       "x-request-id",
       requestId,
       "content-type",
@@ -279,7 +281,7 @@ export class Responder {
       String(bytes),
     ];
     // Without content there is no type and no length. All in one list first: one that grows is copied.
-    if (status === 204) headers.length -= 4;
+    if (status === 204 || status === 304) headers.length -= 4;
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
     const { nodeResponse } = request;

@@ -72,6 +72,7 @@ describe("precedence", () => {
         EVREG_BOOTSTRAP_TOKEN: "first",
         EVREG_ENCRYPTION_KEY: "ab".repeat(32),
         EVREG_ENCRYPTION_KEY_PREVIOUS: "cd".repeat(32),
+        EVREG_UI_ENABLED: "false",
         EVREG_ENVELOPE: "2048",
         EVREG_RETENTION_EVENTS: " 36h ",
         EVREG_RETENTION_AUDIT: "off",
@@ -96,6 +97,7 @@ describe("precedence", () => {
       shutdownGraceMs: 5,
       auth: { mode: "off", anonymousPublish: true, bootstrapToken: "first" },
       encryption: { key: "ab".repeat(32), previousKey: "cd".repeat(32) },
+      ui: { enabled: false },
       limits: { payloadBytes: 2048 },
       retention: { events: 36 * 3_600_000, audit: 0 },
       delivery: {

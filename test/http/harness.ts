@@ -34,6 +34,7 @@ export interface Harness {
 
 export interface HarnessOptions {
   readonly auth?: Partial<HttpConfig["auth"]>;
+  readonly ui?: HttpConfig["ui"];
   readonly dev?: boolean;
   readonly hasTokenFile?: boolean;
   readonly http?: Partial<HttpLimits>;
@@ -56,6 +57,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     config: {
       auth: { mode: "token", anonymousPublish: false, ...options.auth },
       limits: { payloadBytes: PAYLOAD_BYTES },
+      ui: options.ui ?? { enabled: true },
       dev: options.dev ?? false,
       hasTokenFile: options.hasTokenFile ?? false,
     },

@@ -14,13 +14,14 @@ export type Changes = {
 /** The defaults on any free port, with changes. */
 export function configFor(data: string, changes: Changes = {}): Config {
   const base = { ...defaultConfig(data), data, port: 0, shutdownGraceMs: 2_000 };
-  const { auth, tls, encryption, limits, retention, delivery, log, remote, ...rest } = changes;
+  const { auth, tls, encryption, ui, limits, retention, delivery, log, remote, ...rest } = changes;
   return {
     ...base,
     ...rest,
     auth: { ...base.auth, ...auth },
     tls: { ...base.tls, ...tls },
     encryption: { ...base.encryption, ...encryption },
+    ui: { ...base.ui, ...ui },
     limits: { ...base.limits, ...limits },
     retention: { ...base.retention, ...retention },
     delivery: { ...base.delivery, ...delivery },

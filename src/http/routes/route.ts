@@ -151,6 +151,8 @@ export interface HttpConfig {
   /** Whether the data folder has the file `token`, with a token that holds. */
   readonly hasTokenFile: boolean;
   readonly limits: { readonly payloadBytes: number };
+  /** Whether the page for browsers is served. */
+  readonly ui: { readonly enabled: boolean };
   /** For one's own machine: no token needed, loopback callers only. */
   readonly dev: boolean;
 }

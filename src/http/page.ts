@@ -1,0 +1,120 @@
+import { EvregError } from "../domain/error.ts";
+import { type PageFile, readPageFiles } from "../runtime/page-files.ts";
+import type { ApiRequest } from "./request.ts";
+import type { HeaderPair, Reply } from "./response.ts";
+
+// The page at `/ui/`: a few files that hold no data, so that nobody needs a token for them. Everything it shows it asks of
+// the API, with the token of whoever looks at it. All addresses are relative: it works under any prefix of a proxy.
+
+/**
+ * Only what this server sends runs, nothing goes elsewhere, and no page of others shows this one. No script can make markup
+ * of text.
+ */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types 'none'",
+].join("; ");
+
+const HEADERS: readonly HeaderPair[] = [
+  ["content-security-policy", CONTENT_SECURITY_POLICY],
+  ["referrer-policy", "no-referrer"],
+  ["cross-origin-opener-policy", "same-origin"],
+  ["cross-origin-embedder-policy", "require-corp"],
+  ["cross-origin-resource-policy", "same-origin"],
+  ["vary", "accept-encoding"],
+];
+
+const MEDIA_TYPES: Readonly<Record<string, string>> = {
+  html: "text/html; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  css: "text/css; charset=utf-8",
+  svg: "image/svg+xml",
+};
+
+export const PAGE_PATH = "/ui";
+const INDEX = "index.html";
+
+/** A name that has a hash of what is in the file. */
+const HASHED = /-[A-Z0-9]{8}\.\w+$/;
+
+export type PageHandler = (request: ApiRequest) => Reply | Promise<Reply>;
+
+/** @param read is called at the first request, and again after it has failed */
+export function createPage(read: () => Promise<ReadonlyMap<string, PageFile>> = readPageFiles): PageHandler {
+  let reading: Promise<ReadonlyMap<string, PageFile>> | undefined;
+  const files = (): Promise<ReadonlyMap<string, PageFile>> =>
+    (reading ??= read().catch((error: unknown) => {
+      reading = undefined;
+      throw error;
+    }));
+  return async (request) => {
+    if (request.path === PAGE_PATH) return seeOther("ui/");
+    const name = request.path === `${PAGE_PATH}/` ? INDEX : request.param("file");
+    const file = (await files()).get(name);
+    if (file === undefined) {
+      throw new EvregError("not_found", `The page has no file ${JSON.stringify(name.slice(0, 100))}.`);
+    }
+    return replyWith(name, file, request);
+  };
+}
+
+/** @param location relative to the address that was asked for */
+export function seeOther(location: string): Reply {
+  const headers: readonly HeaderPair[] = [
+    ["location", location],
+    ["vary", "accept"],
+  ];
+  return { status: 303, body: "", mediaType: "text/plain", headers };
+}
+
+function replyWith(name: string, { bytes, gzipped, digest }: PageFile, request: ApiRequest): Reply {
+  // Weak, as both encodings have it.
+  const tag = `W/"${digest}"`;
+  const headers: readonly HeaderPair[] = [...HEADERS, ["etag", tag]];
+  const cacheControl = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
+  const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
+  if (isKnown(tag, request.header("if-none-match"))) {
+    return { status: 304, body: "", cacheControl, headers };
+  }
+  if (!takesGzip(request.header("accept-encoding"))) {
+    return { status: 200, body: [bytes], mediaType, cacheControl, headers };
+  }
+  const encoded: readonly HeaderPair[] = [...headers, ["content-encoding", "gzip"]];
+  return { status: 200, body: [gzipped], mediaType, cacheControl, headers: encoded };
+}
+
+function isKnown(tag: string, known: string | undefined): boolean {
+  const opaque = tag.slice(2);
+  return (
+    known === "*" || (known?.split(",").some((one) => one.trim().replace(/^W\//, "") === opaque) ?? false)
+  );
+}
+
+function takesGzip(accepted: string | undefined): boolean {
+  const weights = weightsOf(accepted);
+  return (weights.get("gzip") ?? weights.get("*") ?? 0) > 0;
+}
+
+/** Whether a caller would rather have a page than JSON: a browser that was given the address alone. */
+export function prefersHtml(accepted: string | undefined): boolean {
+  const weights = weightsOf(accepted);
+  return (weights.get("text/html") ?? 0) > (weights.get("application/json") ?? 0);
+}
+
+/** What a header such as `Accept` names, each with its weight (RFC 9110, 12.4.2). */
+function weightsOf(header = ""): ReadonlyMap<string, number> {
+  const weights = header.split(",").map((item): [string, number] => {
+    const [name = "", ...parameters] = item.split(";").map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith("q="));
+    return [name, weight === undefined ? 1 : Number(weight.slice(2)) || 0];
+  });
+  return new Map(weights);
+}

@@ -1,0 +1,175 @@
+import { request } from "node:http";
+import { gunzipSync } from "node:zlib";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type Harness, startHarness } from "./harness.ts";
+
+let harness: Harness;
+beforeAll(async () => void (harness = await startHarness()));
+afterAll(() => harness.close());
+
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+const BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8";
+
+interface Got {
+  readonly status: number | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+/** By hand: `fetch` unpacks answers, follows redirects and sets `Host` itself. */
+function ask(
+  path: string,
+  headers: Record<string, string> = {},
+  { method = "GET", from = harness }: { method?: string; from?: Harness } = {},
+): Promise<Got> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: "127.0.0.1", port: from.port, path, method, headers }, (response) => {
+      const pieces: Buffer[] = [];
+      response.on("data", (piece: Buffer) => pieces.push(piece));
+      response.on("end", () =>
+        resolve({ status: response.statusCode, headers: response.headers, body: Buffer.concat(pieces) }),
+      );
+    });
+    asked.on("error", reject).end();
+  });
+}
+
+/** The addresses that the page itself names. */
+async function partsOf(): Promise<readonly string[]> {
+  const { body } = await ask("/ui/");
+  return [...String(body).matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = ""]) => path);
+}
+
+describe("the page", () => {
+  test("is served under the strict policy, without a token", async () => {
+    const { status, headers, body } = await ask("/ui/");
+    expect(status).toBe(200);
+    expect(String(body)).toMatch(/^<!doctype html>/);
+    expect(headers).toMatchObject({
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": POLICY,
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-embedder-policy": "require-corp",
+      "cross-origin-resource-policy": "same-origin",
+      "cache-control": "no-cache",
+    });
+    expect(headers).not.toHaveProperty("set-cookie");
+    expect(headers).not.toHaveProperty("access-control-allow-origin");
+  });
+
+  test("names its parts by relative addresses, and all of them are there", async () => {
+    const parts = await partsOf();
+    expect(parts.length).toBeGreaterThan(2);
+    for (const part of parts) {
+      expect(part).toMatch(/^[\w.-]+$/);
+      const { status, headers } = await ask(`/ui/${part}`);
+      expect({ part, status }).toEqual({ part, status: 200 });
+      const hashed = /-[A-Z0-9]{8}\./.test(part);
+      expect(headers["cache-control"]).toBe(hashed ? "public, max-age=31536000, immutable" : "no-cache");
+      expect(headers["content-security-policy"]).toBe(POLICY);
+    }
+  });
+
+  test("comes packed to whoever takes that", async () => {
+    const script = `/ui/${(await partsOf()).find((part) => part.endsWith(".js"))}`;
+    const plain = await ask(script);
+    expect(plain.headers).not.toHaveProperty("content-encoding");
+    expect(plain.headers).toMatchObject({
+      vary: "accept-encoding",
+      "content-type": "text/javascript; charset=utf-8",
+    });
+    for (const accepted of ["gzip, deflate, br", "GZIP;q=0.5", "*"]) {
+      const packed = await ask(script, { "accept-encoding": accepted });
+      expect(packed.headers).toMatchObject({ "content-encoding": "gzip", vary: "accept-encoding" });
+      expect(packed.headers["content-length"]).toBe(String(packed.body.length));
+      expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
+      expect(packed.body.length).toBeLessThan(plain.body.length / 2);
+    }
+    for (const accepted of ["", "br", "gzip;q=0", "*;q=0, identity"]) {
+      const got = await ask(script, { "accept-encoding": accepted });
+      expect(got.headers).not.toHaveProperty("content-encoding");
+    }
+  });
+
+  test("is not sent again to whoever has it", async () => {
+    const { etag } = (await ask("/ui/")).headers;
+    for (const known of [String(etag), `"other", ${String(etag)}`, String(etag).slice(2), "*"]) {
+      const { status, headers, body } = await ask("/ui/", { "if-none-match": known });
+      expect({ status, etag: headers["etag"], body: String(body) }).toEqual({ status: 304, etag, body: "" });
+      expect(headers).not.toHaveProperty("content-length");
+      expect(headers["content-security-policy"]).toBe(POLICY);
+    }
+    expect((await ask("/ui/", { "if-none-match": 'W/"other"' })).status).toBe(200);
+  });
+
+  test("answers HEAD, and refuses what is no reading", async () => {
+    const whole = await ask("/ui/");
+    const head = await ask("/ui/", {}, { method: "HEAD" });
+    expect({ status: head.status, body: String(head.body) }).toEqual({ status: 200, body: "" });
+    expect(head.headers["content-length"]).toBe(String(whole.body.length));
+    const { status, headers } = await ask("/ui/", {}, { method: "POST" });
+    expect({ status, allow: headers["allow"] }).toEqual({ status: 405, allow: "GET, HEAD, OPTIONS" });
+    expect((await ask("/ui/icon.svg", {}, { method: "OPTIONS" })).headers["allow"]).toBe(
+      "GET, HEAD, OPTIONS",
+    );
+  });
+
+  test.each(["/ui/none.js", "/ui/..%2fprogram%2fmain.js", "/ui/__proto__", "/ui/icon.svg/", "/ui//", "//"])(
+    "has nothing else: %s",
+    async (path) => {
+      const { status, body } = await ask(path);
+      expect({ status, code: JSON.parse(String(body)).code }).toEqual({ status: 404, code: 404 });
+    },
+  );
+
+  test("is where its address leads without the last slash, under any prefix of a proxy", async () => {
+    const { status, headers } = await ask("/ui");
+    expect({ status, location: headers["location"] }).toEqual({ status: 303, location: "ui/" });
+  });
+});
+
+describe("the address alone", () => {
+  test.each([BROWSER, "text/html", "application/json;q=0.8, text/html;q=0.9"])(
+    "leads a browser to the page: %s",
+    async (accept) => {
+      const { status, headers, body } = await ask("/", { accept });
+      expect({ status, location: headers["location"] }).toEqual({ status: 303, location: "ui/" });
+      expect(String(body)).toBe("");
+      expect((await ask("/", { accept }, { method: "HEAD" })).status).toBe(303);
+    },
+  );
+
+  test.each(["*/*", "application/json", "application/json, text/html", "text/html;q=0", ""])(
+    "answers a program as before: %s",
+    async (accept) => {
+      const { status, headers, body } = await ask("/", { accept });
+      expect({ status, type: headers["content-type"] }).toEqual({ status: 404, type: "application/json" });
+      expect(JSON.parse(String(body)).error).toMatch(/^There is nothing at \/;/);
+    },
+  );
+});
+
+test("without the page everything is as if there were none", async () => {
+  const without = await startHarness({ ui: { enabled: false } });
+  for (const path of ["/", "/ui", "/ui/", "/ui/icon.svg"]) {
+    for (const method of ["GET", "HEAD", "POST"]) {
+      const { status } = await ask(path, { accept: BROWSER }, { method, from: without });
+      expect({ path, method, status }).toEqual({ path, method, status: 404 });
+    }
+  }
+  await without.close();
+});
+
+test("a name of somebody else's that leads here gets no page where no token is needed", async () => {
+  const open = await startHarness({ dev: true });
+  for (const path of ["/", "/ui", "/ui/", "/ui/icon.svg"]) {
+    const { status } = await ask(path, { accept: BROWSER, host: "evil.example" }, { from: open });
+    expect({ path, status }).toEqual({ path, status: 403 });
+    const own = await ask(path, { accept: BROWSER, host: `localhost:${open.port}` }, { from: open });
+    expect(own.status).toBeLessThan(400);
+  }
+  await open.close();
+});
