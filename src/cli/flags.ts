@@ -183,7 +183,7 @@ export function definedOnly<T extends object>(values: T): { [K in keyof T]?: Exc
 
 /** Whether a listing leaves records out, so that an empty one does not mean that there are none. */
 export function hasFilters(query: object): boolean {
-  return Object.keys(query).some((name) => name !== "order" && name !== "limit");
+  return Object.keys(query).some((name) => !["order", "limit", "deliveries"].includes(name));
 }
 
 /**

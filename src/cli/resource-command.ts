@@ -6,6 +6,7 @@ import { emptyListHint, TargetCommand } from "./base-command.ts";
 import { searchLine, wholePage } from "./event-search.ts";
 import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.ts";
 import { note, type Output } from "./io/output.ts";
+import type { Column } from "./io/table.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
 import type { Target } from "./target/target.ts";
 import { subscriptionArg, subscriptionId, type TypedSubscription } from "./subscription-name.ts";
@@ -67,6 +68,8 @@ interface ListOptions<T> extends About {
   readonly flags?: Interfaces.FlagInput;
   /** Records of a page; where absent, a listing says nothing of further pages. */
   readonly pageSize?: number;
+  /** Instead of the resource's, for a query that asks for more. */
+  readonly columns?: (query: object) => readonly Column<T>[];
   /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
   readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
   /** Prints what else there is to say of each page that was read. */
@@ -80,7 +83,7 @@ interface ListOptions<T> extends About {
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
   resource: Resource<T>,
-  { flags = {}, readFlags, pageSize, none, afterPage, after, ...about }: ListOptions<T>,
+  { flags = {}, readFlags, pageSize, columns, none, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
   class ListCommand extends TargetCommand {
@@ -114,7 +117,7 @@ export function listCommand<T extends { readonly rowid: number }>(
         if (all === true) return printAllPages(read, output, query);
         const answer = await wholePage(read, query, (query as { limit?: number }).limit ?? pageSize ?? 0);
         const { data: records, meta = {} } = answer;
-        await output.list(answer, resource.list, async () => {
+        await output.list(answer, columns?.(query) ?? resource.list, async () => {
           if (hasFilters(query))
             return pastTheLastPage(plural, meta) ?? emptyListHint(`No ${noun} matches.`, evreg, query);
           return none === undefined ? resource.none() : none(evreg, target);

@@ -8,16 +8,17 @@ import { nextCommand } from "../cli/target/next-command.ts";
 import { whereSchema } from "../cli/where.ts";
 import { EVENT_LIMITS, EVENT_OUTCOMES, type PageMeta } from "../domain/event.ts";
 import { DELIVERIES } from "../resources/deliveries.ts";
-import { EVENTS } from "../resources/events.ts";
+import { EVENTS, LIST_WITH_DELIVERIES } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--deliveries] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
     "Of one action, in the last two hours": "evreg events --action order.created --from 2h",
     "Of one day": "evreg events --from 2027-01-31 --to 2027-02-01",
+    "Of the last hour, with what became of each": "evreg events --from 1h --deliveries",
     "Those that nobody has received yet": "evreg events --outcome unreceived --from 1d",
     "Those from France, of one customer": "evreg events list --where country=FR --where customer.id=7",
     "Those of more than 100": `evreg events list --where '{"properties":{"total":{"minimum":100}},"required":["total"]}'`,
@@ -39,6 +40,9 @@ export const EventsList = listCommand(EVENTS, {
       EVENT_OUTCOMES,
       { exclusive: ["page"] },
     ),
+    deliveries: Flags.boolean({
+      summary: "Each with the number of its deliveries in each state.",
+    }),
     order: choiceFlag("desc for newest first, asc for oldest first.", ["asc", "desc"]),
     limit: numberFlag("Events a page, 1 to 500 (default 50)."),
     page: numberFlag("Page number, from 1.", { exclusive: ["after", "all"] }),
@@ -46,6 +50,7 @@ export const EventsList = listCommand(EVENTS, {
     all: allFlag,
   },
   pageSize: EVENT_LIMITS.listDefault,
+  columns: (query) => ("deliveries" in query ? LIST_WITH_DELIVERIES : EVENTS.list),
   readFlags: async ({ where }) =>
     Array.isArray(where) ? { where: await whereSchema(where as readonly string[]) } : {},
   afterPage: warn,

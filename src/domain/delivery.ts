@@ -81,6 +81,9 @@ export function statusesBefore(cause: Cause): ReadonlySet<DeliveryStatus> {
   );
 }
 
+/** Deliveries of one event by their state; states without any are left out. */
+export type DeliveryCounts = Readonly<Partial<Record<DeliveryStatus, number>>>;
+
 /** One event on its way to one subscription. */
 export interface Delivery {
   readonly rowid: number;

@@ -1,5 +1,6 @@
 import type { RawJson } from "../json/raw-json.ts";
 import type { Deprecation, SchemaWarning } from "./action.ts";
+import type { DeliveryCounts } from "./delivery.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
@@ -23,6 +24,8 @@ export interface Event {
   readonly revision: number;
   /** ISO 8601 UTC with milliseconds. */
   readonly timestamped: string;
+  /** In a listing that was asked for them: those of its deliveries that the caller may read. */
+  readonly deliveries?: DeliveryCounts;
 }
 
 export interface NewEvent {
@@ -56,6 +59,8 @@ export interface EventQuery {
    * `where`.
    */
   readonly outcome?: EventOutcome;
+  /** Whether each event comes with the counts of its deliveries; by default it does not. */
+  readonly deliveries?: boolean;
 }
 
 /** unreceived: no handler has received it. failed: a delivery of it has failed for good. */
@@ -203,5 +208,11 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     enum: EVENT_OUTCOMES,
     description:
       "unreceived: only events that no handler has received. failed: only events with a delivery that has failed for good. A search as with where, over the deliveries that the token may read.",
+  },
+  deliveries: {
+    type: "boolean",
+    default: false,
+    description:
+      "Each event with the number of its deliveries in each state, of those that the token may read.",
   },
 });

@@ -1,5 +1,6 @@
-import { ID_COLUMN } from "../cli/io/table.ts";
+import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
+import { DELIVERY_STATUSES, type DeliveryCounts } from "../domain/delivery.ts";
 import type { Event } from "../domain/event.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
@@ -24,6 +25,20 @@ export const EVENTS = {
   none: () =>
     `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
 } satisfies Resource<Event>;
+
+/** The same with the counts of each event's deliveries. */
+export const LIST_WITH_DELIVERIES: readonly Column<Event>[] = EVENTS.list.toSpliced(-1, 0, {
+  title: "DELIVERIES",
+  value: ({ deliveries = {} }) => countsText(deliveries),
+  color: ({ deliveries = {} }) => (deliveries.failed === undefined ? undefined : "red"),
+  shrinkTo: 12,
+});
+
+/** `2 delivered, 1 waiting` */
+function countsText(counts: DeliveryCounts): string {
+  const counted = DELIVERY_STATUSES.filter((status) => counts[status] !== undefined);
+  return counted.map((status) => `${counts[status]} ${status}`).join(", ") || "none";
+}
 
 /** Without the payload, which the person who published it has just typed. */
 export const PUBLISHED_RECORD = EVENTS.record.filter(({ block }) => block !== true);

@@ -34,6 +34,7 @@ export type {
   Attempt,
   AttemptErrorCode,
   Delivery,
+  DeliveryCounts,
   DeliveryQuery,
   DeliveryStatus,
   DeliveryWithAttempts,

@@ -20,11 +20,24 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
 
   const { readable } = finder(access, "event", (id: number) => store.events.find(checkId(id)));
 
+  /** With the counts of their deliveries, where the query asks for them. */
+  async function shown(
+    events: readonly StoredEvent[],
+    { deliveries = false }: EventQuery,
+    { applications }: Pick<EventSelection, "applications">,
+  ): Promise<readonly Event[]> {
+    if (!deliveries || events.length === 0) return events.map(eventOf);
+    const ids = events.map(({ rowid }) => rowid);
+    const counts = await store.events.countDeliveries(ids, applications);
+    return events.map((event, index) => ({ ...eventOf(event), deliveries: counts[index] ?? {} }));
+  }
+
   async function search(
-    { where: text, outcome }: EventQuery,
+    query: EventQuery,
     { page, ...selection }: EventSelection,
     signal: AbortSignal | undefined,
   ): ReturnType<EventsPort["list"]> {
+    const { where: text, outcome } = query;
     const where = text === undefined ? undefined : schemaIn(text);
     const tasks = schemaTasks.runnerFor("check", access.principal, signal);
     const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
@@ -32,7 +45,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     const found = await storedEvents.search(request, access.principal, signal);
     const { events, total, searched, next = null } = found;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
-    return { data: events.map(eventOf), meta };
+    return { data: await shown(events, query, selection), meta };
   }
 
   return {
@@ -65,7 +78,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       const { events, total } = await store.events.list(selection);
       const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
-      return { data: events.map(eventOf), meta };
+      return { data: await shown(events, query, selection), meta };
     },
     async get(id) {
       const event = await readable(id);

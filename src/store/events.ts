@@ -1,3 +1,4 @@
+import type { DeliveryCounts } from "../domain/delivery.ts";
 import type { EvregError } from "../domain/error.ts";
 import type { Event, EventOutcome } from "../domain/event.ts";
 import type { Claim, RecordClaim } from "./queue.ts";
@@ -24,6 +25,11 @@ export interface EventStore {
     outcome: EventOutcome,
     applications?: readonly string[],
   ): Promise<readonly number[]>;
+  /** The deliveries of each of these events, over the same. Delays no write. */
+  countDeliveries(
+    ids: readonly number[],
+    applications?: readonly string[],
+  ): Promise<readonly DeliveryCounts[]>;
   /**
    * Events after a rowid, oldest first. Rowids are given in the order of commits, so whoever goes on after `through` misses
    * none. A page costs about the same wherever it begins.
@@ -74,7 +80,7 @@ export type RecordOutcome =
   | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
-export type StoredEvent = Omit<Event, "payload"> & {
+export type StoredEvent = Omit<Event, "payload" | "deliveries"> & {
   /** `undefined` if it is damaged, see `Store.damagedEvents`. */
   readonly payload: Uint8Array | undefined;
   readonly application: string;

@@ -21,6 +21,13 @@ test("`events list --where` finds events by their payloads, and says where it en
   expect(stderr).toContain("2 events found in 3. Go on: evreg events --where - --limit 2 --after 3");
 });
 
+test("`events list --deliveries` says what became of each", async () => {
+  const { stdout } = await served.run(["events", "list", "--deliveries", "--limit", "1"]);
+  expect(stdout).toMatch(/DELIVERIES +PAYLOAD\n.* none +\{"country":"FR"\}/);
+  const { data } = await served.json<readonly object[]>(["events", "--deliveries", "--limit", "1"]);
+  expect(data).toMatchObject([{ rowid: 5, deliveries: {} }]);
+});
+
 test("--where takes members with their values, several of them, and a schema inline", async () => {
   const found = async (...words: string[]) => {
     const { data } = await served.json<readonly { rowid: number }[]>(["events", "list", ...words]);

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { EventQuery } from "../../src/domain/event.ts";
+import type { NextStep } from "../../src/store/queue.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
   newAction,
@@ -141,6 +143,56 @@ export function eventListsContract(open: OpenEvreg): void {
       const { data, meta } = await under.evreg.events.list({ limit: 500 });
       expect(data).toHaveLength(500);
       expect(meta).toEqual({ total: 607, page: 1, per_page: 500 });
+    });
+  });
+
+  describe("listing events with the counts of their deliveries", () => {
+    const under = useSharedEvreg(open, async ({ evreg, store, clock }) => {
+      await evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));
+      await evreg.actions.create(newAction({ action: "b", schemata: ANY_OBJECT }));
+      for (const subscription of ["one", "two", "three"])
+        await subscribe(evreg, { subscription, action: "a", application: "crm" });
+      await subscribe(evreg, { subscription: "four", action: "a", application: "shop" });
+      await publish(evreg, newEvent({}, "a"));
+      const nowMs = clock.now();
+      const { claims } = await store.queue.claim(claimRequest({ nowMs, limit: 3 }));
+      const ended = (next: NextStep, index: number) => {
+        const { deliveryId, claimId } = claims[index]!;
+        return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, next };
+      };
+      await store.queue.finish([ended({ kind: "delivered" }, 0), ended({ kind: "failed" }, 1)], nowMs);
+      await publish(evreg, newEvent({}, "b"));
+      await publish(evreg, newEvent({}, "a"));
+    });
+    const counts = async (query: EventQuery, evreg = under.evreg) =>
+      (await evreg.events.list({ deliveries: true, ...query })).data.map(({ rowid, deliveries }) => [
+        rowid,
+        deliveries,
+      ]);
+
+    it("has those of each state, and none for an event without", async () => {
+      const first = { delivered: 1, failed: 1, delivering: 1, pending: 1 };
+      expect(await counts({})).toEqual([
+        [3, { pending: 4 }],
+        [2, {}],
+        [1, first],
+      ]);
+      expect(await counts({ order: "asc", limit: 1 })).toEqual([[1, first]]);
+      expect(await counts({ outcome: "failed" })).toEqual([[1, first]]);
+    });
+
+    it("has none unless they are asked for", async () => {
+      for (const query of [{}, { deliveries: false }]) {
+        const { data } = await under.evreg.events.list(query);
+        for (const event of data) expect(event).not.toHaveProperty("deliveries");
+      }
+    });
+
+    it("counts what the caller may read", async () => {
+      expect(await counts({ action: "a" }, await under.as(["read:crm"]))).toMatchObject([
+        [3, { pending: 3 }],
+        [1, { delivered: 1, failed: 1 }],
+      ]);
     });
   });
 

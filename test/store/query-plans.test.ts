@@ -168,6 +168,12 @@ describe("query plans", () => {
     }
   });
 
+  it("deliveries of a page's events are counted through the index of events", () => {
+    const plans = plansOf((sql) => runSync(SLICED_READS.countDeliveries(sql, [1, 2], ["x"])));
+    expect(scans(plans)).toEqual([]);
+    expect(plans).toContain("SEARCH d USING INDEX delivery_event (event_id=? AND subscription_id>?)");
+  });
+
   it("an ordered subscription is claimed, blocked and put in order through the index of its order", () => {
     connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
     const claim = claimCall(claimRequest({ nowMs: 9 }));

@@ -1,5 +1,6 @@
 import { invalidField } from "../../domain/error.ts";
 import type { Deprecation } from "../../domain/action.ts";
+import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import {
   BATCH,
   BATCH_QUERY,
@@ -39,21 +40,32 @@ import {
 
 /** Events as they are answered, and parts of the answer to a batch. */
 export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Event: record({
-    rowid: field.rowid,
-    action: field.text,
-    payload: {
-      type: ["object", "null"],
-      description: "Byte for byte as published. `null` only in a list whose `meta.damaged` names the event.",
-      additionalProperties: true,
+  Event: record(
+    {
+      rowid: field.rowid,
+      action: field.text,
+      payload: {
+        type: ["object", "null"],
+        description:
+          "Byte for byte as published. `null` only in a list whose `meta.damaged` names the event.",
+        additionalProperties: true,
+      },
+      revision: {
+        type: "integer",
+        minimum: 1,
+        description: "The schema revision that the payload was checked by.",
+      },
+      timestamped: field.timestamp,
+      deliveries: {
+        type: "object",
+        properties: Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, field.count])),
+        additionalProperties: false,
+        description:
+          "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
+      },
     },
-    revision: {
-      type: "integer",
-      minimum: 1,
-      description: "The schema revision that the payload was checked by.",
-    },
-    timestamped: field.timestamp,
-  }),
+    ["deliveries"],
+  ),
   PageMeta: record(
     {
       total: field.count,
@@ -319,6 +331,7 @@ const ROOM_BYTES = 1_024;
 
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
+  deliveries: true,
   rowid: true,
   action: true,
   payload: true,
@@ -336,7 +349,9 @@ function head({ rowid, action }: Event): string {
 let lastAction = { name: "", json: '""' };
 
 function tail(event: Event): string {
-  return `,"revision":${event.revision},"timestamped":"${event.timestamped}"}`;
+  const { revision, timestamped, deliveries } = event;
+  const counts = deliveries === undefined ? "" : `,"deliveries":${JSON.stringify(deliveries)}`;
+  return `,"revision":${revision},"timestamped":"${timestamped}"${counts}}`;
 }
 
 /** `{ data: Event }`, the payload's bytes as they came. */

@@ -13,6 +13,7 @@ import { listAudit, removeAudit } from "./history/audit.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { countBacklog } from "./queue/backlog.ts";
+import { countDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
 import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
@@ -59,6 +60,7 @@ export const SLICED_READS = {
   eventBounds,
   listDeliveries,
   countPending,
+  countDeliveries,
   countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
   findExpired: (sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after),
   planReplay,

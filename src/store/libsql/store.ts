@@ -196,6 +196,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
       withOutcome: (ids, outcome, applications) => read("eventsWithOutcome", ids, outcome, applications),
+      countDeliveries: (ids, applications) => read("countDeliveries", ids, applications),
       async next(query) {
         const { value, bytes } = await readReply("nextEvents", query);
         return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };

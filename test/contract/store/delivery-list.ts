@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
+import { DELIVERY_STATUSES, type DeliveryStatus } from "../../../src/domain/delivery.ts";
 import type { DeliverySelection } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
@@ -59,6 +59,19 @@ export function deliveryListSuite(open: OpenStore): void {
     expect(await seen({ event: 99 })).toEqual([]);
     expect(await seen({ action: "none" })).toEqual([]);
     expect(await seen({ subscription: three.rowid, status: "pending" })).toEqual([[second, "three"]]);
+  });
+
+  it("counts those of each event, however many", async () => {
+    const action = await on.action();
+    for (let n = 1; n <= 7; n += 1) await on.subscription(action, { subscription: `s${n}` });
+    const events = await on.publish(action, 200);
+    const { claims } = await on.claim({ limit: 4 });
+    expect(claims).toHaveLength(4);
+    const counts = await on.store.events.countDeliveries(events.toReversed());
+    expect(counts).toHaveLength(200);
+    const sum = (status: DeliveryStatus) => counts.reduce((total, one) => total + (one[status] ?? 0), 0);
+    expect([sum("pending"), sum("delivering")]).toEqual([1_396, 4]);
+    expect(counts[0]).toEqual({ pending: 7 });
   });
 
   it("finds deliveries of an action that the subscription has left", async () => {

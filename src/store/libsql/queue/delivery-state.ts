@@ -31,7 +31,7 @@ export function LEASE_OF(delivery: string, id = "rowid"): string {
 const LEASED = LEASE_OF("d");
 
 /** The status of the delivery `d` with the subscription `s`. */
-const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
+export const STATUS = `CASE d.state WHEN ${DELIVERY_STATE.delivered} THEN 'delivered' WHEN ${DELIVERY_STATE.failed} THEN 'failed'
     WHEN ${DELIVERY_STATE.filtered} THEN 'filtered' ELSE CASE WHEN ${LEASED} THEN 'delivering' WHEN s.deleted_ms IS NOT NULL THEN 'cancelled'
       WHEN s.active = 0 THEN 'held' WHEN d.failures > 0 THEN 'waiting' ELSE 'pending' END
   END`;
