@@ -1,10 +1,13 @@
 import type {
   Action,
   ActionRevision,
+  ActionSample,
+  ActionTypes,
   ActionUpdate,
   Deprecation,
   NewAction,
   RevisionQuery,
+  SampleQuery,
   SchemaCandidate,
   SchemaVerdict,
   WarningMeta,
@@ -142,6 +145,13 @@ export interface ActionsPort {
    * @param signal ends it
    */
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
+  /**
+   * A made-up payload that conforms to the schema in force. `not_found`; `invalid` where none was found; `unavailable` when
+   * earlier ones take too long.
+   */
+  sample(name: string, query?: SampleQuery): Promise<Answer<ActionSample>>;
+  /** TypeScript types of the payload and of a delivery with it. `not_found`; `unavailable` as at sample. */
+  types(name: string): Promise<Answer<ActionTypes>>;
 }
 
 export interface EventsPort {

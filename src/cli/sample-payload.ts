@@ -1,17 +1,17 @@
 import { randomInt } from "node:crypto";
-import type { Action } from "../domain/action.ts";
-import { EvregError } from "../domain/error.ts";
+import { type Action, SEEDS } from "../domain/action.ts";
 import { encodeJson, RawJson } from "../json/raw-json.ts";
 import { Sampler } from "../schema/generate/generator.ts";
+import { noSample } from "../schema/generate/no-sample.ts";
 import { type OwnMember, setMembers } from "./own-members.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** Samples that are tried for one that still conforms with the members that were set. */
 const MAX_TRIES = 25;
 
-/** A seed for when none is given. Small, so that a person can type it again. */
+/** A seed for when none is given. */
 export function anySeed(): number {
-  return randomInt(1_000_000);
+  return randomInt(SEEDS);
 }
 
 /**
@@ -29,7 +29,7 @@ export function samplePayloads(
   return Array.from({ length: count }, (_, index) => {
     const sample = (turn: number): object => {
       const made = sampler.sample(seed, index + turn * count);
-      if (made.payload === undefined) throw notFound(action.action, made.failure);
+      if (made.payload === undefined) throw noSample(action.action, made.failure);
       return made.payload;
     };
     if (members.length === 0) return RawJson.fromValue(sample(0));
@@ -46,13 +46,4 @@ export function samplePayloads(
     }
     return RawJson.fromText(encodeJson(payload));
   });
-}
-
-function notFound(action: string, failure: { field: string; message: string } | undefined): EvregError {
-  const last =
-    failure === undefined
-      ? ""
-      : ` The last one made failed: ${failure.field === "" ? "the payload" : failure.field} ${failure.message}.`;
-  const message = `No payload that conforms to the schema of ${action} was found.${last} Put one into the schema as an example ("examples": [{…}]), at its root or where it is hard to meet, or write the payload yourself.`;
-  return new EvregError("invalid", message, { action });
 }

@@ -25,6 +25,8 @@ const RECORD_MEMBERS = {
   action: { rowid: "number", action: "string" },
   revision: { revision: "number", action: "string" },
   verdict: { compatible: "boolean" },
+  sample: { action: "string", seed: "number", payload: "object" },
+  types: { action: "string", source: "string" },
   subscription: { rowid: "number", subscription: "string" },
   handlerTest: { subscription_id: "number", outcome: "string" },
   delivery: { rowid: "number", status: "string" },

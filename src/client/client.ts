@@ -116,6 +116,9 @@ function actionsOver({ record, list }: Calls): ActionsPort {
     revision: (name, revision) => record("GET", `${actionPath(name)}/revisions/${revision}`, "revision"),
     check: (name, candidate, signal) =>
       record("POST", `${actionPath(name)}/check`, "verdict", { body: requestBody(candidate), signal }),
+    sample: (name, query = {}) =>
+      record("GET", `${actionPath(name)}/sample`, "sample", { query: { ...query } }),
+    types: (name) => record("GET", `${actionPath(name)}/types`, "types"),
   };
 }
 

@@ -127,6 +127,30 @@ export const CHECK_LIMITS = {
   breaks: 1_000,
 } as const;
 
+/** A seed that is chosen for somebody is below this, so that a person can type it again. */
+export const SEEDS = 1_000_000;
+
+export interface SampleQuery {
+  /** Chooses the payload: a whole number from 0; any when not given. */
+  readonly seed?: number;
+}
+
+/** A made-up payload that conforms to the schema in force. The same seed gives the same one for as long as the schema stays. */
+export interface ActionSample {
+  readonly action: string;
+  readonly revision: number;
+  readonly seed: number;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** Types for the code that publishes or receives an action. */
+export interface ActionTypes {
+  readonly action: string;
+  readonly revision: number;
+  /** A file of TypeScript, as `evreg actions types NAME` prints it. */
+  readonly source: string;
+}
+
 /** The notice to whoever publishes to a deprecated action. */
 export interface Deprecation {
   readonly action: string;
@@ -322,4 +346,13 @@ export const ACTION_UPDATE_QUERY: QuerySchema = querySchema("ActionUpdateQuery",
 export const REVISION_QUERY: QuerySchema = querySchema("RevisionQuery", {
   limit: pageLimit(REVISION_LIMITS, "Revisions in one answer."),
   after: { ...rowid, description: "Walks on to revisions older than this one." },
+});
+
+export const SAMPLE_QUERY: QuerySchema = querySchema("SampleQuery", {
+  seed: {
+    type: "integer",
+    minimum: 0,
+    maximum: Number.MAX_SAFE_INTEGER,
+    description: "Chooses the payload; any when not given. The same gives the same payload.",
+  },
 });

@@ -9,12 +9,15 @@ import {
   type NewAction,
   REVISION_LIMITS,
   REVISION_QUERY,
+  SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
   type SchemaCandidate,
+  SEEDS,
 } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
 import { checkActionName, checkLabel, checkNewActionName } from "../domain/names.ts";
 import type { ActionsPort } from "../evreg.ts";
+import { noSample } from "../schema/generate/no-sample.ts";
 import type { RevisionSelection } from "../store/catalog.ts";
 import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
@@ -36,7 +39,7 @@ import { schemaWarnings } from "./schema-tasks.ts";
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, storedEvents, schemaTasks, feed } = context;
+  const { store, clock, actions, storedEvents, schemaTasks, schemaProducts, feed } = context;
 
   const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
 
@@ -109,6 +112,19 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, access.principal, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
+    },
+    async sample(name, query = {}) {
+      const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);
+      const stored = await readable(name);
+      const { action, revision } = stored;
+      const made = await schemaProducts.sample(stored.schemata, seed, access.principal);
+      if (made.payload === undefined) throw noSample(action, made.failure);
+      return { data: { action, revision, seed, payload: made.payload } };
+    },
+    async types(name) {
+      const stored = await readable(name);
+      const source = await schemaProducts.types(actionOf(stored), access.principal);
+      return { data: { action: stored.action, revision: stored.revision, source } };
     },
   };
 }

@@ -14,6 +14,7 @@ import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StoredEvents } from "./stored-events.ts";
+import type { SchemaProducts } from "./validation-thread.ts";
 
 export interface ServiceContext {
   readonly store: Store;
@@ -26,6 +27,7 @@ export interface ServiceContext {
   readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;
   readonly schemaTasks: SchemaTasks;
+  readonly schemaProducts: SchemaProducts;
   readonly tokens: TokenCache;
   readonly counts: PublishCounts;
   readonly background: Background;

@@ -21,6 +21,7 @@ import { openStream } from "./stream/open.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { bootstrapToken, tokensPort } from "./tokens.ts";
+import type { SchemaProducts } from "./validation-thread.ts";
 
 type Given = "store" | "clock" | "random" | "logger" | "limits" | "delivery" | "counts" | "background";
 
@@ -28,7 +29,7 @@ export interface ServiceOptions extends Pick<ServiceContext, Given> {
   readonly version: string;
   /** New at each start. */
   readonly instance: string;
-  readonly offThread: OffThreadValidator;
+  readonly offThread: OffThreadValidator & SchemaProducts;
   readonly streamed: StreamCounts;
   /** All metrics as text. */
   readonly metrics: () => Promise<string>;
@@ -76,6 +77,7 @@ export function createService(options: ServiceOptions): Service {
     feed,
     tokens,
     payloads,
+    schemaProducts: offThread,
     actions: new ActionCache(store.catalog, eventLoop),
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaTasks: new SchemaTasks(eventLoop),

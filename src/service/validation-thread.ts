@@ -1,4 +1,5 @@
 import type { Worker } from "node:worker_threads";
+import type { Action, Schemata } from "../domain/action.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { FairQueue } from "../runtime/fair-queue.ts";
@@ -9,9 +10,11 @@ import type {
   ValidationCaller,
   OffThreadValidator,
 } from "../schema/validate/compile.ts";
+import type { Sample } from "../schema/generate/generator.ts";
 
 /** A check as it goes to the thread. */
 export interface ThreadCheck {
+  readonly kind: "check";
   /** As JSON. */
   readonly schemata: string;
   readonly payload: Uint8Array;
@@ -19,9 +22,23 @@ export interface ThreadCheck {
   readonly explains: boolean;
 }
 
-interface PendingCheck {
-  readonly check: OffThreadCheck;
-  readonly resolve: (answer: OffThreadResult) => void;
+interface ThreadSample {
+  readonly kind: "sample";
+  readonly schemata: Schemata;
+  readonly seed: number;
+}
+
+interface ThreadTypes {
+  readonly kind: "types";
+  readonly action: Action;
+}
+
+export type ThreadTask = ThreadCheck | ThreadSample | ThreadTypes;
+
+interface PendingTask {
+  /** Makes the task, and names the buffers that go with it. */
+  readonly task: () => readonly [ThreadTask, ArrayBuffer[]];
+  readonly resolve: (answer: unknown) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -30,17 +47,30 @@ const IDLE_MS = 10_000;
 /** What may wait for one caller: the payloads of a few dozen connections. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const MAX_WAITING = 2_000;
+/** Of those that take a second or two in the worst case. */
+const MAX_PRODUCTS_WAITING = 16;
 
 /**
- * Validates payloads on a thread of its own, which is started for the first of them. It gets one at a time, so that its
- * end fails no other, and callers take turns. Not by piscina, which starts its workers from a file of its own: the single
+ * Makes things of schemas on another thread. Each takes milliseconds, and in the worst case some two seconds.
+ * @throws EvregError `unavailable` when too many of the caller's wait, or the thread failed
+ */
+export interface SchemaProducts {
+  /** The first sample of a seed. */
+  sample(schemata: Schemata, seed: number, caller: object): Promise<Sample>;
+  /** A file of TypeScript. */
+  types(action: Action, caller: object): Promise<string>;
+}
+
+/**
+ * Validates payloads on a thread of its own, which is started for the first of them, and makes samples and types there. It
+ * gets one task at a time, so that its end fails no other, and callers take turns. Not by piscina, which starts its workers from a file of its own: the single
  * executable has none.
  */
-export class ValidationThread implements OffThreadValidator {
+export class ValidationThread implements OffThreadValidator, SchemaProducts {
   readonly #clock: Clock;
-  readonly #queue = new FairQueue<PendingCheck>();
+  readonly #queue = new FairQueue<PendingTask>();
   #thread: Worker | undefined;
-  #running: PendingCheck | undefined;
+  #running: PendingTask | undefined;
   #cancelEnd: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -55,9 +85,38 @@ export class ValidationThread implements OffThreadValidator {
     const queue = this.#queue;
     const isFull = queue.countOf(caller) >= maxWaiting || queue.bytesOf(caller) > MAX_WAITING_BYTES;
     if (isFull && !boundsItself) return Promise.reject(tooManyWaiting());
+    const { schemata, payload, maxSteps, explains = false } = check;
+    const task = (): readonly [ThreadCheck, ArrayBuffer[]] => {
+      const copy = new Uint8Array(payload);
+      const message = {
+        kind: "check",
+        schemata: JSON.stringify(schemata),
+        payload: copy,
+        maxSteps,
+        explains,
+      } as const;
+      return [message, [copy.buffer]];
+    };
     return new Promise((resolve, reject) => {
-      const pending = { check, resolve, reject };
-      queue.push(caller, pending, signal && { signal, onAbort: reject }, check.payload.length);
+      const pending = { task, resolve: resolve as PendingTask["resolve"], reject };
+      queue.push(caller, pending, signal && { signal, onAbort: reject }, payload.length);
+      if (this.#running === undefined) this.#startNext();
+    });
+  }
+
+  sample(schemata: Schemata, seed: number, caller: object): Promise<Sample> {
+    return this.#make({ kind: "sample", schemata, seed }, caller) as Promise<Sample>;
+  }
+
+  types(action: Action, caller: object): Promise<string> {
+    return this.#make({ kind: "types", action }, caller) as Promise<string>;
+  }
+
+  #make(task: ThreadSample | ThreadTypes, caller: object): Promise<unknown> {
+    const queue = this.#queue;
+    if (queue.countOf(caller) >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
+    return new Promise((resolve, reject) => {
+      queue.push(caller, { task: () => [task, []], resolve, reject });
       if (this.#running === undefined) this.#startNext();
     });
   }
@@ -69,10 +128,7 @@ export class ValidationThread implements OffThreadValidator {
     const thread = (this.#thread ??= this.#start());
     // The process waits for an answer, and not for an idle thread.
     thread.ref();
-    const { schemata, payload, maxSteps, explains = false } = pending.check;
-    const copy = new Uint8Array(payload);
-    const check: ThreadCheck = { schemata: JSON.stringify(schemata), payload: copy, maxSteps, explains };
-    thread.postMessage(check, [copy.buffer]);
+    thread.postMessage(...pending.task());
   }
 
   #endWhenIdle(): void {
@@ -88,7 +144,7 @@ export class ValidationThread implements OffThreadValidator {
   #start(): Worker {
     const thread = startThread("evreg-check", "validation-thread");
     let reason = "it ended by itself";
-    thread.on("message", (answer: OffThreadResult) => {
+    thread.on("message", (answer: unknown) => {
       this.#running?.resolve(answer);
       this.#startNext();
     });
@@ -106,13 +162,13 @@ export class ValidationThread implements OffThreadValidator {
 function tooManyWaiting(): EvregError {
   return new EvregError(
     "unavailable",
-    "Too many payloads that you sent, and that take long to check, wait for it. Nothing of this one was stored; try again in some seconds.",
+    "Too much that you asked for, and that takes long to check or make, waits. Nothing of this was stored; try again in some seconds.",
   );
 }
 
 function threadFailed(reason: string): EvregError {
   return new EvregError(
     "unavailable",
-    `The payload could not be checked, as the thread that does it failed: ${reason}. Nothing of it was stored; try again.`,
+    `This could not be done, as the thread that does it failed: ${reason}. Nothing was stored; try again.`,
   );
 }

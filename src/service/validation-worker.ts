@@ -1,7 +1,9 @@
 import { parentPort } from "node:worker_threads";
 import { LRUCache } from "lru-cache";
 import { RawJson } from "../json/raw-json.ts";
+import { Sampler } from "../schema/generate/generator.ts";
 import { budget, MAX_FAILURES } from "../schema/limits.ts";
+import { typesFile } from "../schema/typescript/file.ts";
 import {
   compileExplainer,
   compileSchema,
@@ -10,9 +12,9 @@ import {
   type Validator,
 } from "../schema/validate/compile.ts";
 import type { Failure } from "../schema/validate/errors.ts";
-import type { ThreadCheck } from "./validation-thread.ts";
+import type { ThreadCheck, ThreadTask } from "./validation-thread.ts";
 
-// The thread that checks payloads which take long, one at a time.
+// The thread that checks payloads which take long, and makes samples and types, one at a time.
 
 /** Bytes that compiled schemas of each kind may take: some dozens of the largest. */
 const MAX_COMPILED_BYTES = 64 * 1024 * 1024;
@@ -22,15 +24,23 @@ if (port === null) throw new Error("this module runs as a worker thread");
 const validators = compiledCache<Validator>();
 const explainers = compiledCache<Explainer>();
 
-port.on("message", ({ schemata, payload, maxSteps, explains }: ThreadCheck) => {
+port.on("message", (task: ThreadTask) => {
+  port.postMessage(answerTo(task));
+});
+
+function answerTo(task: ThreadTask): unknown {
+  if (task.kind === "check") return checked(task);
+  return task.kind === "types" ? typesFile([task.action]) : new Sampler(task.schemata).sample(task.seed, 0);
+}
+
+function checked({ schemata, payload, maxSteps, explains }: ThreadCheck): OffThreadResult {
   const value = new RawJson(payload).value();
   const found = compiled(validators, schemata, compileSchema).validate(value, maxSteps);
   const isDecided = budget.left >= 0;
   const isExplained = explains && found !== undefined && isDecided;
   const failure = isExplained ? { ...found, others: others(found, schemata, value, maxSteps) } : found;
-  const answer: OffThreadResult = { failure, isDecided };
-  port.postMessage(answer);
-});
+  return { failure, isDecided };
+}
 
 function others(found: Failure, schemata: string, value: unknown, maxSteps: number): readonly Failure[] {
   const all = compiled(explainers, schemata, compileExplainer).explain(value, maxSteps);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { actionChecksContract } from "./evreg-action-checks.ts";
 import { actionEndsContract } from "./evreg-action-ends.ts";
 import { actionHistoryContract } from "./evreg-action-history.ts";
+import { actionSamplesContract } from "./evreg-action-samples.ts";
 import { actionUpdatesContract } from "./evreg-action-updates.ts";
 import { actionsContract } from "./evreg-actions.ts";
 import { backupsContract } from "./evreg-backups.ts";
@@ -36,6 +37,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     actionHistoryContract(open);
     actionChecksContract(open);
     actionEndsContract(open);
+    actionSamplesContract(open);
     publishContract(open);
     batchContract(open);
     eventListsContract(open);

@@ -6,6 +6,7 @@ import {
   COMPATIBILITY_MODES,
   NEW_ACTION,
   REVISION_QUERY,
+  SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
 } from "../../domain/action.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
@@ -98,6 +99,20 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
       description: "The first 100, newest event first.",
     },
   }),
+  ActionSample: record({
+    action: field.text,
+    revision: number,
+    seed: {
+      ...field.count,
+      description: "The same seed gives the same payload while the schema stays the same.",
+    },
+    payload: { type: "object", additionalProperties: true },
+  }),
+  ActionTypes: record({
+    action: field.text,
+    revision: number,
+    source: { ...field.text, description: "A file of TypeScript, as `evreg actions types` prints it." },
+  }),
   Deprecation: record({
     action: field.text,
     since: { ...field.timestamp, description: "To the second." },
@@ -185,4 +200,24 @@ export const ACTION_ROUTES: readonly Route[] = [
       run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
     },
   ),
+  operation(
+    "GET /v1/actions/:name/sample",
+    "sampleAction",
+    "Make up a payload that conforms to an action's schema",
+    {
+      description:
+        "It is checked by the schema before it is answered. Values under `examples` and `default` are used as well. " +
+        "Where none is found the answer is 422.",
+      query: SAMPLE_QUERY,
+      answer: ["The payload.", one("ActionSample")],
+      failures: [404, 422],
+      run: (evreg, { name, query }) => evreg.actions.sample(name, query),
+    },
+  ),
+  operation("GET /v1/actions/:name/types", "getActionTypes", "Get TypeScript types of an action", {
+    description: "Of its payload, and of what a handler receives. The same schema gives the same file.",
+    answer: ["The types.", one("ActionTypes")],
+    failures: [404],
+    run: (evreg, { name }) => evreg.actions.types(name),
+  }),
 ];

@@ -25,7 +25,7 @@ const SAMPLE_LIMITS = {
 const MINIMAL_FROM = [6, 6, 6, 6, 4, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0, 0] as const;
 
 /** A payload that conforms, or the failure of the last one made, if any. */
-type Sample =
+export type Sample =
   | { readonly payload: JsonObject }
   | { readonly payload: undefined; readonly failure: Failure | undefined };
 
