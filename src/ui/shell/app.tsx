@@ -10,6 +10,7 @@ import { KeyHelp } from "./key-help.tsx";
 import { useKeys } from "./keys.ts";
 import { toggleLive } from "../api/live.ts";
 import { Rail } from "./rail.tsx";
+import { recordName } from "./record-name.ts";
 import { goTo, linkTo, route } from "./route.ts";
 import { screenOf, SCREENS } from "./screens.tsx";
 import { SignIn } from "./sign-in.tsx";
@@ -37,7 +38,7 @@ function Shell() {
     })),
   ]);
   const title = [
-    ...(route.value.path.length > 1 ? [route.value.path[1]] : []),
+    ...(route.value.path.length > 1 ? [recordName.value ?? route.value.path[1]] : []),
     screen?.title ?? "Not found",
     "evreg",
   ];

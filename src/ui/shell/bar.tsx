@@ -1,12 +1,14 @@
 import { live, toggleLive } from "../api/live.ts";
 import { Icon } from "../parts/icons.tsx";
 import { durationText, useNow } from "../parts/time.tsx";
+import { recordName } from "./record-name.ts";
 import { linkTo, route } from "./route.ts";
 import type { Screen } from "./screens.tsx";
 
 /** Above each screen: where one is, the search, and whether what is shown is live. */
 export function Bar({ screen, find }: { readonly screen: Screen | undefined; readonly find: () => void }) {
-  const record = route.value.path[1];
+  const [, record, part] = route.value.path;
+  const name = recordName.value ?? record;
   return (
     <div class="bar">
       <div class="crumbs">
@@ -14,7 +16,17 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
           <>
             <a href={linkTo([screen.path])}>{screen.title}</a>
             <span aria-hidden="true">/</span>
-            <span aria-current="page">{record}</span>
+            {part === undefined ? (
+              <span aria-current="page">{name}</span>
+            ) : (
+              <>
+                <a class="grow" href={linkTo([screen.path, record])}>
+                  {name}
+                </a>
+                <span aria-hidden="true">/</span>
+                <span aria-current="page">{part[0]!.toUpperCase() + part.slice(1)}</span>
+              </>
+            )}
           </>
         ) : (
           <span aria-current="page">{screen?.title ?? "Not found"}</span>
