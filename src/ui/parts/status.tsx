@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 
-type SubscriptionState = "active" | "slowed" | "blocked" | "paused" | "deactivated";
+export type SubscriptionState = "active" | "failing" | "slowed" | "blocked" | "paused" | "deactivated";
 export type State = DeliveryStatus | SubscriptionState;
 
 const DISC = <circle class="fill" cx="6" cy="6" r="5.5" />;
@@ -44,6 +44,12 @@ const SHAPES: Readonly<Record<State, JSX.Element>> = {
     </>
   ),
   active: <circle class="fill" cx="6" cy="6" r="3.5" />,
+  failing: (
+    <>
+      <path class="fill" d="M6 .6l5.6 10.2H.4z" stroke-linejoin="round" />
+      <path class="cut" d="M6 4.4v2.8M6 9v.01" />
+    </>
+  ),
   slowed: (
     <>
       {RING}
@@ -71,6 +77,7 @@ export const MEANING: Readonly<Record<State, string>> = {
   filtered: "The filter excluded it; nothing was sent.",
   cancelled: "Its subscription was deleted.",
   active: "Deliveries go out.",
+  failing: "Its last attempt failed.",
   slowed: "No attempt before a time that the handler asked for.",
   blocked: "An ordered subscription waits for a person.",
   paused: "A person paused it.",

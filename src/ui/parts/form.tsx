@@ -1,0 +1,161 @@
+import { type ComponentChildren, toChildArray } from "preact";
+import { useId } from "preact/hooks";
+
+/** A label, what is typed or picked beneath it, what it means, and what is wrong with it. */
+export function Field(props: {
+  readonly label: string;
+  readonly children: (names: {
+    readonly id: string;
+    readonly "aria-describedby": string;
+  }) => ComponentChildren;
+  readonly hint?: ComponentChildren;
+  readonly error?: string | undefined;
+}) {
+  const id = useId();
+  const about = `${id}-about`;
+  return (
+    <div class="form-row">
+      <label for={id}>{props.label}</label>
+      <div>
+        {props.children({ id, "aria-describedby": about })}
+        <div id={about}>
+          {props.error !== undefined && (
+            <p class="danger-text" role="alert">
+              {props.error}
+            </p>
+          )}
+          {props.hint !== undefined && <p class="hint">{props.hint}</p>}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** One line of text. @param props.mono for what is exact: names, addresses, numbers with units */
+export function TextField(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly set: (value: string) => void;
+  readonly hint?: ComponentChildren;
+  readonly error?: string | undefined;
+  readonly placeholder?: string;
+  readonly required?: boolean;
+  readonly secret?: boolean;
+  readonly list?: readonly string[];
+  readonly type?: "url" | "datetime-local";
+  readonly mode?: "numeric" | "decimal";
+}) {
+  const { label, value, set, hint, error, placeholder, list } = props;
+  const options = useId();
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(names) => (
+        <span class="field">
+          <input
+            {...names}
+            type={(props.secret === true ? "password" : props.type) as "text"}
+            step={props.type === "datetime-local" ? 1 : undefined}
+            inputMode={props.mode}
+            value={value}
+            required={props.required}
+            aria-invalid={error !== undefined}
+            autoComplete="off"
+            spellcheck={false}
+            placeholder={placeholder}
+            list={list === undefined ? undefined : options}
+            onInput={(event) => set(event.currentTarget.value)}
+          />
+          {list !== undefined && (
+            <datalist id={options}>
+              {list.map((one) => (
+                <option key={one} value={one} />
+              ))}
+            </datalist>
+          )}
+        </span>
+      )}
+    </Field>
+  );
+}
+
+/** Several lines of text: JSON, headers. */
+export function AreaField(props: {
+  readonly label: string;
+  readonly value: string;
+  readonly set: (value: string) => void;
+  readonly hint?: ComponentChildren;
+  readonly error?: string | undefined;
+  readonly placeholder?: string;
+  readonly rows?: number;
+}) {
+  const { label, value, set, hint, error, placeholder, rows } = props;
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(names) => (
+        <textarea
+          {...names}
+          class="area"
+          rows={rows ?? 4}
+          value={value}
+          aria-invalid={error !== undefined}
+          autoComplete="off"
+          spellcheck={false}
+          placeholder={placeholder}
+          onInput={(event) => set(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** One of a few, all seen at once. */
+export function ChoiceField<Value extends string>(props: {
+  readonly label: string;
+  readonly value: Value;
+  readonly choices: readonly (readonly [value: Value, words: string])[];
+  readonly set: (value: Value) => void;
+  readonly hint?: ComponentChildren;
+  readonly error?: string | undefined;
+}) {
+  const { label, value, choices, set, hint, error } = props;
+  const id = useId();
+  return (
+    <div class="form-row" role="radiogroup" aria-labelledby={id}>
+      <span id={id} class="label">
+        {label}
+      </span>
+      <div>
+        <div class="choices">
+          {choices.map(([one, words]) => (
+            <label key={one} class="check">
+              <input type="radio" name={id} checked={one === value} onChange={() => set(one)} />
+              {words}
+            </label>
+          ))}
+        </div>
+        {error !== undefined && (
+          <p class="danger-text" role="alert">
+            {error}
+          </p>
+        )}
+        {hint !== undefined && <p class="hint">{hint}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** Fields that belong together, under a heading. */
+export function FieldGroup({
+  title,
+  children,
+}: {
+  readonly title: string;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <fieldset class="form-group">
+      <legend>{title}</legend>
+      {toChildArray(children)}
+    </fieldset>
+  );
+}
