@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
 import { Events } from "../screens/events/events.tsx";
+import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
 import type { Route } from "./route.ts";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
@@ -21,6 +22,15 @@ export interface Screen {
 
 export const SCREENS: readonly Screen[] = [
   { path: "events", title: "Events", icon: "events", group: "daily", key: "e", scope: "read", view: Events },
+  {
+    path: "subscriptions",
+    title: "Subscriptions",
+    icon: "subscriptions",
+    group: "daily",
+    key: "s",
+    scope: "read",
+    view: Subscriptions,
+  },
 ];
 
 export const screenOf = (route: Route): Screen | undefined =>

@@ -1,0 +1,47 @@
+import { askJson } from "../../api/request.ts";
+import { goTo, linkTo } from "../../shell/route.ts";
+import { say } from "../../shell/toast.tsx";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { changeBody, draftOf, type ReadSubscription } from "./draft.ts";
+import { useDraft } from "./form-state.ts";
+import { FormEnd } from "./new-subscription.tsx";
+import { SettingsFields } from "./settings-fields.tsx";
+
+/** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
+export function EditSubscription(props: {
+  readonly subscription: ReadSubscription;
+  readonly saved: () => void;
+}) {
+  const { subscription, saved } = props;
+  const { rowid, application, subscription: name } = subscription;
+  const { draft, change, wrong, isSending, send } = useDraft(draftOf(subscription));
+  const leave = linkTo(["subscriptions", rowid]);
+  return (
+    <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
+      <header class="head">
+        <h1 class="what">
+          Settings of {application}/{name}
+        </h1>
+      </header>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          send(async () => {
+            const text = changeBody(draft, draftOf(subscription));
+            if (text !== undefined) {
+              await askJson<Subscription>(`/v1/subscriptions/${rowid}`, { method: "PUT", text });
+              saved();
+              say(`${application}/${name} is changed.`);
+            }
+            goTo(leave);
+          });
+        }}
+      >
+        <SettingsFields draft={draft} change={change} wrong={wrong} isNew={false} />
+        <FormEnd wrong={wrong} isSending={isSending} act="Save" leave={leave} />
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,45 @@
+import { useState } from "preact/hooks";
+import { noted } from "../../api/resource.ts";
+import { type Draft, DraftError, fieldOf } from "./draft.ts";
+import type { Wrong } from "./settings-fields.tsx";
+
+/** What is typed into a form of settings, what is wrong with it, and whether it is being sent. */
+export function useDraft(start: Draft): {
+  readonly draft: Draft;
+  readonly change: (change: Partial<Draft>) => void;
+  readonly wrong: Wrong | undefined;
+  readonly isSending: boolean;
+  /** Sends it; what goes wrong stands beside its field, and what was typed is kept. */
+  readonly send: (run: () => Promise<void>) => void;
+} {
+  const [draft, setDraft] = useState(start);
+  const [wrong, setWrong] = useState<Wrong | undefined>();
+  const [isSending, setSending] = useState(false);
+  const attempt = async (run: () => Promise<void>): Promise<void> => {
+    setSending(true);
+    setWrong(undefined);
+    try {
+      await run();
+    } catch (error) {
+      setWrong(wrongOf(error));
+    }
+    setSending(false);
+  };
+  return {
+    draft,
+    change: (part) => setDraft((before) => ({ ...before, ...part })),
+    wrong,
+    isSending,
+    send: (run) => void attempt(run),
+  };
+}
+
+function wrongOf(error: unknown): Wrong {
+  if (error instanceof DraftError) return { field: error.field, message: error.message };
+  const failure = noted(error);
+  const message =
+    failure.status === 0
+      ? "Not saved: the server cannot be reached. What you typed is kept here."
+      : failure.message;
+  return { field: fieldOf(failure.details), message };
+}

@@ -1,0 +1,93 @@
+import { useState } from "preact/hooks";
+import type { SubscriptionWithSecret } from "../../../domain/subscription.ts";
+import { askJson } from "../../api/request.ts";
+import { Empty } from "../../parts/states.tsx";
+import { linkTo } from "../../shell/route.ts";
+import { EMPTY_DRAFT, newBody } from "./draft.ts";
+import { useDraft } from "./form-state.ts";
+import { SecretOnce } from "./secret-once.tsx";
+import { SettingsFields } from "./settings-fields.tsx";
+import { mayCreate } from "./subscription-list.tsx";
+
+/** A form for a new subscription. Its secret is shown once, when it is there. */
+export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { application = "", action = "" } = query;
+  const { draft, change, wrong, isSending, send } = useDraft({ ...EMPTY_DRAFT, application, action });
+  const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
+  if (!mayCreate()) {
+    return <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>;
+  }
+  if (created !== undefined) {
+    return (
+      <section class="stack narrow">
+        <h1>
+          {created.application}/{created.subscription} is created
+        </h1>
+        <SecretOnce secret={created.secret} isPush={created.mode === "push"} />
+        <div class="form-acts">
+          {created.mode === "push" && (
+            <a class="btn main" href={linkTo(["subscriptions", created.rowid, "test"])}>
+              Test its handler
+            </a>
+          )}
+          <a class="btn" href={linkTo(["subscriptions", created.rowid])}>
+            Open it
+          </a>
+        </div>
+      </section>
+    );
+  }
+  return (
+    <section class="stack narrow" aria-label="New subscription">
+      <header class="head">
+        <div class="what">
+          <h1>New subscription</h1>
+          <p class="lede">It gets the events of its action that are published from now on.</p>
+        </div>
+      </header>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          send(async () => {
+            const text = newBody(draft);
+            setCreated(
+              (await askJson<SubscriptionWithSecret>("/v1/subscriptions", { method: "POST", text })).data,
+            );
+            scrollTo({ top: 0 });
+          });
+        }}
+      >
+        <SettingsFields draft={draft} change={change} wrong={wrong} isNew />
+        <FormEnd wrong={wrong} isSending={isSending} act="Create it" leave={linkTo(["subscriptions"])} />
+      </form>
+    </section>
+  );
+}
+
+/** The buttons of a form, and what is wrong with all of it. */
+export function FormEnd(props: {
+  readonly wrong: { readonly field: string | undefined; readonly message: string } | undefined;
+  readonly isSending: boolean;
+  readonly act: string;
+  readonly leave: string;
+  readonly mayAct?: boolean;
+}) {
+  const { wrong, isSending, act, leave, mayAct } = props;
+  return (
+    <div class="form-acts form-end">
+      <button class="btn main" disabled={isSending || mayAct === false}>
+        {act}
+      </button>
+      <a class="btn" href={leave}>
+        Cancel
+      </a>
+      {wrong !== undefined && (
+        <p class="danger-text grow-text" role="alert">
+          {wrong.field === undefined ? wrong.message : "Something above is wrong."}
+        </p>
+      )}
+    </div>
+  );
+}

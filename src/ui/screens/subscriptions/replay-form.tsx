@@ -1,0 +1,178 @@
+import { useEffect, useState } from "preact/hooks";
+import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { askJson } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { ChoiceField, TextField } from "../../parts/form.tsx";
+import { numberText } from "../../parts/time.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { goTo, linkTo } from "../../shell/route.ts";
+import { say } from "../../shell/toast.tsx";
+import { FormEnd } from "./new-subscription.tsx";
+
+const COUNT_AFTER_MS = 300;
+const ONE_DAY_MS = 86_400_000;
+
+const MEANS: Readonly<Record<ReplaySelection, string>> = {
+  failed: "Those whose delivery has failed for good.",
+  missed:
+    "Those without a delivery: published while it was paused, before it was there, or before it had this action.",
+  all: "Both, those that the filter excluded, and those that were delivered, once more.",
+};
+
+/** A moment as the browser's field has it, in the reader's zone. */
+function localText(at: string): string {
+  const date = new Date(at);
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
+}
+
+function isoOf(local: string): string | undefined {
+  const ms = Date.parse(local);
+  return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
+}
+
+/** Sends a subscription events of the past: which, how many that are, and then whether to. */
+export function ReplayForm(props: {
+  readonly subscription: Subscription;
+  readonly query: Readonly<Record<string, string>>;
+}) {
+  const { subscription, query } = props;
+  const { rowid, application, subscription: name } = subscription;
+  const asked = query["status"];
+  const [status, setStatus] = useState<ReplaySelection>(
+    asked === "missed" || asked === "all" ? asked : "failed",
+  );
+  const [from, setFrom] = useState(
+    localText(query["from"] ?? new Date(Date.now() - ONE_DAY_MS).toISOString()),
+  );
+  const [to, setTo] = useState(query["to"] === undefined ? "" : localText(query["to"]));
+  const [count, setCount] = useState<number | undefined>();
+  const [wrong, setWrong] = useState("");
+  const [isSending, setSending] = useState(false);
+  const path = `/v1/subscriptions/${rowid}/replay`;
+  const body = { from: isoOf(from), ...(to === "" ? {} : { to: isoOf(to) }), status };
+
+  useEffect(() => {
+    setCount(undefined);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const recount = async (): Promise<void> => {
+      try {
+        const request = { method: "POST", body: { ...body, dry_run: true }, signal };
+        const { data } = await askJson<ReplayCount>(path, request);
+        if (signal.aborted) return;
+        setCount(data.total);
+        setWrong("");
+      } catch (error) {
+        if (!signal.aborted) setWrong(noted(error).message);
+      }
+    };
+    const timer = setTimeout(() => void recount(), COUNT_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      controller.abort();
+    };
+  }, [path, status, from, to]);
+
+  const begin = async (): Promise<void> => {
+    const events = `${numberText(count ?? 0)} ${count === 1 ? "event" : "events"}`;
+    const isSure = await confirm({
+      title: `Send ${events} to ${application}/${name}?`,
+      body: (
+        <>
+          <p>{MEANS[status]}</p>
+          <p>
+            {subscription.active
+              ? "New deliveries go first, and the rest is as fast as the handler. It can be cancelled on its way."
+              : "The subscription is paused: they are sent once it is active."}
+          </p>
+        </>
+      ),
+      act: `Send ${numberText(count ?? 0)}`,
+    });
+    if (!isSure) return;
+    setSending(true);
+    try {
+      const { data } = await askJson<Replay>(path, { method: "POST", body });
+      say(`Replay ${data.rowid} has begun.`);
+      goTo(linkTo(["replays", data.rowid]));
+    } catch (error) {
+      setWrong(noted(error).message);
+    }
+    setSending(false);
+  };
+  const command = `evreg subscriptions replay ${quoted(`${application}/${name}`)} --from ${body.from ?? "TIME"}${
+    to === "" ? "" : ` --to ${isoOf(to) ?? "TIME"}`
+  } --status ${status}`;
+  return (
+    <section class="stack narrow" aria-label={`Replay to ${application}/${name}`}>
+      <header class="head">
+        <div class="what">
+          <h1>
+            Replay to {application}/{name}
+          </h1>
+          <p class="lede">
+            Sends it events of <code>{subscription.action}</code> that were published before.
+          </p>
+        </div>
+      </header>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void begin();
+        }}
+      >
+        <div class="form-group">
+          <ChoiceField
+            label="Which"
+            value={status}
+            choices={[
+              ["failed", "Failed"],
+              ["missed", "Missed"],
+              ["all", "All"],
+            ]}
+            set={setStatus}
+            hint={MEANS[status]}
+          />
+          <TextField
+            label="Published from"
+            type="datetime-local"
+            value={from}
+            set={setFrom}
+            hint="In your zone."
+          />
+          <TextField
+            label="Until"
+            type="datetime-local"
+            value={to}
+            set={setTo}
+            hint="Without it: until now."
+          />
+          <div class="form-row">
+            <span class="label">These are</span>
+            <p class="tally" aria-live="polite">
+              {count === undefined ? (
+                <span class="muted">{wrong === "" ? "counting" : "not known"}</span>
+              ) : (
+                <>
+                  <b>{numberText(count)}</b> {count === 1 ? "event" : "events"}
+                </>
+              )}
+            </p>
+          </div>
+        </div>
+        <FormEnd
+          wrong={wrong === "" ? undefined : { field: undefined, message: wrong }}
+          isSending={isSending}
+          act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
+          mayAct={count !== undefined && count > 0}
+          leave={linkTo(["subscriptions", rowid])}
+        />
+      </form>
+      <Command text={command} />
+    </section>
+  );
+}

@@ -1,0 +1,118 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
+import { askJson, type Envelope } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { ChoiceField } from "../../parts/form.tsx";
+import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
+import { Time } from "../../parts/time.tsx";
+import { SecretOnce } from "./secret-once.tsx";
+
+const OVERLAPS = [
+  ["0", "Not at all"],
+  ["3600000", "1 hour"],
+  ["86400000", "1 day"],
+  ["604800000", "7 days"],
+  ["2592000000", "30 days"],
+] as const;
+type Overlap = (typeof OVERLAPS)[number][0];
+
+/** Gives a subscription a new secret, and shows that once. */
+export function RotateSecret(props: {
+  readonly subscription: Subscription;
+  readonly close: () => void;
+  readonly rotated: () => void;
+}) {
+  const { subscription, close, rotated } = props;
+  const { rowid, application, subscription: name, mode } = subscription;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const until = subscription.previous_secret_until;
+  const isRotating = isAhead(until, Date.now());
+  const [overlap, setOverlap] = useState<Overlap>(isRotating ? "0" : "86400000");
+  const [wrong, setWrong] = useState<string | undefined>();
+  const [isSending, setSending] = useState(false);
+  const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
+
+  const rotate = async (): Promise<void> => {
+    setSending(true);
+    try {
+      const body = { overlap_ms: Number(overlap) };
+      setAnswer(
+        await askJson<SubscriptionWithSecret, RotationMeta>(`/v1/subscriptions/${rowid}/rotate-secret`, {
+          method: "POST",
+          body,
+        }),
+      );
+      rotated();
+    } catch (error) {
+      setWrong(noted(error).message);
+    }
+    setSending(false);
+  };
+  const ends = answer?.data.previous_secret_until ?? null;
+  return (
+    <dialog ref={dialog} class="dialog wider" aria-labelledby="rotate" onClose={close}>
+      {answer === undefined ? (
+        <form
+          class="form"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void rotate();
+          }}
+        >
+          <h2 id="rotate">
+            Rotate the secret of {application}/{name}?
+          </h2>
+          <p class="soft">
+            All subscriptions of this application and name get the new one. Until the old one ends, each
+            request is signed with both, so the handler can be changed in between.
+          </p>
+          {isRotating && (
+            <p class="warn-text">
+              A rotation is under way: the secret before is valid until <Time at={until} />. Another one ends
+              both old secrets at once.
+            </p>
+          )}
+          <ChoiceField
+            label="The old one lasts"
+            value={overlap}
+            choices={isRotating ? OVERLAPS.slice(0, 1) : OVERLAPS}
+            set={setOverlap}
+            error={wrong}
+          />
+          <div class="acts">
+            <button type="button" class="btn" autofocus onClick={() => dialog.current?.close()}>
+              Keep it
+            </button>
+            <button class={overlap === "0" ? "btn main danger" : "btn main"} disabled={isSending}>
+              Rotate it
+            </button>
+          </div>
+        </form>
+      ) : (
+        <>
+          <h2 id="rotate">
+            The secret of {application}/{name} is rotated
+          </h2>
+          <SecretOnce secret={answer.data.secret} isPush={mode === "push"} />
+          <p class="soft">
+            {ends === null ? (
+              "The old secret has ended."
+            ) : (
+              <>
+                The old secret signs as well until <Time at={ends} />; <code>X-Evreg-Signature</code> and the
+                bearer carry it until then. Let the handler take both.
+              </>
+            )}
+            {(answer.meta?.rotated ?? 1) > 1 && ` ${answer.meta?.rotated} subscriptions have the new one.`}
+          </p>
+          <div class="acts">
+            <button class="btn main" onClick={() => dialog.current?.close()}>
+              I have kept it
+            </button>
+          </div>
+        </>
+      )}
+    </dialog>
+  );
+}

@@ -1,0 +1,211 @@
+import type { Action } from "../../../domain/action.ts";
+import { useResource } from "../../api/resource.ts";
+import { AreaField, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import type { Draft } from "./draft.ts";
+import { FilterTrial } from "./filter-trial.tsx";
+
+/** What is wrong, and with which field; without a field, with all of it. */
+export interface Wrong {
+  readonly field: keyof Draft | undefined;
+  readonly message: string;
+}
+
+interface FormProps {
+  readonly draft: Draft;
+  readonly change: (change: Partial<Draft>) => void;
+  readonly wrong: Wrong | undefined;
+  readonly isNew: boolean;
+}
+
+/** All that a subscription can be told, in groups. */
+export function SettingsFields(props: FormProps) {
+  const { draft, change, wrong, isNew } = props;
+  const actions = useResource<readonly Action[]>("/v1/actions").answer?.data ?? [];
+  const text = (name: keyof Draft) => ({
+    value: draft[name],
+    set: (value: string) => change({ [name]: value }),
+    error: wrong?.field === name ? wrong.message : undefined,
+  });
+  const isPush = draft.mode === "push";
+  return (
+    <>
+      <FieldGroup title="What goes where">
+        {isNew && <TextField label="Application" {...text("application")} required placeholder="billing" />}
+        {isNew && (
+          <TextField
+            label="Name"
+            {...text("subscription")}
+            required
+            placeholder="invoices"
+            hint="What the application calls it."
+          />
+        )}
+        <TextField
+          label="Action"
+          {...text("action")}
+          required
+          placeholder="order.created"
+          list={actions.map(({ action }) => action)}
+          hint={
+            <>
+              A name; or <code>order.*</code> for all actions beneath order, also later ones; or{" "}
+              <code>*</code>.
+            </>
+          }
+        />
+        {isNew && (
+          <ChoiceField
+            label="Delivery"
+            value={draft.mode}
+            choices={[
+              ["push", "evreg sends it"],
+              ["pull", "consumers claim it"],
+            ]}
+            set={(mode) => change({ mode })}
+            hint={
+              isPush
+                ? "Each event is posted to the handler."
+                : "Programs of yours ask for deliveries, with evreg consume or the client. This cannot be changed later."
+            }
+          />
+        )}
+        {isPush && (
+          <TextField
+            label="Handler"
+            {...text("handler")}
+            required
+            type="url"
+            placeholder="https://hooks.example.com/evreg"
+            hint="The address that each event is posted to."
+          />
+        )}
+      </FieldGroup>
+      <FieldGroup title="Which events">
+        <AreaField
+          label="Filter"
+          {...text("filter")}
+          rows={5}
+          placeholder={'{"properties": {"country": {"const": "FR"}}, "required": ["country"]}'}
+          hint="A JSON Schema. Events whose payload does not conform to it are not sent."
+        />
+        <FilterTrial action={draft.action} filter={draft.filter} />
+      </FieldGroup>
+      <FieldGroup title="When it fails">
+        <TextField
+          label="Retries"
+          {...text("max_retries")}
+          mode="numeric"
+          placeholder="5"
+          hint="0 to 20, after the first attempt."
+        />
+        <TextField
+          label="Waits"
+          {...text("retry_schedule")}
+          placeholder="0s, 2s, 4s, 8s, 16s, and doubling on"
+          hint={
+            <>
+              Before each retry, such as <code>0s, 30s, 10m, 2h</code>; the last one goes for all that follow.
+            </>
+          }
+        />
+      </FieldGroup>
+      <FieldGroup title="Order and pace">
+        <ChoiceField
+          label="Order"
+          value={draft.order}
+          choices={[
+            ["any", "As they come due"],
+            ["all", "As published"],
+            ["key", "As published, for each key"],
+          ]}
+          set={(order) => change({ order })}
+          hint={draft.order === "any" ? undefined : "One delivery at a time. The next one waits for it."}
+        />
+        {draft.order === "key" && (
+          <TextField
+            label="Key"
+            {...text("key")}
+            placeholder="/customer/id"
+            hint="A JSON Pointer into the payload."
+          />
+        )}
+        {draft.order !== "any" && (
+          <ChoiceField
+            label="Retries used up"
+            value={draft.on_exhausted}
+            choices={[
+              ["block", "Try on, those behind wait"],
+              ["skip", "It has failed, the next is sent"],
+            ]}
+            set={(choice) => change({ on_exhausted: choice })}
+          />
+        )}
+        {isPush && (
+          <TextField
+            label="Rate"
+            {...text("rate_limit")}
+            mode="decimal"
+            placeholder="no limit"
+            hint="Most attempts begun in a second."
+          />
+        )}
+        {isPush && (
+          <TextField
+            label="In flight"
+            {...text("max_in_flight")}
+            mode="numeric"
+            placeholder="what the server allows to each"
+            hint="Most attempts under way at a time."
+          />
+        )}
+        {isPush && (
+          <TextField
+            label="Timeout"
+            {...text("timeout_ms")}
+            placeholder="what the server gives each"
+            hint="Of one attempt, 100ms to 60s."
+          />
+        )}
+        {!isPush && (
+          <TextField
+            label="Expires"
+            {...text("expires_after_ms")}
+            placeholder="never"
+            hint="It is deleted once nobody has claimed from it for so long, 1h to 90d."
+          />
+        )}
+      </FieldGroup>
+      {isPush && (
+        <FieldGroup title="What is sent along">
+          <AreaField
+            label="Headers"
+            {...text("headers")}
+            rows={2}
+            placeholder="X-Team: billing"
+            hint="A line each. They are shown to all who may read this: credentials belong into the bearer."
+          />
+          <ChoiceField
+            label="Bearer"
+            value={draft.bearer}
+            choices={[
+              ["secret", "The secret"],
+              ["own", "A value of its own"],
+              ["none", "None"],
+            ]}
+            set={(bearer) => change({ bearer })}
+            hint="What Authorization: Bearer carries. Each request is signed with the secret in any case."
+          />
+          {draft.bearer === "own" && (
+            <TextField
+              label="Its value"
+              {...text("bearer_token")}
+              secret
+              placeholder={isNew ? "" : "as it is"}
+              hint="It is never shown again."
+            />
+          )}
+        </FieldGroup>
+      )}
+    </>
+  );
+}

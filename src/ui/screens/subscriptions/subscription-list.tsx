@@ -1,0 +1,176 @@
+import type { Subscription } from "../../../domain/subscription.ts";
+import { may, identity } from "../../api/identity.ts";
+import { withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { subscriptionState } from "../../parts/subscription-state.ts";
+import { type Column, Table } from "../../parts/table.tsx";
+import { numberText, useNow } from "../../parts/time.tsx";
+import { linkTo, type Route } from "../../shell/route.ts";
+
+const STATES = ["active", "failing", "slowed", "blocked", "paused", "deactivated"] as const;
+const FILTERS: readonly FilterName[] = [
+  { name: "application", example: "billing" },
+  { name: "action", example: "order.created" },
+  { name: "active", example: "true", values: ["true", "false"] },
+  { name: "state", example: "failing", values: STATES },
+];
+const EVERY_MS = 5_000;
+/** Long lists are read less often: all of it comes each time. */
+const LONG_ROWS = 500;
+const LONG_EVERY_MS = 30_000;
+const PAGE_ROWS = 100;
+
+/** Whether somebody who may create at least one of them looks at the list. */
+export const mayCreate = (): boolean =>
+  (identity.value?.scopes ?? []).some((scope) => /^(write|listen|admin)(:|$)/.test(scope));
+
+const byName = (one: Subscription, other: Subscription): number =>
+  `${one.application}/${one.subscription}`.localeCompare(`${other.application}/${other.subscription}`) ||
+  one.rowid - other.rowid;
+
+/** All subscriptions by name, with how each of them is. */
+export function SubscriptionList({ route }: { readonly route: Route }) {
+  const { application, action, active, state } = route.query;
+  const path = withQuery("/v1/subscriptions", { application, action, active });
+  const now = useNow();
+  const first = useResource<readonly Subscription[]>(path);
+  const isLong = (first.answer?.data.length ?? 0) > LONG_ROWS;
+  const later = useResource<readonly Subscription[]>(first.answer === undefined ? undefined : path, {
+    everyMs: isLong ? LONG_EVERY_MS : EVERY_MS,
+  });
+  const { error, reload } = first.answer === undefined ? first : later;
+  const stateOf = (subscription: Subscription) => subscriptionState(subscription, now);
+  const found = (later.answer ?? first.answer)?.data
+    .filter((subscription) => state === undefined || stateOf(subscription) === state)
+    .toSorted(byName);
+  const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
+  const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
+
+  const columns: readonly Column<Subscription>[] = [
+    {
+      head: "Subscription",
+      grow: true,
+      cell: ({ application: owner, subscription }) => `${owner}/${subscription}`,
+    },
+    { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
+    { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },
+    {
+      head: "Handler",
+      wide: true,
+      cell: ({ handler }) =>
+        handler === null ? (
+          <span class="muted">consumers pull</span>
+        ) : (
+          <code class="cut-text soft">{handler}</code>
+        ),
+    },
+  ];
+  const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
+  const command = [
+    "evreg subscriptions list",
+    ...(application === undefined ? [] : [`--application ${quoted(application)}`]),
+    ...(action === undefined ? [] : [`--action ${quoted(action)}`]),
+    ...(active === undefined ? [] : [active === "true" ? "--active" : "--no-active"]),
+  ].join(" ");
+  return (
+    <section class="stack" aria-label="Subscriptions">
+      <header class="head">
+        <h1 class="what">Subscriptions</h1>
+        {mayCreate() && (
+          <div class="acts">
+            <a class="btn main" href={linkTo(["subscriptions", "new"], { application, action })}>
+              Create one
+            </a>
+          </div>
+        )}
+      </header>
+      <FilterField
+        label="Filter subscriptions"
+        path={["subscriptions"]}
+        route={route}
+        names={FILTERS}
+        plain="application"
+      />
+      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
+      <div class="panel">
+        {rows === undefined ? (
+          <Waiting error={error} reload={reload} rows={10} />
+        ) : rows.length === 0 ? (
+          <NoSubscriptions isFiltered={isFiltered} />
+        ) : (
+          <Table
+            label="Subscriptions"
+            rows={rows}
+            columns={columns}
+            keyOf={({ rowid }) => rowid}
+            link={({ rowid }) => linkTo(["subscriptions", rowid])}
+          />
+        )}
+        {found !== undefined && found.length > PAGE_ROWS && (
+          <div class="more">
+            <span>
+              {numberText((page - 1) * PAGE_ROWS + 1)} to{" "}
+              {numberText((page - 1) * PAGE_ROWS + (rows?.length ?? 0))} of {numberText(found.length)}
+            </span>
+            <span class="row">
+              {page > 1 && (
+                <a
+                  class="btn bare"
+                  href={linkTo(["subscriptions"], {
+                    ...route.query,
+                    page: page === 2 ? undefined : page - 1,
+                  })}
+                >
+                  Before
+                </a>
+              )}
+              {page * PAGE_ROWS < found.length && (
+                <a class="btn bare" href={linkTo(["subscriptions"], { ...route.query, page: page + 1 })}>
+                  After
+                </a>
+              )}
+            </span>
+          </div>
+        )}
+      </div>
+      {rows !== undefined && rows.length > 0 && <Command text={command} />}
+    </section>
+  );
+}
+
+function NoSubscriptions({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty
+        title="No subscription matches"
+        button={
+          <a class="btn" href="#/subscriptions">
+            Clear the filter
+          </a>
+        }
+      >
+        None has all of these.
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No subscription yet"
+      command="evreg subscriptions create --application shop --subscription mail --action order.created --handler https://…"
+      button={
+        mayCreate() ? (
+          <a class="btn main" href="#/subscriptions/new">
+            Create a subscription
+          </a>
+        ) : undefined
+      }
+    >
+      A subscription binds an action to the address that its events are sent to.
+      {!may("read") && " This token sees those of its application alone."}
+    </Empty>
+  );
+}

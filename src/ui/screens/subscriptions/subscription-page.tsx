@@ -1,0 +1,226 @@
+import { useState } from "preact/hooks";
+import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
+import { may } from "../../api/identity.ts";
+import { askJson, askText, type Envelope } from "../../api/request.ts";
+import { noted, useResource } from "../../api/resource.ts";
+import { Copy, quoted } from "../../parts/copy.tsx";
+import { memberText } from "../../parts/json-tokens.ts";
+import { Menu } from "../../parts/menu.tsx";
+import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { subscriptionState } from "../../parts/subscription-state.ts";
+import { numberText, useNow } from "../../parts/time.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { useRecordName } from "../../shell/record-name.ts";
+import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { say, sayError } from "../../shell/toast.tsx";
+import { DeliveriesOf } from "./deliveries-of.tsx";
+import type { ReadSubscription } from "./draft.ts";
+import { EditSubscription } from "./edit-subscription.tsx";
+import { ReplayForm } from "./replay-form.tsx";
+import { RotateSecret } from "./rotate-secret.tsx";
+import { SettingsList } from "./settings-list.tsx";
+import { StateInWords } from "./subscription-state-words.tsx";
+import { TestHandler } from "./test-handler.tsx";
+
+const EVERY_MS = 2_000;
+
+/** Reads a subscription and keeps the text of its filter as it is. */
+async function readSubscription(
+  path: string,
+  signal: AbortSignal,
+): Promise<Envelope<ReadSubscription, ConsumersMeta>> {
+  const text = await askText(path, { signal });
+  const answer = JSON.parse(text) as Envelope<Subscription, ConsumersMeta>;
+  const filter = memberText(memberText(text, "data") ?? "{}", "filter");
+  const filterText = answer.data.filter === null || filter === undefined ? null : filter;
+  return { ...answer, data: { ...answer.data, filterText } };
+}
+
+/** One subscription; behind it in the address what is done with it: `edit`, `test`, `replay`. */
+export function SubscriptionPage({ id, route }: { readonly id: string; readonly route: Route }) {
+  const path = `/v1/subscriptions/${encodeURIComponent(id)}`;
+  const part = route.path[2];
+  const read = useResource<ReadSubscription, ConsumersMeta>(path, {
+    everyMs: EVERY_MS,
+    read: readSubscription,
+  });
+  const subscription = read.answer?.data;
+  useRecordName(subscription && `${subscription.application}/${subscription.subscription}`);
+  if (subscription === undefined) {
+    return (
+      <div class="panel">
+        <Waiting error={read.error} reload={read.reload} />
+      </div>
+    );
+  }
+  const isLost = read.error !== undefined && <Failed error={read.error} reload={read.reload} />;
+  const mayWrite = may(subscription.mode === "push" ? "write" : "listen", subscription.application);
+  if (part !== undefined && !mayWrite) {
+    return <Empty title="This token may only read it">Changes need the scope write.</Empty>;
+  }
+  if (part === "edit") return <EditSubscription subscription={subscription} saved={read.reload} />;
+  if (part === "test" && subscription.mode === "push") return <TestHandler subscription={subscription} />;
+  if (part === "replay") return <ReplayForm subscription={subscription} query={route.query} />;
+  return (
+    <>
+      {isLost}
+      <OneSubscription
+        subscription={subscription}
+        consumers={read.answer?.meta?.consumers}
+        route={route}
+        mayWrite={mayWrite}
+        reload={read.reload}
+      />
+    </>
+  );
+}
+
+function OneSubscription(props: {
+  readonly subscription: ReadSubscription;
+  readonly consumers: number | undefined;
+  readonly route: Route;
+  readonly mayWrite: boolean;
+  readonly reload: () => void;
+}) {
+  const { subscription, consumers, route, mayWrite, reload } = props;
+  const { rowid, application, subscription: name, action, handler, active, mode } = subscription;
+  const fullName = `${application}/${name}`;
+  const [isRotating, setRotating] = useState(false);
+  const now = useNow();
+  const path = `/v1/subscriptions/${rowid}`;
+  const setActive = async (wanted: boolean, isUndo = false): Promise<void> => {
+    try {
+      await askJson(path, { method: "PUT", body: { active: wanted } });
+      reload();
+      const said = wanted ? `${fullName} is active.` : `${fullName} is paused.`;
+      if (isUndo) say(said);
+      else say(said, () => void setActive(!wanted, true));
+    } catch (error) {
+      sayError(noted(error));
+    }
+  };
+  const remove = async (): Promise<void> => {
+    const isSure = await confirm({
+      title: `Delete ${fullName}?`,
+      body: (
+        <>
+          <p>
+            Its unfinished deliveries are cancelled, and it gets nothing more of <code>{action}</code>. Past
+            deliveries stay listed until they expire.
+          </p>
+          <p>This cannot be undone. Pausing it can.</p>
+        </>
+      ),
+      act: "Delete it",
+      keep: "Keep it",
+      danger: true,
+      type: fullName,
+    });
+    if (!isSure) return;
+    try {
+      const { meta } = await askJson<Subscription, CancelledMeta>(path, { method: "DELETE" });
+      say(`${fullName} is deleted; ${numberText(meta?.cancelled ?? 0)} deliveries were cancelled.`);
+      goTo(linkTo(["subscriptions"]));
+    } catch (error) {
+      sayError(noted(error));
+    }
+  };
+  return (
+    <>
+      <header class="head">
+        <div class="what">
+          <div class="row">
+            <h1>{fullName}</h1>
+            <Status state={subscriptionState(subscription, now)} badge />
+          </div>
+          <p class="facts">
+            <span>
+              <b>Subscription</b> {rowid}
+            </span>
+            <span>
+              <b>Action</b>{" "}
+              {action.includes("*") ? (
+                <code>{action}</code>
+              ) : (
+                <a href={linkTo(["actions", action])}>{action}</a>
+              )}
+            </span>
+            {handler === null ? (
+              <span>
+                <b>Consumers</b> {consumers === undefined ? "pull" : `${numberText(consumers)} wait now`}
+              </span>
+            ) : (
+              <span>
+                <b>Handler</b> <code>{handler}</code>
+              </span>
+            )}
+          </p>
+        </div>
+        <div class="acts">
+          {mayWrite && (
+            <>
+              {mode === "push" && (
+                <a class="btn" href={linkTo(["subscriptions", rowid, "test"])}>
+                  Test
+                </a>
+              )}
+              <a class="btn" href={linkTo(["subscriptions", rowid, "replay"])}>
+                Replay…
+              </a>
+              <button class="btn" onClick={() => void setActive(!active)}>
+                {active ? "Pause" : "Resume"}
+              </button>
+              <a class="btn" href={linkTo(["subscriptions", rowid, "edit"])}>
+                Edit
+              </a>
+            </>
+          )}
+          <Menu label="More">
+            <li>
+              <Copy
+                text={`evreg subscriptions get ${quoted(fullName)}`}
+                what="the command that shows it"
+                label="Copy as command"
+              />
+            </li>
+            {mayWrite && (
+              <>
+                <li>
+                  <button class="btn bare" onClick={() => setRotating(true)}>
+                    Rotate the secret…
+                  </button>
+                </li>
+                <li>
+                  <button class="btn bare danger" onClick={() => void remove()}>
+                    Delete…
+                  </button>
+                </li>
+              </>
+            )}
+          </Menu>
+        </div>
+      </header>
+      <StateInWords subscription={subscription} changed={reload} activate={() => void setActive(true)} />
+      <div class="cols">
+        <DeliveriesOf id={rowid} route={route} />
+        <section aria-label="Settings">
+          <header>
+            <h2>Settings</h2>
+            {mayWrite && (
+              <a class="push" href={linkTo(["subscriptions", rowid, "edit"])}>
+                Edit
+              </a>
+            )}
+          </header>
+          <div class="panel">
+            <SettingsList subscription={subscription} />
+          </div>
+        </section>
+      </div>
+      {isRotating && (
+        <RotateSecret subscription={subscription} close={() => setRotating(false)} rotated={reload} />
+      )}
+    </>
+  );
+}

@@ -1,0 +1,167 @@
+import type { ComponentChildren } from "preact";
+import type { Delivery } from "../../../domain/delivery.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { may } from "../../api/identity.ts";
+import { askJson, withQuery } from "../../api/request.ts";
+import { noted, useResource } from "../../api/resource.ts";
+import { Say } from "../../parts/states.tsx";
+import { subscriptionState } from "../../parts/subscription-state.ts";
+import { durationText, Relative, Time, useNow } from "../../parts/time.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { linkTo } from "../../shell/route.ts";
+import { say, sayError } from "../../shell/toast.tsx";
+
+const EVERY_MS = 3_000;
+
+/** How a subscription is, why, what happens next, and what a person can do. Nothing, where all is well. */
+export function StateInWords(props: {
+  readonly subscription: Subscription;
+  readonly changed: () => void;
+  readonly activate: () => void;
+}) {
+  const { subscription, changed, activate } = props;
+  const {
+    rowid,
+    application,
+    blocked_by: blockedBy,
+    failing_since: since,
+    slowed_until: until,
+  } = subscription;
+  const now = useNow();
+  const state = subscriptionState(subscription, now);
+  const isFailing = state === "failing" || state === "slowed" || state === "blocked";
+  const waiting = useResource<readonly Delivery[]>(
+    isFailing ? withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 }) : undefined,
+    { everyMs: EVERY_MS },
+  ).answer?.data[0];
+  const mayWrite = may(subscription.mode === "push" ? "write" : "listen", application);
+  const act = (words: string, run: () => void): ComponentChildren =>
+    mayWrite ? (
+      <button class="btn" onClick={run}>
+        {words}
+      </button>
+    ) : undefined;
+  const askFor = (path: string, said: string) => (): void =>
+    void (async () => {
+      try {
+        await askJson(path, { method: "POST" });
+        say(said);
+        changed();
+      } catch (error) {
+        sayError(noted(error));
+      }
+    })();
+  const failing = since !== null && (
+    <>
+      {" "}
+      Every attempt since <Time at={since} />, for {durationText(Math.max(0, now - Date.parse(since)))}, has
+      failed
+      {typeof waiting?.last_error === "string" && (
+        <>
+          , the last with <code>{waiting.last_error}</code>
+        </>
+      )}
+      .
+    </>
+  );
+  if (state === "active") return null;
+  if (state === "deactivated") {
+    return (
+      <Say state={state} title="evreg has deactivated it" button={act("Reactivate", activate)}>
+        {subscription.disabled_reason} Its deliveries are held. What is published meanwhile is missed; a
+        replay of what was missed sends it.
+      </Say>
+    );
+  }
+  if (state === "paused") {
+    return (
+      <Say state={state} title="A person has paused it" button={act("Resume", activate)}>
+        Its deliveries are held. What is published meanwhile is missed; a replay of what was missed sends it.
+      </Say>
+    );
+  }
+  if (state === "blocked" && blockedBy !== null) {
+    const keys = subscription.blocked_keys;
+    return (
+      <Say
+        state={state}
+        title={
+          <>
+            <a href={linkTo(["deliveries", blockedBy])}>Delivery {blockedBy}</a> has used up its retries, and
+            those behind it wait
+          </>
+        }
+        button={
+          mayWrite && (
+            <span class="row">
+              <button
+                class="btn"
+                onClick={askFor(`/v1/deliveries/${blockedBy}/retry`, `Delivery ${blockedBy} is tried now.`)}
+              >
+                Try it now
+              </button>
+              <button
+                class="btn danger"
+                onClick={() =>
+                  void confirm({
+                    title: `Skip delivery ${blockedBy}?`,
+                    body: "It then has failed, and the next one is sent. It can be sent again later, then out of its order.",
+                    act: "Skip it",
+                    keep: "Keep waiting",
+                    danger: true,
+                  }).then(
+                    (yes) =>
+                      yes &&
+                      askFor(`/v1/deliveries/${blockedBy}/skip`, `Delivery ${blockedBy} is skipped.`)(),
+                  )
+                }
+              >
+                Skip it…
+              </button>
+            </span>
+          )
+        }
+      >
+        It is tried on
+        {until !== null && Date.parse(until) > now && (
+          <>
+            , next <Relative at={until} />
+          </>
+        )}
+        .{failing}
+        {keys !== null && keys > 1 && ` ${keys >= 1_000 ? "At least 1,000" : keys} keys are blocked.`}
+      </Say>
+    );
+  }
+  return (
+    <Say
+      state={state}
+      title={
+        state === "slowed" && until !== null ? (
+          <>
+            Nothing is sent before <Time at={until} />, <Relative at={until} />
+          </>
+        ) : (
+          "Its last attempt failed"
+        )
+      }
+      button={
+        waiting !== undefined &&
+        act(
+          "Send one now",
+          askFor(`/v1/deliveries/${waiting.rowid}/retry`, `Delivery ${waiting.rowid} is sent now.`),
+        )
+      }
+    >
+      {state === "slowed" && "The handler asked for time, or an order waits for a retry."}
+      {failing}
+      {state === "failing" && typeof waiting?.next_attempt_at === "string" && (
+        <>
+          {" "}
+          Delivery {waiting.rowid} is tried again <Relative at={waiting.next_attempt_at} />.
+        </>
+      )}{" "}
+      Nothing is lost.
+    </Say>
+  );
+}
