@@ -20,7 +20,7 @@ const MEMBERS = 64;
 /** More than any listing or batch has. */
 const RECORDS = 100_000;
 
-/** Some of what evreg's records have, each with what JSON makes of it: enough to tell them from another program's. */
+/** Some of what evreg's records have, each with its `typeof`, or several: enough to tell them from another program's. */
 const RECORD_MEMBERS = {
   action: { rowid: "number", action: "string" },
   revision: { revision: "number", action: "string" },
@@ -33,6 +33,7 @@ const RECORD_MEMBERS = {
   replay: { rowid: "number", status: "string" },
   replayCount: { subscription_id: "number", selection: "string" },
   token: { rowid: "number", scopes: "object" },
+  signInCode: { code: "string|object" },
   identity: { name: "string", scopes: "object" },
   health: { instance: "string" },
 } as const;
@@ -44,7 +45,9 @@ export function jsonAnswer(
 ): { readonly data: unknown } {
   const answer = parsedAnswer(received);
   const record = Object(answer.data) as Readonly<Record<string, unknown>>;
-  const isOne = Object.entries(RECORD_MEMBERS[kind]).every(([name, type]) => typeof record[name] === type);
+  const isOne = Object.entries(RECORD_MEMBERS[kind]).every(([name, types]) =>
+    types.split("|").includes(typeof record[name]),
+  );
   if (!isOne || Array.isArray(record)) throw foreignAnswer(received);
   return answer;
 }

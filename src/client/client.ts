@@ -56,6 +56,8 @@ export function connect(options: ConnectOptions): Evreg {
       list: () => list("/v1/tokens"),
       create: (input) => record("POST", "/v1/tokens", "token", { body: requestBody(input) }),
       revoke: (id) => record("DELETE", `/v1/tokens/${id}`, "token"),
+      createCode: () => record("POST", "/v1/tokens/codes", "signInCode"),
+      exchangeCode: (input) => record("POST", "/v1/tokens/exchange", "token", { body: requestBody(input) }),
     },
     audit: { list: (query) => list("/v1/audit", query) },
     // 503 is an answer here: it says what is wrong.

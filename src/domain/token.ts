@@ -31,6 +31,17 @@ export interface NewToken {
   readonly expires_at?: string;
 }
 
+/** What signs a browser in: once, and soon. */
+export interface SignInCode {
+  /** `null` where the server asks for no token, so that none is needed. */
+  readonly code: string | null;
+  readonly expires_at: string | null;
+}
+
+export interface CodeExchange {
+  readonly code: string;
+}
+
 /** Who makes a request, and what it may do. */
 export interface Principal {
   readonly name: string;
@@ -81,15 +92,23 @@ const FORM = new RegExp(
 );
 
 /** A new token: `evreg_`, 30 random base62 characters (178 bits), 6 characters of checksum. */
-export function mintToken(randomBytes: (count: number) => Uint8Array): string {
-  let secret = "";
-  while (secret.length < SECRET_CHARACTERS) {
-    for (const byte of randomBytes(SECRET_CHARACTERS)) {
+export function mintToken(randomBytes: RandomBytes): string {
+  const secret = randomText(SECRET_CHARACTERS, randomBytes);
+  return PREFIX + secret + checksumOf(secret);
+}
+
+type RandomBytes = (count: number) => Uint8Array;
+
+/** @param length in characters of base62 */
+export function randomText(length: number, randomBytes: RandomBytes): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of randomBytes(length)) {
       // All bytes modulo 62 would make the first eight characters likelier.
-      if (byte < 248 && secret.length < SECRET_CHARACTERS) secret += BASE62[byte % 62];
+      if (byte < 248 && text.length < length) text += BASE62[byte % 62];
     }
   }
-  return PREFIX + secret + checksumOf(secret);
+  return text;
 }
 
 /** Whether a text has a token's form and checksum, so that typos and other services' tokens are refused without a read. */
@@ -138,4 +157,19 @@ export const NEW_TOKEN = bodySchema(
     },
   },
   ["name", "scopes"],
+);
+
+export const CODE_EXCHANGE = bodySchema(
+  "CodeExchange",
+  {
+    code: {
+      type: "string",
+      minLength: 1,
+      maxLength: 128,
+      pattern: "^[0-9A-Za-z]+$",
+      writeOnly: true,
+      description: "As `createSignInCode` answered it: good for one exchange within two minutes.",
+    },
+  },
+  ["code"],
 );

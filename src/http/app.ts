@@ -57,6 +57,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   const streams = new LiveStreams(clock, stopping, (request) => isAdmitted(authenticate, request));
   const context: RouteContext = {
     limits: config.limits,
+    ui: config.ui,
     version,
     requiresToken,
     responses,

@@ -14,6 +14,7 @@ import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StoredEvents } from "./stored-events.ts";
+import type { SignInCodes } from "./tokens/sign-in-codes.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
 
 export interface ServiceContext {
@@ -29,6 +30,7 @@ export interface ServiceContext {
   readonly schemaTasks: SchemaTasks;
   readonly schemaProducts: SchemaProducts;
   readonly tokens: TokenCache;
+  readonly signInCodes: SignInCodes;
   readonly counts: PublishCounts;
   readonly background: Background;
   /** Is told what happens, for streams. */

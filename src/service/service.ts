@@ -20,7 +20,8 @@ import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
-import { bootstrapToken, tokensPort } from "./tokens.ts";
+import { SignInCodes } from "./tokens/sign-in-codes.ts";
+import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
 
 type Given = "store" | "clock" | "random" | "logger" | "limits" | "delivery" | "counts" | "background";
@@ -76,6 +77,7 @@ export function createService(options: ServiceOptions): Service {
     ...shared,
     feed,
     tokens,
+    signInCodes: new SignInCodes(clock, shared.random),
     payloads,
     schemaProducts: offThread,
     actions: new ActionCache(store.catalog, eventLoop),

@@ -19,6 +19,7 @@ import { replaysContract } from "./evreg-replays.ts";
 import { scopesContract } from "./evreg-scopes.ts";
 import { serviceEventsContract } from "./evreg-service-events.ts";
 import { settingsContract } from "./evreg-settings.ts";
+import { signInContract } from "./evreg-sign-in.ts";
 import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { auditContract } from "./evreg-audit.ts";
@@ -53,6 +54,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     serviceEventsContract(open);
     auditContract(open);
     tokensContract(open);
+    signInContract(open);
     scopesContract(open);
     backupsContract(open);
     streamContract(open);

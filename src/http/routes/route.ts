@@ -76,8 +76,8 @@ interface Operation extends Pick<Route, "description" | "query" | "body" | "isAu
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   readonly access?: Access;
-  /** By default `read` for `GET` and `write` for all others. */
-  readonly scope?: string;
+  /** By default `read` for `GET` and `write` for all others; `null`: any token is enough. */
+  readonly scope?: string | null;
   /** By default 200. */
   readonly status?: 200 | 201;
   readonly answer: readonly [description: string, schema: JsonSchema];
@@ -116,7 +116,7 @@ export function operation(
       isAudited: route.isAudited,
     }),
     access,
-    ...(access === "token" ? { scope } : {}),
+    ...(access === "token" && scope !== null ? { scope } : {}),
     answers: { [status]: { description: answer[0], schema: answer[1] } },
     failures,
     async handle(evreg, request, { responses }) {
@@ -166,6 +166,7 @@ export interface TokenRequirement {
 /** What a route may know beside its request. */
 export interface RouteContext {
   readonly limits: HttpConfig["limits"];
+  readonly ui: HttpConfig["ui"];
   readonly version: string;
   readonly requiresToken: TokenRequirement;
   /** Through which large reads go. */

@@ -1,4 +1,6 @@
-import { NEW_TOKEN } from "../../domain/token.ts";
+import { EvregError } from "../../domain/error.ts";
+import { CODE_EXCHANGE, NEW_TOKEN } from "../../domain/token.ts";
+import { jsonReply } from "../response.ts";
 import { field, type JsonSchema, many, one, operation, record, type Route } from "./route.ts";
 
 const token = {
@@ -22,8 +24,30 @@ export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
       description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
     },
   }),
+  SignInCode: record({
+    code: {
+      ...field.nullableText,
+      description: "Goes behind `/ui/#code=`; `null` where the server requires no token.",
+    },
+    expires_at: field.nullableTimestamp,
+  }),
   TokenWithSecret: record({ ...token, token: { ...field.text, description: "Only this answer shows it." } }),
 };
+
+const CREATE_CODE: Route = operation(
+  "POST /v1/tokens/codes",
+  "createSignInCode",
+  "Create a code that signs a browser in",
+  {
+    description:
+      "Any valid token is enough. `/ui/#code=<code>` opens the page for browsers, signed in. The code is for one use within two minutes. At most 16 for a token within two minutes.",
+    scope: null,
+    status: 201,
+    answer: ["The code; it is never shown again.", one("SignInCode")],
+    failures: [409, 429],
+    run: (evreg) => evreg.tokens.createCode(),
+  },
+);
 
 export const TOKEN_ROUTES: readonly Route[] = [
   operation("GET /v1/tokens", "listTokens", "List tokens, without their secrets", {
@@ -38,6 +62,27 @@ export const TOKEN_ROUTES: readonly Route[] = [
     status: 201,
     answer: ["The token; it is never shown again.", one("TokenWithSecret")],
     run: (evreg, { body }) => evreg.tokens.create(body),
+  }),
+  {
+    ...CREATE_CODE,
+    handle(evreg, request, context) {
+      if (!context.ui.enabled) {
+        throw new EvregError("conflict", "The page for browsers is turned off on this server (ui.enabled).");
+      }
+      if (context.requiresToken.token) return CREATE_CODE.handle(evreg, request, context);
+      return jsonReply(201, { data: { code: null, expires_at: null } });
+    },
+  },
+  operation("POST /v1/tokens/exchange", "exchangeSignInCode", "Exchange a code for a token", {
+    description:
+      "The token is named `browser`, has the scopes of the one that the code was created with, and ends after 12 hours, or with that one if it ends sooner. A code that is exchanged again is refused, and ends the token that was given for it.",
+    isAudited: true,
+    access: "open",
+    body: CODE_EXCHANGE,
+    status: 201,
+    answer: ["The token; it is never shown again.", one("TokenWithSecret")],
+    failures: [401],
+    run: (evreg, { body }) => evreg.tokens.exchangeCode(body),
   }),
   operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
     isAudited: true,

@@ -1,0 +1,125 @@
+import { type Actor, LOCAL_ACTOR } from "../../domain/audit.ts";
+import { EvregError, invalidField } from "../../domain/error.ts";
+import { parseIsoTime } from "../../domain/formats.ts";
+import { checkLabel } from "../../domain/names.ts";
+import {
+  CODE_EXCHANGE,
+  type CodeExchange,
+  checkScope,
+  hashToken,
+  isTokenForm,
+  LOCAL_OWNER,
+  mintToken,
+  NEW_TOKEN,
+  type NewToken,
+  type Principal,
+  type TokenWithSecret,
+} from "../../domain/token.ts";
+import type { TokensPort } from "../../evreg.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { TokenRecord } from "../../store/store.ts";
+import { Access } from "../auth.ts";
+import type { ServiceContext } from "../context.ts";
+import { checkId, checkTime, existing, omitUndefined, readBody } from "../requests.ts";
+
+/** Of a token that a browser gets for a code; one that ends sooner gives no longer time than it has itself. */
+const BROWSER_HOLDS_MS = 12 * 60 * 60_000;
+
+export function tokensPort(context: ServiceContext, access: Access): TokensPort {
+  const { store, clock, tokens, signInCodes } = context;
+  /** Whoever made a code, at the address that it is used from. */
+  const actorOf = (principal: Principal): Actor => ({
+    ...new Access(principal).actor,
+    address: access.actor.address,
+  });
+  return {
+    async list() {
+      access.require("admin");
+      await tokens.flush();
+      return { data: await store.tokens.list() };
+    },
+    async create(input) {
+      access.require("admin");
+      const checks = { name: checkLabel, expires_at: checkTime };
+      const { name, scopes, expires_at } = readBody<NewToken>(NEW_TOKEN, input, checks);
+      const checked = scopes.map((scope, index) => checkScope(`scopes[${index}]`, scope));
+      const expiresAtMs = expires_at === undefined ? undefined : parseIsoTime(expires_at);
+      if (expiresAtMs !== undefined && expiresAtMs <= clock.now()) {
+        throw invalidField("expires_at", "must be in the future", expires_at);
+      }
+      const record = { name, scopes: [...new Set(checked)], expiresAtMs };
+      return { data: await minted(context, omitUndefined(record), access.actor) };
+    },
+    async createCode() {
+      const { code, expiresAtMs } = signInCodes.issue(access.principal);
+      return { data: { code, expires_at: toIso(expiresAtMs) } };
+    },
+    async exchangeCode(input) {
+      const { code } = readBody<CodeExchange>(CODE_EXCHANGE, input);
+      const data = await signInCodes.exchange(code, {
+        give: (principal) => browserToken(context, principal, actorOf(principal)),
+        async end({ rowid }, principal) {
+          await store.tokens.revoke(rowid, clock.now(), { by: actorOf(principal) });
+          tokens.evict(rowid);
+        },
+      });
+      return { data };
+    },
+    async revoke(id) {
+      access.require("admin");
+      checkId(id);
+      // The last admin token can only be revoked on the data folder: without it, none can be made over the network.
+      const options = { managed: access.principal !== LOCAL_OWNER, by: access.actor };
+      const revoked = existing(await store.tokens.revoke(id, clock.now(), options), "token", id);
+      tokens.evict(id);
+      return { data: revoked };
+    },
+  };
+}
+
+async function minted(
+  { store, clock, random }: ServiceContext,
+  record: Omit<TokenRecord, "hash">,
+  by: Actor,
+): Promise<TokenWithSecret> {
+  const token = mintToken((count) => random.bytes(count));
+  const created = await store.tokens.create({ ...record, hash: hashToken(token) }, clock.now(), by);
+  return { ...created, token };
+}
+
+/** @param principal who made the code: its token may have been revoked since */
+async function browserToken(
+  context: ServiceContext,
+  principal: Principal,
+  by: Actor,
+): Promise<TokenWithSecret> {
+  if (!(await context.tokens.holds(principal))) {
+    throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
+  }
+  const endsMs = parseIsoTime(principal.expires_at ?? "") ?? Infinity;
+  const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, endsMs);
+  return minted(context, { name: "browser", scopes: principal.scopes, expiresAtMs }, by);
+}
+
+/**
+ * As `Service.bootstrapToken`. `keep` is called first: with a token stored that nobody knows, no later start would make
+ * another.
+ */
+export async function bootstrapToken(
+  { store, clock, random }: ServiceContext,
+  keep: (token: string) => void,
+  requested: string | undefined,
+): Promise<boolean> {
+  if ((await store.tokens.list()).length > 0) return false;
+  if (requested !== undefined && !isTokenForm(requested)) {
+    throw new EvregError(
+      "usage",
+      "The bootstrap token given has not the form of a token: evreg_, 30 letters or digits, and their 6 characters of checksum. Leave it out to have one made.",
+    );
+  }
+  const token = requested ?? mintToken((count) => random.bytes(count));
+  keep(token);
+  const record = { name: "bootstrap", scopes: ["admin"], hash: hashToken(token) };
+  await store.tokens.create(record, clock.now(), LOCAL_ACTOR);
+  return true;
+}
