@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { COMPATIBILITY_MODES } from "../domain/action.ts";
-import { MINUTES_AND_UP, parseDurationMs, parseIsoTime } from "../domain/formats.ts";
+import { MINUTES_AND_UP, parseDurationMs, parseIsoTime, pastTime } from "../domain/formats.ts";
 import { systemClock, toIso } from "../runtime/clock.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -137,17 +137,6 @@ function sinceSummary(what: string): string {
 
 function untilFlag(what: string) {
   return timeFlag({ summary: `${what} before this time, exclusive; written as --from is.` });
-}
-
-/**
- * A time of the past in ISO 8601: `30m`, `1h` or `2d` ago, and of a date its beginning in UTC. Any other text is answered as
- * it is; of what is no time, the service says what one looks like.
- */
-export function pastTime(text: string, nowMs: number): string {
-  const span = parseDurationMs(text);
-  if (span !== undefined) return toIso(Math.max(0, nowMs - span));
-  const beginning = `${text}T00:00:00Z`;
-  return parseIsoTime(beginning) === undefined ? text : beginning;
 }
 
 /** What `pastTime` takes beside ISO 8601, for messages. */

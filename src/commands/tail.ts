@@ -1,6 +1,6 @@
 import { Flags } from "@oclif/core";
 import { emptyListHint, examples, TargetCommand } from "../cli/base-command.ts";
-import { choiceFlag, definedOnly, numberFlag, pastTime, textFlag } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { note, terminalWidth } from "../cli/io/output.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
 import { follow } from "../cli/tail/follow.ts";
@@ -8,7 +8,7 @@ import { DeliveryHistory } from "../cli/tail/history.ts";
 import { eventLines, resultLines, type ShownResult } from "../cli/tail/records.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_STATUSES } from "../domain/delivery.ts";
-import { parseIsoTime } from "../domain/formats.ts";
+import { parseIsoTime, pastTime } from "../domain/formats.ts";
 import { isPattern } from "../domain/names.ts";
 import type { StreamedEvent } from "../domain/stream.ts";
 import type { Evreg } from "../evreg.ts";

@@ -50,6 +50,17 @@ export function parseDurationMs(
   return unit === undefined ? undefined : Number(count) * UNIT_MS[unit];
 }
 
+/**
+ * A time of the past in ISO 8601: `30m`, `1h` or `2d` ago, and of a date its beginning in UTC. Any other text is answered as
+ * it is; of what is no time, the service says what one looks like.
+ */
+export function pastTime(text: string, nowMs: number): string {
+  const span = parseDurationMs(text);
+  if (span !== undefined) return new Date(Math.max(0, nowMs - span)).toISOString();
+  const beginning = `${text}T00:00:00Z`;
+  return parseIsoTime(beginning) === undefined ? text : beginning;
+}
+
 const UNITS = ["kB", "MB", "GB", "TB"] as const;
 
 /** For a person: `812 bytes`, `1.4 GB`; exact numbers are in the JSON. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pastTime } from "../../src/cli/flags.ts";
+import { pastTime } from "../../src/domain/formats.ts";
 import { subscriptionId, subscriptionNames } from "../../src/cli/subscription-name.ts";
 import type { Delivery } from "../../src/domain/delivery.ts";
 import { EvregError } from "../../src/domain/error.ts";

@@ -8,6 +8,8 @@ export interface FilterName {
   readonly example: string;
   /** What can be given; anything where it is left out. */
   readonly values?: readonly string[];
+  /** What is offered, where anything can be given. */
+  readonly offers?: readonly string[];
 }
 
 /**
@@ -75,8 +77,8 @@ export function FilterField(props: {
           }}
         />
         <datalist id="filters">
-          {example?.values?.map((value) => (
-            <option key={value} value={`${example.name} ${value}`} />
+          {(example?.values ?? example?.offers ?? []).map((value) => (
+            <option key={value} value={`${example?.name} ${value}`} />
           ))}
           {example === undefined &&
             names.map(({ name, example: one }) => <option key={name} value={`${name} ${one}`} />)}

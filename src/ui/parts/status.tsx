@@ -84,6 +84,18 @@ export const MEANING: Readonly<Record<State, string>> = {
   deactivated: "evreg gave up on the handler.",
 };
 
+/** Those of deliveries. `domain` has them as well, beside what a browser cannot load. */
+export const DELIVERY_STATES = [
+  "pending",
+  "delivering",
+  "waiting",
+  "held",
+  "delivered",
+  "failed",
+  "filtered",
+  "cancelled",
+] as const satisfies readonly DeliveryStatus[];
+
 export const wordOf = (state: State): string => state[0]!.toUpperCase() + state.slice(1);
 
 /**

@@ -4,7 +4,10 @@ import { goTo } from "../shell/route.ts";
 import { useKeys } from "../shell/keys.ts";
 
 export interface Column<Row> {
+  /** Unique among the columns. */
   readonly head: string;
+  /** Shown instead of it. */
+  readonly top?: ComponentChildren;
   readonly cell: (row: Row) => ComponentChildren;
   /** Numbers: aligned to the right. */
   readonly right?: boolean;
@@ -63,7 +66,7 @@ export function Table<Row>(props: {
           <tr>
             {columns.map((column) => (
               <th key={column.head} scope="col" class={classOf(column)}>
-                {column.head}
+                {column.top ?? column.head}
               </th>
             ))}
           </tr>

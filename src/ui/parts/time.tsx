@@ -1,4 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
+import { durationText } from "./texts.ts";
+
+export { durationText, numberText, sizeText } from "./texts.ts";
 
 const ONE_DAY_MS = 86_400_000;
 const clock = new Intl.DateTimeFormat(undefined, {
@@ -28,31 +31,6 @@ export function Time({ at, exact }: { readonly at: string | null; readonly exact
   );
 }
 
-const UNITS = [
-  ["d", ONE_DAY_MS],
-  ["h", 3_600_000],
-  ["min", 60_000],
-  ["s", 1_000],
-] as const;
-
-/** `84 ms`, `1.9 s`, `38 min`, `6 d`. */
-export function durationText(ms: number): string {
-  if (ms < 1_000) return `${ms < 10 && ms % 1 !== 0 ? ms.toFixed(1) : Math.round(ms)} ms`;
-  const [unit, unitMs] = UNITS.find(([, size]) => ms >= size) ?? UNITS[3];
-  const count = ms / unitMs;
-  return `${unit === "s" && count < 10 ? Number(count.toFixed(1)) : Math.floor(count)} ${unit}`;
-}
-
-export const numberText = (value: number): string => value.toLocaleString("en");
-
-const KIB = 1_024;
-
-/** `860 bytes`, `12.5 KiB`, `3.0 MiB`. */
-export function sizeText(bytes: number): string {
-  if (bytes < KIB) return `${bytes} ${bytes === 1 ? "byte" : "bytes"}`;
-  return bytes < KIB * KIB ? `${(bytes / KIB).toFixed(1)} KiB` : `${(bytes / KIB / KIB).toFixed(1)} MiB`;
-}
-
 /** Now, anew each second: for what is said to come "in 24 s". */
 export function useNow(everyMs = 1_000): number {
   const [now, setNow] = useState(Date.now());
@@ -71,6 +49,16 @@ export function Relative({ at }: { readonly at: string }) {
   return (
     <time dateTime={at} title={`${at} (UTC)`} class="plain">
       {text}
+    </time>
+  );
+}
+
+/** When something is planned: `in 24 s`, or `due` once it may happen. */
+export function Until({ at }: { readonly at: string }) {
+  const ms = Date.parse(at) - useNow();
+  return (
+    <time dateTime={at} title={`${at} (UTC)`} class="plain">
+      {ms < 1_000 ? "due" : `in ${durationText(ms)}`}
     </time>
   );
 }

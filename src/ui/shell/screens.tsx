@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
+import { Deliveries } from "../screens/deliveries/deliveries.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
 import type { Route } from "./route.ts";
@@ -22,6 +23,15 @@ export interface Screen {
 
 export const SCREENS: readonly Screen[] = [
   { path: "events", title: "Events", icon: "events", group: "daily", key: "e", scope: "read", view: Events },
+  {
+    path: "deliveries",
+    title: "Deliveries",
+    icon: "deliveries",
+    group: "daily",
+    key: "d",
+    scope: "read",
+    view: Deliveries,
+  },
   {
     path: "subscriptions",
     title: "Subscriptions",

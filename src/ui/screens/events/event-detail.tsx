@@ -1,39 +1,12 @@
 import type { Delivery } from "../../../domain/delivery.ts";
-import { askText, type Envelope } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Copy, quoted } from "../../parts/copy.tsx";
-import { memberText } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
+import { readEvent, type ShownEvent } from "../../parts/stored-event.ts";
 import { Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
-
-interface ShownEvent {
-  readonly rowid: number;
-  readonly action: string;
-  readonly revision: number;
-  readonly timestamped: string;
-  /** Byte for byte as it is stored. */
-  readonly payload: string;
-}
-
-/** Reads an event without parsing its payload. */
-async function readEvent(path: string, signal: AbortSignal): Promise<Envelope<ShownEvent>> {
-  const data = memberText(await askText(path, { signal }), "data") ?? "{}";
-  const payload = memberText(data, "payload") ?? "null";
-  const numberOf = (name: string): number => Number(memberText(data, name));
-  const textOf = (name: string): string => JSON.parse(memberText(data, name) ?? '""') as string;
-  return {
-    data: {
-      rowid: numberOf("rowid"),
-      action: textOf("action"),
-      revision: numberOf("revision"),
-      timestamped: textOf("timestamped"),
-      payload,
-    },
-  };
-}
 
 const DELIVERIES_EVERY_MS = 2_000;
 

@@ -1,0 +1,93 @@
+import type { Attempt, Delivery } from "../../domain/delivery.ts";
+import { isThrottle, retryWaitMs } from "../../domain/retry.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { durationText } from "./texts.ts";
+
+/** A part of an attempt's time, placed on the scale of all attempts: 0 to `BAR_WIDTH`. */
+interface BarPart {
+  readonly kind: "dns" | "connect" | "first" | "rest" | "lost";
+  readonly x: number;
+  readonly width: number;
+}
+
+export const BAR_WIDTH = 100;
+/** So that a short one can be seen beside a long one. */
+const LEAST_WIDTH = 1;
+
+type Timed = Pick<Attempt, "duration_ms" | "dns_ms" | "connect_ms" | "first_byte_ms" | "error_code">;
+
+/** The parts of an attempt, one behind the other. What has no answer is lost from where its last known part ends. */
+export function barParts(attempt: Timed, longestMs: number): readonly BarPart[] {
+  const { duration_ms: wholeMs, dns_ms: dns, connect_ms: connect, first_byte_ms: first } = attempt;
+  const known = [
+    ["dns", dns],
+    ["connect", connect],
+    ["first", first],
+  ] as const;
+  const knownMs = (dns ?? 0) + (connect ?? 0) + (first ?? 0);
+  const hasParts = known.some(([, ms]) => ms !== null);
+  // Without parts, nearly all of it was waiting for the answer.
+  const last = attempt.error_code !== null ? "lost" : hasParts ? "rest" : "first";
+  const parts = [...known, [last, Math.max(0, wholeMs - knownMs)] as const];
+  const scale = BAR_WIDTH / Math.max(1, longestMs, knownMs);
+  let x = 0;
+  return parts.flatMap(([kind, ms]) => {
+    if (ms === null || (ms === 0 && (kind !== last || x > 0))) return [];
+    const start = Math.min(x, BAR_WIDTH - LEAST_WIDTH);
+    const width = Math.min(BAR_WIDTH - start, Math.max(LEAST_WIDTH, ms * scale));
+    x = start + width;
+    return [{ kind, x: start, width }];
+  });
+}
+
+/** `DNS 1.2 ms, connect 3 ms, first byte 80 ms, rest 4 ms`; without parts what the whole took. */
+export function partsText(attempt: Timed): string {
+  const { duration_ms: wholeMs, dns_ms: dns, connect_ms: connect, first_byte_ms: first } = attempt;
+  const named = [
+    ["DNS", dns],
+    ["connect", connect],
+    ["first byte", first],
+  ] as const;
+  const known = named.filter((part): part is [(typeof part)[0], number] => part[1] !== null);
+  if (known.length === 0) return `${durationText(wholeMs)} in all`;
+  const restMs = Math.max(0, wholeMs - known.reduce((sum, [, ms]) => sum + ms, 0));
+  const last = attempt.error_code === null ? "rest" : "then no answer for";
+  return [...known, [last, restMs] as const].map(([name, ms]) => `${name} ${durationText(ms)}`).join(", ");
+}
+
+type Schedule = Pick<Subscription, "retry_schedule" | "max_retries">;
+
+const AT_ONCE_MS = 250;
+/** Past its wait an attempt also waits for its turn. */
+const TURN_MS = 1_500;
+const JITTER = 1.1;
+
+/**
+ * How long a delivery waited between two attempts, and why as far as that can be told.
+ * @param schedule of its subscription; `undefined` if it is gone
+ */
+export function gapText(before: Attempt, after: Attempt, schedule: Schedule | undefined): string {
+  const waitedMs = Date.parse(after.started_at) - Date.parse(before.started_at) - before.duration_ms;
+  if (waitedMs < AT_ONCE_MS && before.outcome !== "delivered") return "sent again at once";
+  const waited = `waited ${durationText(Math.max(0, waitedMs))}`;
+  if (before.outcome === "delivered") return `${waited}, then sent again by a person or a replay`;
+  if (before.outcome === "returned") return `${waited}, and was taken up again`;
+  if (schedule === undefined) return waited;
+  const plannedMs = retryWaitMs(before.attempt, 0, schedule.retry_schedule);
+  if (waitedMs < plannedMs - AT_ONCE_MS) return `${waited}: sent again before its time`;
+  if (waitedMs <= plannedMs * JITTER + TURN_MS) return `${waited}, by its schedule`;
+  if (before.status_code !== null && isThrottle(before.status_code)) {
+    return `${waited}: with ${before.status_code} the handler asked for a pause`;
+  }
+  return `${waited}: ${durationText(plannedMs)} by its schedule, the rest in the queue, paused or failed`;
+}
+
+/** The states from which a person can have it sent again now. */
+export function canRetry({ status }: Pick<Delivery, "status">): boolean {
+  return ["waiting", "delivered", "failed", "filtered"].includes(status);
+}
+
+/** Whether it can be given up: it has failed so far, and has not ended. */
+export function canSkip({ status, last_error: error }: Pick<Delivery, "status" | "last_error">): boolean {
+  return error !== null && ["waiting", "pending", "held"].includes(status);
+}

@@ -1,0 +1,221 @@
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { ATTEMPT_ERROR_WORDS } from "../../domain/attempt-words.ts";
+import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { linkTo } from "../shell/route.ts";
+import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
+import { Copy } from "./copy.tsx";
+import { type State, Status } from "./status.tsx";
+import { durationText, numberText, sizeText, Time, Until } from "./time.tsx";
+
+/** Of more, the first and the last ones show until somebody asks for all. */
+const SHOWN_FIRST = 2;
+const SHOWN_LAST = 6;
+
+/**
+ * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.
+ * @param props.subscription for what its schedule says; `undefined` if it is not known or gone
+ * @param props.picked the attempt whose answer is shown; the last one that has an answer, if it is left out
+ * @param props.linkOf the address that picks an attempt
+ */
+export function Attempts(props: {
+  readonly delivery: DeliveryWithAttempts;
+  readonly subscription: Subscription | undefined;
+  readonly picked: number | undefined;
+  readonly linkOf: (attempt: number) => string;
+}) {
+  const { delivery, subscription, picked, linkOf } = props;
+  const { attempts } = delivery;
+  const [all, setAll] = useState(false);
+  const isLong = !all && attempts.length > SHOWN_FIRST + SHOWN_LAST + 1;
+  const shown = isLong ? [...attempts.slice(0, SHOWN_FIRST), ...attempts.slice(-SHOWN_LAST)] : attempts;
+  const longestMs = Math.max(1, ...attempts.map(({ duration_ms: ms }) => ms));
+  const answered = attempts.findLast(({ attempt, response }) =>
+    picked === undefined ? response !== null : attempt === picked,
+  );
+  const hasParts = attempts.some(({ first_byte_ms: first, dns_ms: dns }) => (first ?? dns) !== null);
+  return (
+    <div class="attempts">
+      <ol>
+        {shown.flatMap((attempt, index) => {
+          const before = shown[index - 1];
+          const line = (
+            <Line
+              key={attempt.attempt}
+              attempt={attempt}
+              longestMs={longestMs}
+              link={attempt.response === null ? undefined : linkOf(attempt.attempt)}
+              isPicked={attempt === answered}
+            />
+          );
+          if (before === undefined) return [line];
+          const left = attempt.attempt - before.attempt - 1;
+          const gap =
+            left === 0 ? (
+              gapText(before, attempt, subscription)
+            ) : (
+              <>
+                {numberText(left)} attempts are not shown
+                {isLong && (
+                  <>
+                    {". "}
+                    <button class="inline" onClick={() => setAll(true)}>
+                      Show {attempts.length === delivery.attempt ? "them" : "what is kept of them"}
+                    </button>
+                  </>
+                )}
+              </>
+            );
+          return [
+            <li key={`${attempt.attempt} before`} class="gap">
+              {gap}
+            </li>,
+            line,
+          ];
+        })}
+        <Next delivery={delivery} subscription={subscription} hasBefore={attempts.length > 0} />
+      </ol>
+      {hasParts && (
+        <p class="legend" aria-hidden="true">
+          {(["dns", "connect", "first", "rest", "lost"] as const).map((kind) => (
+            <span key={kind}>
+              <svg class="parts" width="10" height="8">
+                <rect class={kind} width="10" height="8" />
+              </svg>
+              {LEGEND[kind]}
+            </span>
+          ))}
+        </p>
+      )}
+      {answered !== undefined && <Answer attempt={answered} />}
+    </div>
+  );
+}
+
+const LEGEND = {
+  dns: "DNS",
+  connect: "Connect",
+  first: "First byte",
+  rest: "Rest",
+  lost: "No answer",
+} as const;
+
+const GLYPHS: Readonly<Record<Attempt["outcome"], State>> = {
+  delivered: "delivered",
+  failed: "failed",
+  returned: "pending",
+};
+
+function Line(props: {
+  readonly attempt: Attempt;
+  readonly longestMs: number;
+  readonly link: string | undefined;
+  readonly isPicked: boolean;
+}) {
+  const { attempt, longestMs, link, isPicked } = props;
+  const { outcome, status_code: code, error_code: error, refusal, consumer } = attempt;
+  const result = code === null ? (error ?? outcome) : `HTTP ${code}`;
+  const words = error === null ? undefined : ATTEMPT_ERROR_WORDS[error];
+  const name = `Attempt ${attempt.attempt}`;
+  return (
+    <li class="try">
+      <Status state={GLYPHS[outcome]} word={false} />
+      <Time at={attempt.started_at} exact />
+      <span class="what">
+        {link === undefined ? (
+          name
+        ) : (
+          <a href={link} aria-current={isPicked} title="Show its answer">
+            {name}
+          </a>
+        )}{" "}
+        <code class={outcome === "failed" ? "danger-text" : "muted"} title={words}>
+          {result}
+        </code>
+        {consumer !== null && <span class="muted"> by {consumer}</span>}
+      </span>
+      <svg
+        class="parts"
+        viewBox={`0 0 ${BAR_WIDTH} 8`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={partsText(attempt)}
+      >
+        <title>{partsText(attempt)}</title>
+        {barParts(attempt, longestMs).map(({ kind, x, width }) => (
+          <rect key={kind} class={kind} x={x} width={width} height="8" />
+        ))}
+      </svg>
+      <span class="took">{durationText(attempt.duration_ms)}</span>
+      {refusal !== null && <p class="why danger-text">{refusal}</p>}
+    </li>
+  );
+}
+
+/** What comes next, or what it waits for. Nothing for what has ended. */
+function Next(props: {
+  readonly delivery: DeliveryWithAttempts;
+  readonly subscription: Subscription | undefined;
+  readonly hasBefore: boolean;
+}) {
+  const { delivery, subscription, hasBefore } = props;
+  const { status, attempt, next_attempt_at: at } = delivery;
+  const line = (state: State, what: ComponentChildren, when: ComponentChildren = null) => (
+    <>
+      {hasBefore && <li class="gap" />}
+      <li class="try next">
+        <Status state={state} word={false} />
+        {at === null ? <span /> : <Time at={at} />}
+        <span class="what">{what}</span>
+        <span class="took">{when}</span>
+      </li>
+    </>
+  );
+  if (status === "delivering") return line("delivering", `Attempt ${attempt} is under way`);
+  if (status === "held") {
+    return line(
+      "held",
+      <>
+        Held until <a href={linkTo(["subscriptions", delivery.subscription_id])}>its subscription</a> is
+        active again
+      </>,
+    );
+  }
+  if (status !== "pending" && status !== "waiting") return null;
+  const most = (subscription?.max_retries ?? 0) + 1;
+  const name = attempt < most ? `Attempt ${attempt + 1} of ${most}` : `Attempt ${attempt + 1}`;
+  const first = subscription?.blocked_by ?? null;
+  if (first !== null && first !== delivery.rowid && subscription?.ordered === true) {
+    return line(
+      "pending",
+      <>
+        Waits behind <a href={linkTo(["deliveries", first])}>delivery {first}</a>, which blocks its
+        subscription
+      </>,
+    );
+  }
+  if (at === null) return line("pending", "Waits for an earlier one with the same key");
+  return line(first === delivery.rowid ? "blocked" : "pending", name, <Until at={at} />);
+}
+
+/** The beginning of what the handler answered, as text. */
+function Answer({ attempt }: { readonly attempt: Attempt }) {
+  const { response } = attempt;
+  if (response === null) return <p class="muted">Attempt {attempt.attempt} has no answer.</p>;
+  const bytes = new Blob([response]).size;
+  return (
+    <section class="answer" aria-label={`Answer to attempt ${attempt.attempt}`}>
+      <header>
+        <span>Answer to attempt {attempt.attempt}</span>
+        <span class="push">{bytes >= 1_000 ? "Its first 1 KiB" : sizeText(bytes)}</span>
+        {response !== "" && <Copy text={response} what="the answer" />}
+      </header>
+      {response !== "" && (
+        <pre class="code plain" tabIndex={0}>
+          {response}
+        </pre>
+      )}
+    </section>
+  );
+}

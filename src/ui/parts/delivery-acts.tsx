@@ -1,0 +1,122 @@
+import { useState } from "preact/hooks";
+import type { Delivery } from "../../domain/delivery.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import { may } from "../api/identity.ts";
+import { askJson, withQuery } from "../api/request.ts";
+import { noted } from "../api/resource.ts";
+import { confirm } from "../shell/confirm.tsx";
+import { linkTo } from "../shell/route.ts";
+import { say, sayError } from "../shell/toast.tsx";
+import { canRetry, canSkip } from "./attempt-times.ts";
+import { numberText } from "./time.tsx";
+
+/**
+ * What a person can do with a delivery now: send it, or give it up.
+ * @param props.subscription for what follows from giving up an ordered one
+ * @param props.done called once it has another state
+ */
+export function DeliveryActs(props: {
+  readonly delivery: Delivery;
+  readonly subscription: Subscription | undefined;
+  readonly done: () => void;
+}) {
+  const { delivery, subscription, done } = props;
+  const [isBusy, setBusy] = useState(false);
+  if (!may("write", delivery.application)) return null;
+  const run = async (act: () => Promise<boolean>): Promise<void> => {
+    setBusy(true);
+    try {
+      if (await act()) done();
+    } catch (error) {
+      sayError(noted(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <>
+      {canRetry(delivery) && (
+        <button class="btn" disabled={isBusy} onClick={() => void run(() => retry(delivery))}>
+          {delivery.status === "waiting" ? "Send now" : "Send again"}
+        </button>
+      )}
+      {canSkip(delivery) && (
+        <button
+          class="btn bare"
+          disabled={isBusy}
+          onClick={() => void run(() => giveUp(delivery, subscription))}
+        >
+          Give up…
+        </button>
+      )}
+    </>
+  );
+}
+
+/** Answers whether it was done. */
+async function retry({ rowid, status, application, subscription }: Delivery): Promise<boolean> {
+  if (status === "delivered" || status === "filtered") {
+    const yes = await confirm({
+      title: `Send delivery ${rowid} again?`,
+      body:
+        status === "delivered"
+          ? `${application}/${subscription} has received it, and receives it once more.`
+          : `The filter of ${application}/${subscription} is applied again, as it is now.`,
+      act: "Send it again",
+    });
+    if (!yes) return false;
+  }
+  const { data } = await askJson<Delivery>(`/v1/deliveries/${rowid}/retry`, { method: "POST" });
+  if (data.status === "held") say(`Delivery ${rowid} is held: its subscription is paused.`);
+  return true;
+}
+
+const COUNTED_MOST = 500;
+
+/** How many of its subscription are not finished and younger, as text. */
+async function countBehind({ rowid, subscription_id: subscription }: Delivery): Promise<string> {
+  const path = withQuery("/v1/deliveries", { subscription, status: "pending", limit: COUNTED_MOST });
+  const { data } = await askJson<readonly Delivery[]>(path);
+  const behind = data.filter((other) => other.rowid > rowid).length;
+  return behind === COUNTED_MOST ? `${numberText(behind)} or more` : numberText(behind);
+}
+
+/** Answers whether it was done. */
+async function giveUp(delivery: Delivery, subscription: Subscription | undefined): Promise<boolean> {
+  const { rowid, event_id: event, application } = delivery;
+  const name = <strong class="strong">{`${application}/${delivery.subscription}`}</strong>;
+  const isOrdered = subscription !== undefined && subscription.ordered !== false;
+  const behind = isOrdered ? await countBehind(delivery) : "0";
+  const yes = await confirm({
+    title: `Give up delivery ${rowid}?`,
+    body: (
+      <>
+        <p>
+          It then has failed. {name} does not get event {event}
+          {isOrdered ? ", and goes on with the next one." : "."}
+        </p>
+        {behind !== "0" && <p>The {behind} behind it follow, one after the other.</p>}
+        <p>It can be sent again later{isOrdered ? ", then out of its order." : "."}</p>
+      </>
+    ),
+    act: "Give it up",
+    keep: "Keep trying",
+    danger: true,
+  });
+  if (!yes) return false;
+  await askJson<Delivery>(`/v1/deliveries/${rowid}/skip`, { method: "POST" });
+  return true;
+}
+
+/** The name of a delivery's subscription, as a link to it. */
+export function SubscriptionLink({
+  of,
+}: {
+  readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
+}) {
+  return (
+    <a href={linkTo(["subscriptions", of.subscription_id])}>
+      {of.application}/{of.subscription}
+    </a>
+  );
+}

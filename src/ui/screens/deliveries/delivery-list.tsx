@@ -1,0 +1,245 @@
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Delivery } from "../../../domain/delivery.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { may } from "../../api/identity.ts";
+import { withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { useNewest } from "../../parts/newest.ts";
+import { Pages } from "../../parts/pages.tsx";
+import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { Time, Until } from "../../parts/time.tsx";
+import { pastTime } from "../../../domain/formats.ts";
+import { useKeys } from "../../shell/keys.ts";
+import { linkTo, type Route } from "../../shell/route.ts";
+import { AllThatMatch, Picked } from "./many.tsx";
+import { nameOf, subscriptionsNamed } from "./subscription-filter.ts";
+
+const PAGE_ROWS = 50;
+const LIVE_EVERY_MS = 2_000;
+
+function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName[] {
+  const names = [...new Set(subscriptions.map(nameOf))];
+  return [
+    { name: "status", example: "failed", values: DELIVERY_STATES },
+    { name: "subscription", example: "billing/invoices", offers: names },
+    { name: "action", example: "order.*" },
+    { name: "event", example: "48213" },
+    { name: "from", example: "1h" },
+    { name: "to", example: "2026-02-01" },
+    { name: "key", example: "C-17" },
+  ];
+}
+
+/** The newest deliveries, older pages, and what a filter finds. */
+export function DeliveryList({
+  route,
+  selected,
+}: {
+  readonly route: Route;
+  readonly selected: number | undefined;
+}) {
+  const { query } = route;
+  const { status, subscription: typed, action, event, key, after } = query;
+  const [picked, setPicked] = useState<ReadonlySet<number>>(new Set());
+  const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
+  const named = subscriptionsNamed(typed, subscriptions.answer?.data);
+  // A time such as `1h` ago stays where it was when it was asked for.
+  const [from, to] = useMemo(
+    () => [query["from"], query["to"]].map((text) => text && pastTime(text, Date.now())),
+    [query["from"], query["to"]],
+  );
+  const isNewest = after === undefined && to === undefined;
+  const selection = { status, subscription: named.id, action, event, key, from, to };
+  const path = named.isKnown
+    ? withQuery("/v1/deliveries", { limit: PAGE_ROWS, ...selection, after })
+    : undefined;
+  const list = useResource<readonly Delivery[]>(path, isNewest ? { everyMs: LIVE_EVERY_MS } : {});
+  const { rows, newer, showNewer } = useNewest(
+    path ?? "",
+    list.answer?.data,
+    ({ rowid }) => rowid,
+    selected !== undefined || picked.size > 0,
+  );
+  useEffect(() => setPicked(new Set()), [path]);
+  useKeys([{ key: "n", what: "Show newer deliveries", run: showNewer }]);
+  const oldest = rows?.at(-1);
+  const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
+  const filters = filtersFor(subscriptions.answer?.data ?? []);
+  const isFiltered = filters.some(({ name }) => query[name] !== undefined);
+  const chosen = rows?.filter(({ rowid }) => picked.has(rowid)) ?? [];
+  const columns = columnsFor({
+    isNarrow: selected !== undefined,
+    picked,
+    pick: (ids, on) => setPicked((before) => changed(before, ids, on)),
+    rows: rows ?? [],
+  });
+  const { reload } = list;
+
+  return (
+    <section class="stack list" aria-label="Deliveries">
+      <FilterField
+        label="Filter deliveries"
+        path={["deliveries"]}
+        route={route}
+        names={filters}
+        plain="subscription"
+      />
+      {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={reload} />}
+      <div class="panel">
+        {chosen.length > 0 ? (
+          <Picked
+            deliveries={chosen}
+            clear={() => setPicked(new Set())}
+            done={() => {
+              setPicked(new Set());
+              reload();
+            }}
+          />
+        ) : (
+          status === "failed" &&
+          rows !== undefined &&
+          rows.length > 0 &&
+          (event ?? key) === undefined && (
+            <AllThatMatch
+              selection={{ subscription: named.id, action, from, to }}
+              subscriptions={subscriptions.answer?.data ?? []}
+            />
+          )
+        )}
+        {newer !== "" && (
+          <div class="fresh">
+            <button onClick={showNewer}>
+              {newer} newer deliveries <kbd>N</kbd>
+            </button>
+          </div>
+        )}
+        {named.reason !== undefined ? (
+          <Empty
+            title="No such subscription"
+            button={
+              <a class="btn" href={linkTo(["deliveries"], { ...query, subscription: undefined })}>
+                Of all subscriptions
+              </a>
+            }
+          >
+            {named.reason}
+          </Empty>
+        ) : rows === undefined ? (
+          <Waiting error={list.error ?? subscriptions.error} reload={reload} rows={12} />
+        ) : rows.length === 0 ? (
+          <NoDeliveries isFiltered={isFiltered} />
+        ) : (
+          <Table
+            label="Deliveries"
+            rows={rows}
+            columns={columns}
+            keyOf={({ rowid }) => rowid}
+            link={({ rowid }) => linkTo(["deliveries", rowid], { ...query, attempt: undefined })}
+            selected={selected}
+          />
+        )}
+        <Pages
+          shown={rows?.length ?? 0}
+          oldest={oldest?.timestamped}
+          newest={after === undefined ? undefined : linkTo(["deliveries"], { ...query, after: undefined })}
+          older={older === undefined ? undefined : linkTo(["deliveries"], { ...query, after: older })}
+        />
+      </div>
+    </section>
+  );
+}
+
+function changed(before: ReadonlySet<number>, ids: readonly number[], on: boolean): ReadonlySet<number> {
+  const after = new Set(before);
+  for (const id of ids)
+    if (on) after.add(id);
+    else after.delete(id);
+  return after;
+}
+
+function columnsFor(options: {
+  readonly isNarrow: boolean;
+  readonly picked: ReadonlySet<number>;
+  readonly pick: (ids: readonly number[], on: boolean) => void;
+  readonly rows: readonly Delivery[];
+}): readonly Column<Delivery>[] {
+  const { isNarrow, picked, pick, rows } = options;
+  const mayPick = rows.some(({ application }) => may("write", application));
+  const pickColumn: Column<Delivery> = {
+    head: "Pick",
+    wide: true,
+    top: (
+      <input
+        type="checkbox"
+        aria-label="Pick all that are shown"
+        checked={picked.size > 0 && picked.size === rows.length}
+        onChange={(event) =>
+          pick(
+            rows.map(({ rowid }) => rowid),
+            event.currentTarget.checked,
+          )
+        }
+      />
+    ),
+    cell: ({ rowid }) => (
+      <input
+        type="checkbox"
+        aria-label={`Pick delivery ${rowid}`}
+        checked={picked.has(rowid)}
+        onChange={(event) => pick([rowid], event.currentTarget.checked)}
+      />
+    ),
+  };
+  const main: readonly Column<Delivery>[] = [
+    { head: "State", cell: ({ status }) => <Status state={status} /> },
+    { head: "Subscription", grow: true, cell: nameOf },
+    { head: "Event", right: true, wide: true, cell: ({ event_id: event }) => event },
+  ];
+  const error: Column<Delivery> = {
+    head: "Last error",
+    wide: true,
+    cell: ({ last_error: text }) =>
+      text === null ? <span class="muted">–</span> : <code class="danger-text">{text}</code>,
+  };
+  const first = mayPick ? [pickColumn] : [];
+  if (isNarrow) return [...first, ...main, error];
+  return [
+    ...first,
+    { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} exact /> },
+    ...main.slice(0, 2),
+    { head: "Action", wide: true, cell: ({ action }) => <span class="cut-text">{action}</span> },
+    ...main.slice(2),
+    { head: "Attempts", right: true, wide: true, cell: ({ attempt }) => attempt },
+    error,
+    {
+      head: "Next or end",
+      cell: ({ next_attempt_at: next, finished_at: end }) =>
+        next !== null ? <Until at={next} /> : <Time at={end} />,
+    },
+  ];
+}
+
+function NoDeliveries({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty
+        title="No delivery matches"
+        button={
+          <a class="btn" href="#/deliveries">
+            Clear the filter
+          </a>
+        }
+      >
+        No stored delivery has all of these.
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No delivery yet" command="evreg subscriptions create --help">
+      Each event that is published makes a delivery for each active subscription of its action.
+    </Empty>
+  );
+}
