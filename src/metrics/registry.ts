@@ -187,14 +187,14 @@ function attempts({ deliveredAttempts, failedByStatus, failedByError }: Delivery
 }
 
 const MAX_BACKLOG_AGE_MS = 1_000;
-const STATES = ["due", "busy", "paced", "waiting", "delivering", "held"] as const;
+const STATES = ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"] as const;
 
 /** What is unfinished. Where the store cannot be read these have no values; all other metrics have. */
 function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSources): void {
   const read = backlogReader(store.queue, clock);
   gauge(
     "evreg_backlog_deliveries",
-    "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, being delivered, held as their subscription is paused.",
+    "Unfinished deliveries: due now, due behind others of their subscription that are being delivered (busy), due at a rate limit (paced), waiting for their time or turn, behind one that blocks (blocked), being delivered, held as their subscription is paused.",
     ["state"],
     () => read((backlog) => STATES.map((state) => [backlog[state].deliveries, state])),
   );

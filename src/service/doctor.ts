@@ -275,10 +275,10 @@ function nameOf({ rowid, application, subscription }: Subscription): string {
 }
 
 function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput): Finding {
-  const { due, busy, delivering, waiting, held } = counts;
-  const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${held.deliveries} are held.`;
+  const { due, busy, delivering, waiting, blocked, held } = counts;
+  const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
-    const behind = due.deliveries + busy.deliveries + waiting.deliveries;
+    const behind = due.deliveries + busy.deliveries + waiting.deliveries + blocked.deliveries;
     if (!subscriptions.some(isFailing) || behind === 0) return fine("backlog", found);
     return warning(
       "backlog",

@@ -52,8 +52,11 @@ export interface DeliveryQueue {
   findSendable(id: number): Promise<ClaimedSubscription | undefined>;
   /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */
   countPending(subscription: number): Promise<number>;
-  /** What is unfinished. Its cost is bounded, however much there is, and it delays no write. */
-  backlog(nowMs: number): Promise<Backlog>;
+  /**
+   * What is unfinished. Its cost is bounded, however much there is, and it delays no write.
+   * @param of only of these subscriptions
+   */
+  backlog(nowMs: number, of?: BacklogOf): Promise<Backlog>;
 }
 
 export interface ClaimRequest {
@@ -274,6 +277,14 @@ export interface DeliverySelection {
   readonly after?: number;
 }
 
+/** Which subscriptions' backlog is counted: those for which all that is given holds. */
+export interface BacklogOf {
+  readonly applications?: readonly string[] | undefined;
+  readonly subscription?: number | undefined;
+  /** Those that hear this action, or one of this pattern. */
+  readonly action?: string | undefined;
+}
+
 /** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */
 export interface Backlog {
   /**
@@ -287,6 +298,10 @@ export interface Backlog {
   readonly paced: BacklogPart;
   /** To be sent later: not due yet, its subscription waits, or another one comes first. */
   readonly waiting: BacklogPart;
+  /**
+   * Behind one that has used up its retries and blocks its subscription or key. `sinceMs`: when the first that blocks was made.
+   */
+  readonly blocked: BacklogPart;
   /** Leased. `sinceMs`: since when the first of them is. */
   readonly delivering: BacklogPart;
   /** Of paused subscriptions. `sinceMs`: when the first of them came due. */

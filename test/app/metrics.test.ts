@@ -159,11 +159,12 @@ describe("GET /metrics", () => {
     expect(value("evreg_delivery_latency_seconds_sum")).toBeLessThan(events * 10);
 
     const backlog = (state: string) => value("evreg_backlog_deliveries", { state });
-    expect(["due", "busy", "paced", "waiting", "delivering", "held"].map(backlog)).toEqual([
+    expect(["due", "busy", "paced", "waiting", "blocked", "delivering", "held"].map(backlog)).toEqual([
       0,
       0,
       0,
       events,
+      0,
       0,
       events,
     ]);
@@ -234,7 +235,7 @@ describe("GET /metrics", () => {
       outcome: ["delivered", "failed", "filtered", "returned"],
       status_class: ["", "2xx", "3xx", "4xx", "5xx", "other"],
       error_code: ["", ...ATTEMPT_ERROR_CODES],
-      state: ["due", "busy", "paced", "waiting", "delivering", "held"],
+      state: ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"],
       quantile: ["0.5", "0.99", "1"],
       mode: ["user", "system"],
       version: ["1.2.3"],

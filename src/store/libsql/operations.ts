@@ -1,4 +1,5 @@
 import type { EventSelection, ExpiredRange } from "../events.ts";
+import type { BacklogOf } from "../queue.ts";
 import { AUDITED_WRITES } from "./audited-writes.ts";
 import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
 import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
@@ -61,7 +62,7 @@ export const SLICED_READS = {
   listDeliveries,
   countPending,
   countDeliveries,
-  countBacklog: (sql: Sql, nowMs: number) => countBacklog(sql, nowMs),
+  countBacklog: (sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of }),
   findExpired: (sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after),
   planReplay,
   countReplay,

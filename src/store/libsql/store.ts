@@ -240,7 +240,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       skip: async (id, nowMs, by) => reported(await write("skipDelivery", id, nowMs, by)),
       findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
       countPending: (id) => read("countPending", id),
-      backlog: (nowMs) => read("countBacklog", nowMs),
+      backlog: (nowMs, of) => read("countBacklog", nowMs, of),
     },
     replays: {
       plan: (request) => read("planReplay", request),

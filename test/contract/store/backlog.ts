@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { BacklogOf } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const NONE = { deliveries: 0, sinceMs: undefined };
@@ -7,6 +8,7 @@ const EMPTY = {
   busy: NONE,
   paced: NONE,
   waiting: NONE,
+  blocked: NONE,
   delivering: NONE,
   held: NONE,
   isWhole: true,
@@ -127,6 +129,20 @@ export function backlogSuite(open: OpenStore): void {
     expect(await on.store.queue.backlog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
     await on.store.catalog.updateSubscription(rowid, { active: false }, NOW + 5);
     expect(await on.store.queue.backlog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
+  });
+
+  it("counts those of some subscriptions alone", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    await on.subscription(action, { subscription: "other", application: "crm" });
+    await on.publish(action, 3);
+    const backlog = async (of: BacklogOf) => (await on.store.queue.backlog(NOW + 10, of)).due.deliveries;
+    expect(await backlog({})).toBe(6);
+    expect(await backlog({ subscription: rowid })).toBe(3);
+    expect(await backlog({ applications: ["crm", "shop"] })).toBe(3);
+    expect(await backlog({ applications: ["crm"], subscription: rowid })).toBe(0);
+    expect(await backlog({ action: "*" })).toBe(6);
+    expect(await backlog({ action: "no.such" })).toBe(0);
   });
 
   it("does not count what has ended", async () => {

@@ -134,6 +134,10 @@ export function keyedSuite(open: OpenStore): void {
     expect(await claimed(NOW + 61_000)).toEqual([]);
     const found = await on.store.catalog.findSubscription(id);
     expect(found).toMatchObject({ blocked_by: a!.deliveryId, blocked_keys: 2, slowed_until: null });
+    expect(await on.store.queue.backlog(NOW + 61_000)).toMatchObject({
+      waiting: { deliveries: 2 },
+      blocked: { deliveries: 2, sinceMs: NOW },
+    });
     await on.store.queue.skip(a!.deliveryId, NOW + 61_000);
     expect(await on.store.catalog.findSubscription(id)).toMatchObject({
       blocked_by: b!.deliveryId,

@@ -77,6 +77,10 @@ export function orderedSuite(open: OpenStore): void {
       message: expect.stringContaining(`is ordered, and delivery ${first!.rowid} goes before it.`) as string,
     });
     await fail(await claimOne(), NOW + HOUR_MS);
+    expect(await on.store.queue.backlog(NOW + 1)).toMatchObject({
+      waiting: { deliveries: 1 },
+      blocked: { deliveries: 1, sinceMs: NOW },
+    });
     await expect(ask()).rejects.toMatchObject({
       message: expect.stringContaining(
         `is ordered, and delivery ${first!.rowid} has failed so far and goes before it.`,

@@ -1,10 +1,12 @@
-import type { Backlog } from "../../queue.ts";
+import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
+import type { Backlog, BacklogOf } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
+import { heardBy } from "../catalog/hearing.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./fair-share.ts";
 import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
-import { headOf, settingOf } from "./order.ts";
+import { BLOCKED_BY, headOf, settingOf } from "./order.ts";
 
 /** Deliveries that one answer may count, in steps: some 30 ms of the store's thread. */
 const MAX_COUNTED = 200_000;
@@ -40,6 +42,14 @@ type FirstCounts = readonly [
   isPaced: number,
 ];
 
+interface CountOptions {
+  readonly max?: number;
+  readonly slice?: number;
+  readonly firstCount?: number;
+  /** Whose deliveries count; by default all. */
+  readonly of?: BacklogOf | undefined;
+}
+
 /**
  * What is unfinished, by what it waits for. Walks the index of pending deliveries, subscription by subscription, up to
  * `max` deliveries.
@@ -47,19 +57,23 @@ type FirstCounts = readonly [
 export function* countBacklog(
   sql: Sql,
   nowMs: number,
-  { max = MAX_COUNTED, slice = STEP_DELIVERIES, firstCount = FIRST_COUNT } = {},
+  { max = MAX_COUNTED, slice = STEP_DELIVERIES, firstCount = FIRST_COUNT, of }: CountOptions = {},
 ): Steps<Backlog> {
+  const chosen = of === undefined ? undefined : chosenBy(sql, of);
   const [due, busy, paced, waiting] = [emptyPart(), emptyPart(), emptyPart(), emptyPart()];
-  const [delivering, held] = [emptyPart(), emptyPart()];
+  const [delivering, held, blocked] = [emptyPart(), emptyPart(), emptyPart()];
   const leasedOf = new Map<number, Leased>();
   for (const row of loadLeased(sql)) {
+    if (chosen?.has(row.id) === false) continue;
     leasedOf.set(row.id, row);
     delivering.deliveries += row.leased;
     delivering.sinceMs = earliestOf(delivering.sinceMs, row.since_ms);
   }
   yield;
   let remaining = max;
-  const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(({ isDeleted }) => !isDeleted);
+  const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(
+    ({ id, isDeleted }) => !isDeleted && chosen?.has(id) !== false,
+  );
   const long: Remaining[] = [];
   for (let at = 0; at < living.length; at += STEP_SUBSCRIPTIONS) {
     const some = living.slice(at, at + STEP_SUBSCRIPTIONS).map((subscription) => {
@@ -67,10 +81,15 @@ export function* countBacklog(
     });
     const limit = Math.max(1, Math.min(firstCount, Math.floor(remaining / some.length)));
     const counts = countFirst(sql, some, limit);
+    const blocking = loadBlocking(sql, some);
     for (const [index, [dueCount, laterCount, first, headMs, isPaced]] of counts.entries()) {
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
       const unpaced = leasedDue + leasedLater > 0 ? busy : due;
-      const [duePart, laterPart] = isActive ? [isPaced === 1 ? paced : unpaced, waiting] : [held, held];
+      const blockedMs = blocking.get(id);
+      const laterUnblocked = blockedMs === undefined ? waiting : blocked;
+      const [duePart, laterPart] = isActive
+        ? [isPaced === 1 ? paced : unpaced, laterUnblocked]
+        : [held, held];
       remaining -= dueCount + laterCount;
       const [priority, sinceMs] = first ?? [NORMAL, headMs];
       if (sinceMs !== null) {
@@ -82,7 +101,12 @@ export function* countBacklog(
       const shown = { counted: dueCount, elsewhere: leasedDue, part: duePart };
       if (dueCount === limit) long.push({ ...shown, id, from: START, toMs: dueByMs });
       else add(shown);
-      const later = { counted: laterCount, elsewhere: leasedLater + heads, part: laterPart };
+      // The one that blocks waits for its next attempt itself.
+      const blockers = laterPart === blocked && leasedDue + leasedLater + heads === 0 ? 1 : 0;
+      waiting.deliveries += blockers;
+      if (laterPart === blocked && laterCount > 1) blocked.sinceMs = earliestOf(blocked.sinceMs, blockedMs);
+      const elsewhere = leasedLater + heads + blockers;
+      const later = { counted: laterCount, elsewhere, part: laterPart };
       if (laterCount === limit)
         long.push({ ...later, id, from: { priority: NORMAL, due_ms: dueByMs }, toMs: END_MS });
       else add(later);
@@ -91,8 +115,11 @@ export function* countBacklog(
   }
   let isWhole = true;
   for (const { id, isActive } of yield* withKeys(sql, living)) {
-    const { counted, isAll } = yield* countBehind(sql, id, remaining);
-    (isActive ? waiting : held).deliveries += counted;
+    const keys = isActive ? blockedKeysOf(sql, id) : new Map<number, number>();
+    const { counted, behindBlocked, isAll } = yield* countBehind(sql, id, remaining, keys);
+    (isActive ? waiting : held).deliveries += counted - behindBlocked;
+    blocked.deliveries += behindBlocked;
+    if (behindBlocked > 0) blocked.sinceMs = earliestOf(blocked.sinceMs, Math.min(...keys.values()));
     remaining -= counted;
     isWhole &&= isAll;
   }
@@ -108,7 +135,41 @@ export function* countBacklog(
     if (after !== undefined) isWhole = false;
     add(range);
   }
-  return { due, busy, paced, waiting, delivering, held, isWhole };
+  return { due, busy, paced, waiting, blocked, delivering, held, isWhole };
+}
+
+/** Their rowids. */
+function chosenBy(sql: Sql, { applications, subscription, action }: BacklogOf): ReadonlySet<number> {
+  const heard = action === undefined ? undefined : heardBy(action, "a.action");
+  const hearing =
+    heard === undefined
+      ? ""
+      : `AND EXISTS (SELECT 1 FROM binding AS b INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = b.action_id
+          WHERE b.subscription_id = s.rowid AND b.receives = 1 AND ${heard.condition})`;
+  const rows = sql.rows<{ id: number }>(
+    `SELECT s.rowid AS id FROM subscription AS s WHERE s.deleted_ms IS NULL
+      AND (? IS NULL OR s.rowid = ?) AND (? IS NULL OR s.application IN (SELECT value FROM json_each(?))) ${hearing}`,
+    ...twice(subscription ?? null),
+    ...twice(applications === undefined ? null : JSON.stringify(applications)),
+    ...(heard?.values ?? []),
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+function twice<T>(value: T): [T, T] {
+  return [value, value];
+}
+
+/** Of those that are ordered as a whole and blocked, when the delivery that blocks was made. */
+function loadBlocking(sql: Sql, windows: readonly ClaimWindow[]): ReadonlyMap<number, number> {
+  const ordered = windows.filter(({ isOrdered, isActive }) => isOrdered && isActive).map(({ id }) => id);
+  if (ordered.length === 0) return new Map();
+  const rows = sql.rows<{ id: number; since_ms: number | null }>(
+    `SELECT s.rowid AS id, (SELECT ${timeOf("d.created_ms")} FROM delivery AS d WHERE d.rowid = ${BLOCKED_BY}) AS since_ms
+      FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value WHERE s.ordered = 1`,
+    JSON.stringify(ordered),
+  );
+  return new Map(rows.flatMap(({ id, since_ms: sinceMs }) => (sinceMs === null ? [] : [[id, sinceMs]])));
 }
 
 /** Those with unfinished deliveries in an order by key. */
@@ -129,24 +190,48 @@ function* withKeys(sql: Sql, living: readonly SubscriptionWithDue[]): Steps<read
   }
 }
 
+/** The keys of a subscription that are blocked, each with when the delivery that blocks it was made. */
+function blockedKeysOf(sql: Sql, subscriptionId: number): ReadonlyMap<number, number> {
+  const rows = sql.rows<{ key: number; since_ms: number }>(
+    `SELECT f.key, ${timeOf("f.created_ms")} AS since_ms
+      FROM subscription AS s CROSS JOIN delivery AS f INDEXED BY delivery_key_failing ON f.subscription_id = s.rowid
+      WHERE s.rowid = ? AND s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block'
+        AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0 AND f.failures > s.max_retries
+      LIMIT ${MAX_BLOCKED_KEYS}`,
+    subscriptionId,
+  );
+  return new Map(rows.map(({ key, since_ms: sinceMs }) => [key, sinceMs]));
+}
+
+interface CountedBehind {
+  readonly counted: number;
+  /** Those of them whose key is blocked. */
+  readonly behindBlocked: number;
+  readonly isAll: boolean;
+}
+
 /** How many are behind others of their keys, of so many unfinished ones at most. */
 function* countBehind(
   sql: Sql,
   subscription: number,
   max: number,
-): Steps<{ readonly counted: number; readonly isAll: boolean }> {
+  blockedKeys: ReadonlyMap<number, number>,
+): Steps<CountedBehind> {
   let counted = 0;
+  let behindBlocked = 0;
   let left = max;
   for (let last: KeyedRow | undefined; left > 0;) {
     const limit = Math.min(STEP_DELIVERIES, left);
     const slice = keySlice(sql, subscription, last, limit);
-    counted += slice.filter(({ state }) => state === DELIVERY_STATE.behind).length;
-    if (slice.length < limit) return { counted, isAll: true };
+    const behind = slice.filter(({ state }) => state === DELIVERY_STATE.behind);
+    counted += behind.length;
+    behindBlocked += behind.filter(({ key }) => blockedKeys.has(key)).length;
+    if (slice.length < limit) return { counted, behindBlocked, isAll: true };
     left -= slice.length;
     last = slice.at(-1);
     yield;
   }
-  return { counted, isAll: false };
+  return { counted, behindBlocked, isAll: false };
 }
 
 /** Deliveries of one subscription that belong to a part. */
@@ -241,6 +326,7 @@ function countSlice(
 interface ClaimWindow {
   readonly id: number;
   readonly isActive: boolean;
+  readonly isOrdered: boolean;
   /** What is due later than this waits. */
   readonly dueByMs: number;
   /** Nothing was due before, except what persons requested. */
@@ -258,7 +344,7 @@ function claimWindowOf(
   nowMs: number,
 ): ClaimWindow {
   const waits = waitEndMs > nowMs;
-  const common = { id, isActive, notBeforeMs: isActive ? waitEndMs : 0 };
+  const common = { id, isActive, isOrdered, notBeforeMs: isActive ? waitEndMs : 0 };
   if (isActive && (waits || isOrdered)) {
     const isHeadDue = isOrdered && !waits && leased === 0;
     return { ...common, dueByMs: NONE_MS, leasedDue: requested, leasedLater: leased - requested, isHeadDue };
