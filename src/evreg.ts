@@ -32,6 +32,7 @@ import type {
   SubscriptionUpdate,
   SubscriptionWithSecret,
 } from "./domain/subscription.ts";
+import type { Stats, StatsQuery } from "./domain/stats/stats.ts";
 import type { StreamMessage, StreamQuery } from "./domain/stream.ts";
 import type { CodeExchange, Identity, NewToken, SignInCode, Token, TokenWithSecret } from "./domain/token.ts";
 
@@ -68,6 +69,11 @@ export interface Evreg {
   health(): Promise<Answer<Health>>;
   /** Who is asking, for what it may ask, and of which data. Needs no scope. */
   whoami(): Promise<Answer<Identity>>;
+  /**
+   * What happened in the last minutes, hours or days, in steps of time, and what is unfinished now. Needs `read`; of its own
+   * applications only. `malformed` for a query that cannot be.
+   */
+  stats(query?: StatsQuery): Promise<Answer<Stats>>;
   /** Counts and measurements since the start, in the text format of Prometheus. Needs `read` for all applications. */
   metrics(): Promise<string>;
   /**

@@ -11,6 +11,7 @@ import {
   StreamCounts,
 } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
+import { StatsCounts } from "../metrics/stats/stats-counts.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -53,6 +54,8 @@ export async function compose(options: ComposeOptions) {
   const delivered = new DeliveryCounts();
   const commits = new CommitCounts();
   const streamed = new StreamCounts();
+  const stats = new StatsCounts(clock.now());
+  published.noteRefusal = (failure) => stats.refused(failure, clock.now());
   let feed: Service["feed"] | undefined;
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
@@ -98,6 +101,7 @@ export async function compose(options: ComposeOptions) {
     offThread,
     streamed,
     counts: published,
+    stats,
     metrics: metricsOf({ published, delivered, commits, streamed, store, engineState, loop, clock, version }),
     environment: () => ({
       findings: [programFinding(version), ...(options.findings?.() ?? []), ...folderFindings(config.data)],
@@ -109,7 +113,7 @@ export async function compose(options: ComposeOptions) {
     }),
   });
   ({ feed } = service);
-  return { owner, store, service, background, published, delivered, loop, offThread, clock, random };
+  return { owner, store, service, background, published, delivered, stats, loop, offThread, clock, random };
 }
 
 /**

@@ -79,8 +79,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
     const composing = compose({ ...options, config, command: "serve", onFatal, findings });
     const loading = storeBegins().then(loadServerParts);
-    const { service, store, background, owner, published, delivered, loop, offThread, clock, random } =
-      await composing;
+    const composed = await composing;
+    const { service, store, background, owner, published, delivered, stats } = composed;
+    const { loop, offThread, clock, random } = composed;
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
@@ -121,7 +122,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       version,
       longChecks: offThread,
       counts: delivered,
-      onResult: (data) => service.feed.changed({ topic: "deliveries", data }),
+      onResult(data, nowMs, latencyMs) {
+        stats.attempted(data, latencyMs, nowMs);
+        service.feed.changed({ topic: "deliveries", data });
+      },
       onDeactivated: (id) => void service.noteChanged("subscription", id),
     });
     const replays = new ReplayRunner({

@@ -36,6 +36,7 @@ const RECORD_MEMBERS = {
   signInCode: { code: "string|object" },
   identity: { name: "string", scopes: "object" },
   health: { instance: "string" },
+  stats: { range: "string", step_ms: "number" },
 } as const;
 
 /** A record without payloads: `{ data, … }`, parsed. Throws `unreachable` for anything else, and for a list. */

@@ -62,6 +62,7 @@ export function connect(options: ConnectOptions): Evreg {
     audit: { list: (query) => list("/v1/audit", query) },
     // 503 is an answer here: it says what is wrong.
     health: () => record("GET", "/health", "health", { also: [503] }),
+    stats: (query = {}) => record("GET", "/v1/stats", "stats", { query: { ...query } }),
     whoami: () => record("GET", "/v1/whoami", "identity"),
     async metrics() {
       const received = await channel.send("GET", "/metrics");

@@ -35,6 +35,8 @@ interface StartedAttempt extends Omit<Claim, "event"> {
   readonly eventId: number;
   readonly action: string;
   readonly startedAtMs: number;
+  /** Of its event, if the time since then counts. */
+  readonly publishedAtMs?: number | undefined;
 }
 
 type Done = (result: AttemptResult, throttle: Throttle | undefined, started: StartedAttempt) => void;
@@ -55,13 +57,15 @@ export class Attempts {
     const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
     const { eventId, action, payload, timestampedMs } = event;
     const startedAtMs = clock.now();
-    const started = { deliveryId, claimId, eventId, action, attempt, failures, subscription, startedAtMs };
     // Past its own retries, an attempt was requested by a person or follows a stop or crash.
     const isSentAgain = claim.isLate === true || attempt > failures + 1;
+    const publishedAtMs = isSentAgain ? undefined : timestampedMs;
+    const ids = { deliveryId, claimId, eventId, action, attempt, failures };
+    const started = { ...ids, subscription, startedAtMs, publishedAtMs };
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
       const result = attemptResult(started, withoutSecrets(sent, subscription), nowMs, random.fraction());
-      counts.attempted(result, isSentAgain ? undefined : timestampedMs);
+      counts.attempted(result, publishedAtMs);
       const handler = destinationOf(subscription.handler)?.origin ?? "";
       logAttempt(logger, started, result, { handler });
       done(result, throttleIn(sent, subscription.handler, nowMs), started);
@@ -160,6 +164,15 @@ export function withoutAttempt(
 /** What others are told of an attempt beside its result. */
 export interface ShownAttempt extends Omit<StartedAttempt, "startedAtMs" | "claimId" | "subscription"> {
   readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name">;
+}
+
+/** From publishing to an attempt's end, in milliseconds; `undefined` where that says nothing of the service. */
+export function latencyOf(
+  { publishedAtMs }: ShownAttempt,
+  { startedAtMs, durationMs }: AttemptResult,
+): number | undefined {
+  // The clock may have been set back meanwhile.
+  return publishedAtMs === undefined ? undefined : Math.max(0, startedAtMs + durationMs - publishedAtMs);
 }
 
 /** A result as others see it. */

@@ -24,6 +24,7 @@ import {
   type Route,
 } from "./routes/route.ts";
 import { PULL_RECORDS } from "./routes/pull.ts";
+import { STATS_RECORDS, STATS_ROUTE } from "./routes/stats.ts";
 import { STREAM_ROUTE } from "./routes/stream.ts";
 import { SUBSCRIPTION_RECORDS, SUBSCRIPTION_ROUTES } from "./routes/subscriptions.ts";
 import { TOKEN_RECORDS, TOKEN_ROUTES, WHOAMI_ROUTE } from "./routes/tokens.ts";
@@ -277,6 +278,7 @@ export const ROUTES: readonly Route[] = [
   ...REPLAY_ROUTES,
   ...TOKEN_ROUTES,
   STREAM_ROUTE,
+  STATS_ROUTE,
   AUDIT_ROUTE,
   WHOAMI_ROUTE,
   HEALTH_ROUTE,
@@ -294,6 +296,7 @@ const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...DELIVERY_RECORDS,
   ...REPLAY_RECORDS,
   ...TOKEN_RECORDS,
+  ...STATS_RECORDS,
   ...AUDIT_RECORDS,
   ...HEALTH_RECORDS,
   ...DOCTOR_RECORDS,

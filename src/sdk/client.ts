@@ -84,6 +84,20 @@ export type {
   SubscriptionWithSecret,
 } from "../domain/subscription.ts";
 export type {
+  ActionFigures,
+  BacklogCause,
+  BacklogShare,
+  Figures,
+  Percentiles,
+  Stats,
+  StatsBacklog,
+  StatsBreakdown,
+  StatsQuery,
+  StatsRange,
+  StatsSeries,
+  SubscriptionFigures,
+} from "../domain/stats/stats.ts";
+export type {
   DeliveryResult,
   RecordChange,
   StreamedEvent,

@@ -4,6 +4,7 @@ import type { Health } from "../domain/operations.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
+import type { StatsCounts } from "../metrics/stats/stats-counts.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts";
@@ -32,6 +33,8 @@ export interface ServiceContext {
   readonly tokens: TokenCache;
   readonly signInCodes: SignInCodes;
   readonly counts: PublishCounts;
+  /** The same by action and subscription, over time. */
+  readonly stats: StatsCounts;
   readonly background: Background;
   /** Is told what happens, for streams. */
   readonly feed: Feed;

@@ -96,6 +96,7 @@ class PublishBatch {
       tries += isStale ? 1 : 0;
       if (tries === MAX_TRIES) this.#refuseOpen((item) => schemaKeepsChanging(item.action));
     }
+    this.#countRefusals();
     return batchResult(this.#results, this.#replayed, [...this.#deprecated.values()]);
   }
 
@@ -141,7 +142,7 @@ class PublishBatch {
 
   /** @returns whether a schema had changed meanwhile */
   #applyOutcomes(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
-    const { counts, background } = this.#context;
+    const { counts, background, stats } = this.#context;
     let isDue = false;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
@@ -158,6 +159,7 @@ class PublishBatch {
       }
       if (outcome.kind === "recorded") {
         counts.batch += 1;
+        stats.published(validated.item.action, validated.action.application, outcome.timestampedMs);
         counts.queuedDeliveries += outcome.deliveries;
         isDue ||= outcome.deliveries > 0;
       } else if (outcome.kind === "replayed") {
@@ -172,6 +174,15 @@ class PublishBatch {
       this.#validated.fill(undefined);
     }
     return isStale;
+  }
+
+  #countRefusals(): void {
+    for (const [index, result] of this.#results.entries()) {
+      if (isAccepted(result)) continue;
+      // What was withheld has no failure of its own.
+      const failure = result ?? {};
+      this.#publisher.noteRefusal(this.#items[index], failure);
+    }
   }
 
   #refuseOpen(why: (item: NewEvent) => EvregError): void {

@@ -40,7 +40,26 @@ export class Publisher {
   }
 
   async publish(input: NewEvent): Promise<Published> {
-    const { counts, payloads } = this.#context;
+    try {
+      return await this.#publish(input);
+    } catch (error) {
+      if (error instanceof EvregError) this.noteRefusal(input, error);
+      throw error;
+    }
+  }
+
+  /** Counts it for its action, unless that is not known or the caller may not publish to it. */
+  noteRefusal(item: unknown, failure: object): void {
+    if (failure instanceof EvregError && failure.code === "forbidden") return;
+    const { actions, clock, stats } = this.#context;
+    const { action } = Object(item) as { readonly action?: unknown };
+    const known = typeof action === "string" ? actions.get(action) : undefined;
+    if (known === undefined) stats.refused(failure, clock.now());
+    else stats.refused(failure, clock.now(), action as string, known.application);
+  }
+
+  async #publish(input: NewEvent): Promise<Published> {
+    const { counts, payloads, stats } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
@@ -59,6 +78,9 @@ export class Publisher {
       const replayed = outcome.kind === "replayed";
       if (replayed) counts.replayedSingle += 1;
       else counts.single += 1;
+      if (outcome.kind === "recorded") {
+        stats.published(input.action, ready.action.application, outcome.timestampedMs);
+      }
       if (outcome.kind === "recorded" && outcome.deliveries > 0) {
         counts.queuedDeliveries += outcome.deliveries;
         if (outcome.deliveries > (outcome.claims?.length ?? 0)) this.#context.background.engine?.wake();

@@ -18,13 +18,23 @@ import { PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
+import { StatsReader } from "./stats/stats-reader.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
 
-type Given = "store" | "clock" | "random" | "logger" | "limits" | "delivery" | "counts" | "background";
+type Given =
+  | "store"
+  | "clock"
+  | "random"
+  | "logger"
+  | "limits"
+  | "delivery"
+  | "counts"
+  | "stats"
+  | "background";
 
 export interface ServiceOptions extends Pick<ServiceContext, Given> {
   readonly version: string;
@@ -84,6 +94,7 @@ export function createService(options: ServiceOptions): Service {
     storedEvents: new StoredEvents({ events: store.events, clock, payloads }),
     schemaTasks: new SchemaTasks(eventLoop),
   };
+  const stats = new StatsReader(context);
   const health = (): Health =>
     healthOf(store.admin.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
@@ -98,6 +109,7 @@ export function createService(options: ServiceOptions): Service {
         replays: guarded(replaysPort(context, access)),
         tokens: guarded(tokensPort(context, access)),
         audit: guarded(auditPort(context, access)),
+        stats: (query) => stats.read(access, query).catch(rethrow),
         health: () => Promise.resolve({ data: health() }),
         whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId } }),
         async metrics() {

@@ -20,6 +20,7 @@ import { scopesContract } from "./evreg-scopes.ts";
 import { serviceEventsContract } from "./evreg-service-events.ts";
 import { settingsContract } from "./evreg-settings.ts";
 import { signInContract } from "./evreg-sign-in.ts";
+import { statsContract } from "./evreg-stats.ts";
 import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
 import { auditContract } from "./evreg-audit.ts";
@@ -58,6 +59,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     scopesContract(open);
     backupsContract(open);
     streamContract(open);
+    statsContract(open);
 
     describe("as a whole", () => {
       const under = useEvreg(open);

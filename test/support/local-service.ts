@@ -17,6 +17,7 @@ import {
   PublishCounts,
   StreamCounts,
 } from "../../src/metrics/counters.ts";
+import { StatsCounts } from "../../src/metrics/stats/stats-counts.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
@@ -75,6 +76,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const desk = new PullDesk({ ...parts, attempts, onReleased: () => desk.wake() });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
+  const stats = new StatsCounts(clock.now());
   const version = "0.0.0-test";
   const metrics = createMetrics({
     published,
@@ -113,6 +115,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     offThread,
     streamed,
     counts: published,
+    stats,
     metrics: () => metrics.metrics(),
     environment: () => ({
       findings: folderFindings(folder),

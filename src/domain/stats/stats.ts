@@ -1,0 +1,151 @@
+import { byAction, byApplication, type QueryProperty, querySchema, rowid } from "../request.ts";
+
+const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** How long a range is, and its steps. */
+export const STATS_RANGES = {
+  "5m": { lengthMs: 5 * MINUTE_MS, stepMs: SECOND_MS },
+  "1h": { lengthMs: HOUR_MS, stepMs: 10 * SECOND_MS },
+  "24h": { lengthMs: DAY_MS, stepMs: 5 * MINUTE_MS },
+  "7d": { lengthMs: 7 * DAY_MS, stepMs: HOUR_MS },
+} as const satisfies Readonly<Record<string, { readonly lengthMs: number; readonly stepMs: number }>>;
+export type StatsRange = keyof typeof STATS_RANGES;
+
+export const STATS_LIMITS = {
+  /** Rows of a breakdown. */
+  rowsMax: 1_000,
+  rowsDefault: 100,
+  /** How long figures are kept. */
+  keptMs: 8 * DAY_MS,
+} as const;
+
+const BREAKDOWNS = ["action", "subscription"] as const;
+export type StatsBreakdown = (typeof BREAKDOWNS)[number];
+
+export interface StatsQuery {
+  /** By default `1h`. */
+  readonly range?: StatsRange;
+  /** Only this action; `order.*`: all beneath order. */
+  readonly action?: string;
+  /** Only this subscription; not together with `action`. */
+  readonly subscription?: number;
+  readonly application?: string;
+  /** Adds a row of totals for each action or subscription. */
+  readonly by?: StatsBreakdown;
+  /** Rows of the breakdown, 1 to 1,000; 100 unless told. */
+  readonly limit?: number;
+}
+
+/** Times in milliseconds, to 6 %; `null` where there were none. */
+export interface Percentiles {
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+}
+
+/** What happened in some time. */
+export interface Figures {
+  /** Events stored. */
+  readonly published: number;
+  /** Requests to publish and items of batches that were refused; those of no known action only in figures of everything. */
+  readonly refused: number;
+  /** Attempts that delivered. */
+  readonly delivered: number;
+  readonly failed_attempts: number;
+  /** Deliveries that failed for good. */
+  readonly failed: number;
+  /** From publishing to the handler's answer, retries included; without replays and what was sent again by hand. */
+  readonly latency_ms: Percentiles;
+  /** How long attempts took. */
+  readonly attempt_ms: Percentiles;
+}
+
+/** A value for each step; `null` where nothing is known, as the server did not run. */
+export type Column = readonly (number | null)[];
+
+export interface StatsSeries {
+  readonly published: Column;
+  readonly refused: Column;
+  readonly delivered: Column;
+  readonly failed_attempts: Column;
+  readonly failed: Column;
+  /** `null` also where nothing was delivered. */
+  readonly latency_p50_ms: Column;
+  readonly latency_p95_ms: Column;
+  readonly latency_p99_ms: Column;
+}
+
+export interface ActionFigures extends Figures {
+  readonly action: string;
+  readonly application: string;
+  /** ISO 8601 UTC, of its last event that is kept; `null` without one. */
+  readonly last_published_at: string | null;
+}
+
+export interface SubscriptionFigures extends Figures {
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  /** Of the last attempt that failed in this time: a status or an error code; `null` where none did. */
+  readonly last_error: string | null;
+}
+
+export const BACKLOG_CAUSES = ["due", "busy", "paced", "waiting", "blocked", "delivering", "held"] as const;
+export type BacklogCause = (typeof BACKLOG_CAUSES)[number];
+
+/** Unfinished deliveries with one cause. */
+export interface BacklogShare {
+  readonly deliveries: number;
+  /** ISO 8601 UTC: since when the first of them has been due, or under way; `null` where there is none or it is not known. */
+  readonly since: string | null;
+}
+
+/** What is unfinished now. */
+export type StatsBacklog = Readonly<Record<BacklogCause, BacklogShare>> & {
+  /** `false` when there is more than was counted. */
+  readonly is_whole: boolean;
+};
+
+export interface Stats {
+  readonly range: StatsRange;
+  /** ISO 8601 UTC, the start of the first step. */
+  readonly from: string;
+  /** ISO 8601 UTC, now: within the last step. */
+  readonly to: string;
+  readonly step_ms: number;
+  readonly series: StatsSeries;
+  /** Of the whole range. */
+  readonly totals: Figures;
+  readonly backlog: StatsBacklog;
+  /** The busiest first, then those with nothing; only with `by`. */
+  readonly rows?: readonly ActionFigures[] | readonly SubscriptionFigures[];
+}
+
+const limit: QueryProperty = {
+  type: "integer",
+  minimum: 1,
+  maximum: STATS_LIMITS.rowsMax,
+  default: STATS_LIMITS.rowsDefault,
+  description: "How many rows with `by`.",
+};
+
+export const STATS_QUERY = querySchema("StatsQuery", {
+  range: {
+    type: "string",
+    enum: Object.keys(STATS_RANGES),
+    default: "1h",
+    description: "The time up to now, in steps of 1 s, 10 s, 5 min or 1 h.",
+  },
+  action: byAction,
+  subscription: {
+    ...rowid,
+    description: "Only the subscription with this rowid. Not together with `action`.",
+  },
+  application: byApplication,
+  by: { type: "string", enum: BREAKDOWNS, description: "Adds totals for each action or subscription." },
+  limit,
+});

@@ -1,0 +1,71 @@
+import type { EvregError } from "../../domain/error.ts";
+import { hears } from "../../domain/names.ts";
+import { malformedField } from "../../domain/request.ts";
+import {
+  STATS_LIMITS,
+  STATS_QUERY,
+  STATS_RANGES,
+  type StatsBreakdown,
+  type StatsQuery,
+  type StatsRange,
+} from "../../domain/stats/stats.ts";
+import type { Series } from "../../metrics/stats/series.ts";
+import type { Access } from "../auth.ts";
+import { checkQuery } from "../requests.ts";
+
+/** Whose figures are asked for, and of which time. */
+export interface Selection {
+  readonly range: StatsRange;
+  readonly stepMs: number;
+  /** The start of the first step. */
+  readonly fromMs: number;
+  readonly nowMs: number;
+  readonly steps: number;
+  /** `undefined` for all. */
+  readonly applications: readonly string[] | undefined;
+  readonly action: string | undefined;
+  readonly subscription: number | undefined;
+  readonly by: StatsBreakdown | undefined;
+  readonly limit: number;
+}
+
+/** @throws EvregError `malformed`, and `forbidden` without any right to read */
+export function selectionOf(access: Access, query: StatsQuery, nowMs: number): Selection {
+  const readable = access.readable();
+  const { range = "1h", action, subscription, application, by, limit } = checkQuery(STATS_QUERY, query);
+  if (subscription !== undefined && action !== undefined) throw notTogether("subscription", "action");
+  if (by === "action" && subscription !== undefined) throw notTogether("by=action", "subscription");
+  if (by === "subscription" && action !== undefined) throw notTogether("by=subscription", "action");
+  const { lengthMs, stepMs } = STATS_RANGES[range];
+  const steps = lengthMs / stepMs;
+  return {
+    range,
+    stepMs,
+    steps,
+    nowMs,
+    fromMs: (Math.floor(nowMs / stepMs) - steps + 1) * stepMs,
+    applications: application === undefined ? readable : chosen(application, readable),
+    action,
+    subscription,
+    by,
+    limit: limit ?? STATS_LIMITS.rowsDefault,
+  };
+}
+
+function chosen(application: string, readable: readonly string[] | undefined): readonly string[] {
+  return readable === undefined || readable.includes(application) ? [application] : [];
+}
+
+function notTogether(one: string, other: string): EvregError {
+  return malformedField(one, `is not given together with ${other}: figures are kept by either alone`, null);
+}
+
+/** Whether a series belongs to it. */
+export function isSelected({ applications, action, subscription }: Selection): (series: Series) => boolean {
+  const readable = applications === undefined ? undefined : new Set(applications);
+  return (series) => {
+    if (readable?.has(series.application) === false) return false;
+    if (subscription !== undefined) return series.subscription === subscription;
+    return action === undefined || hears(action, series.action);
+  };
+}
