@@ -13,7 +13,13 @@ import type {
   WarningMeta,
 } from "./domain/action.ts";
 import type { AuditEntry, AuditQuery } from "./domain/audit.ts";
-import type { Delivery, DeliveryQuery, DeliveryWithAttempts } from "./domain/delivery.ts";
+import type {
+  AttemptQuery,
+  Delivery,
+  DeliveryQuery,
+  DeliveryWithAttempts,
+  SubscriptionAttempt,
+} from "./domain/delivery.ts";
 import type { EvregError } from "./domain/error.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
 import type { HandlerTest } from "./domain/handler-test.ts";
@@ -236,6 +242,11 @@ export interface SubscriptionsPort {
    * subscription), `unavailable` (give them again: what was stored is fenced then).
    */
   finish(id: number, input: PullResults): Promise<Answer<readonly FinishedPull[]>>;
+  /**
+   * Its last attempts that have ended, newest first by their start. Exact for those since the server was started; of one with a
+   * long backlog some from before may be left out. `not_found`.
+   */
+  attempts(id: number, query?: AttemptQuery): Promise<Answer<readonly SubscriptionAttempt[]>>;
   /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */
   delete(id: number): Promise<Answer<Subscription, CancelledMeta>>;
 }

@@ -140,6 +140,7 @@ function subscriptionsOver({ record, list, post }: Calls): SubscriptionsPort {
     claim: (id, input = {}, signal) =>
       post(`${path}/${id}/claims`, { body: requestBody(input), signal, waitsMs: input.wait_ms }),
     finish: (id, input) => post(`${path}/${id}/finishes`, { body: requestBody(input) }),
+    attempts: (id, query) => list(`${path}/${id}/attempts`, query),
     delete: (id) => record("DELETE", `${path}/${id}`, "subscription"),
   };
 }

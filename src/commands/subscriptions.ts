@@ -33,6 +33,7 @@ import {
   type SubscriptionWithSecret,
 } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
+import { SUBSCRIPTION_ATTEMPT_LIST } from "../resources/deliveries.ts";
 import { recordColumns } from "../resources/resource.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
@@ -265,6 +266,25 @@ async function actionOf(evreg: Evreg, heard: string): Promise<string> {
 function payloadSource(typed: string): { payload: string | undefined; file: string | undefined } {
   const isJson = typed.trimStart().startsWith("{");
   return isJson || typed === "-" ? { payload: typed, file: undefined } : { payload: undefined, file: typed };
+}
+
+export class SubscriptionsAttempts extends TargetCommand {
+  static override summary = "Show a subscription's last attempts, newest first.";
+  static override usage = "subscriptions attempts ID|NAME [--limit NUMBER]";
+  static override examples = examples("evreg subscriptions attempts billing/invoices", {
+    "What the handler answered to each": "evreg subscriptions attempts 3 --output jsonl | jq .response",
+  });
+  static override args = { id: subscriptionArg };
+  static override flags = { limit: numberFlag("Attempts to list, 1 to 100 (default 50).") };
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(SubscriptionsAttempts);
+    const answer = await this.withTarget(flags, async (evreg) => {
+      const id = await subscriptionId(evreg, args.id);
+      return evreg.subscriptions.attempts(id, definedOnly({ limit: flags.limit }));
+    });
+    await this.outputFor(flags).list(answer, SUBSCRIPTION_ATTEMPT_LIST, "No attempt has ended yet.");
+  }
 }
 
 export class SubscriptionsDelete extends TargetCommand {

@@ -131,6 +131,28 @@ export interface Attempt {
   readonly refusal: string | null;
 }
 
+/** For who may only name handlers, and must not learn what names stand for inside the operator's network. */
+export function withoutRefusal<T extends Attempt>(attempt: T): T {
+  return { ...attempt, refusal: null };
+}
+
+/** An attempt among those of its subscription. */
+export interface SubscriptionAttempt extends Attempt {
+  readonly delivery_id: number;
+  readonly event_id: number;
+}
+
+export interface AttemptQuery {
+  /** 1 to 100, default 50. */
+  readonly limit?: number;
+}
+
+export const ATTEMPT_LIMITS = { listDefault: 50, listMax: 100 } as const;
+
+export const ATTEMPT_QUERY = querySchema("AttemptQuery", {
+  limit: pageLimit(ATTEMPT_LIMITS, "Attempts in the answer."),
+});
+
 /** Why an attempt got no usable HTTP answer. A closed set: it is stored, listed and counted. */
 export const ATTEMPT_ERROR_CODES = [
   "timeout",

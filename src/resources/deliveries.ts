@@ -1,5 +1,5 @@
 import { ID_COLUMN } from "../cli/io/table.ts";
-import type { Attempt, Delivery } from "../domain/delivery.ts";
+import type { Attempt, Delivery, SubscriptionAttempt } from "../domain/delivery.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
 const FIELDS: Fields<Delivery> = {
@@ -59,6 +59,14 @@ export const ATTEMPT_LIST = listColumns<Attempt>(
     response: { title: "BODY", shrinkTo: 6 },
   },
 );
+
+export const SUBSCRIPTION_ATTEMPT_LIST = [
+  ...listColumns<SubscriptionAttempt>(
+    { delivery_id: "Delivery", event_id: "Event" },
+    { delivery_id: { align: "right" }, event_id: { align: "right", dropOrder: 4 } },
+  ),
+  ...ATTEMPT_LIST,
+];
 
 function colorOf({ status }: Delivery): "green" | "yellow" | "red" | "dim" {
   if (status === "delivered") return "green";

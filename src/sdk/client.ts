@@ -33,11 +33,13 @@ export type { Backup } from "../domain/operations.ts";
 export type {
   Attempt,
   AttemptErrorCode,
+  AttemptQuery,
   Delivery,
   DeliveryCounts,
   DeliveryQuery,
   DeliveryStatus,
   DeliveryWithAttempts,
+  SubscriptionAttempt,
 } from "../domain/delivery.ts";
 export { consume } from "../client/consume.ts";
 export type { ConsumedDelivery, ConsumeOptions, ConsumeReport } from "../client/consume.ts";

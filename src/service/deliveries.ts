@@ -1,9 +1,4 @@
-import {
-  type Delivery,
-  DELIVERY_LIMITS,
-  DELIVERY_QUERY,
-  type DeliveryWithAttempts,
-} from "../domain/delivery.ts";
+import { type Delivery, DELIVERY_LIMITS, DELIVERY_QUERY, withoutRefusal } from "../domain/delivery.ts";
 import { invalidField } from "../domain/error.ts";
 import { parseIsoTime } from "../domain/formats.ts";
 import { NEW_REPLAY, type NewReplay, REPLAY_LIMITS, REPLAY_QUERY } from "../domain/replay.ts";
@@ -49,7 +44,8 @@ export function deliveriesPort(
     },
     async get(id) {
       const delivery = await readable(id);
-      return { data: access.allows("admin") ? delivery : withoutRefusals(delivery) };
+      if (access.allows("admin")) return { data: delivery };
+      return { data: { ...delivery, attempts: delivery.attempts.map(withoutRefusal) } };
     },
     async retry(id) {
       const delivery = await writable(id);
@@ -66,11 +62,6 @@ export function deliveriesPort(
       return { data: skipped };
     },
   };
-}
-
-/** Who may only name handlers must not learn what names stand for inside the operator's network. */
-function withoutRefusals(delivery: DeliveryWithAttempts): DeliveryWithAttempts {
-  return { ...delivery, attempts: delivery.attempts.map((attempt) => ({ ...attempt, refusal: null })) };
 }
 
 /** @param delivery that has just ended */

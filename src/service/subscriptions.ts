@@ -1,4 +1,5 @@
 import type { WarningMeta } from "../domain/action.ts";
+import { ATTEMPT_LIMITS, ATTEMPT_QUERY, withoutRefusal } from "../domain/delivery.ts";
 import { EvregError, invalidField } from "../domain/error.ts";
 import { checkHandlerUrl } from "../domain/handler-url.ts";
 import { checkActionPattern, checkLabel, isPattern } from "../domain/names.ts";
@@ -234,6 +235,12 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const from = await pulledFrom(id);
       const { results } = readBody<PullResults>(PULL_RESULTS, input);
       return { data: await pullsOf(background).finish(from, results) };
+    },
+    async attempts(id, query = {}) {
+      await readable(id);
+      const { limit = ATTEMPT_LIMITS.listDefault } = checkQuery(ATTEMPT_QUERY, query);
+      const attempts = await store.queue.attempts(id, limit);
+      return { data: access.allows("admin") ? attempts : attempts.map(withoutRefusal) };
     },
     async delete(id) {
       await listenable(context, access, id);

@@ -1,7 +1,7 @@
 import type { Actor } from "../domain/audit.ts";
 import type { AttemptErrorCode, DeliveryStatus } from "../domain/delivery.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
-import type { Delivery, DeliveryWithAttempts } from "../domain/delivery.ts";
+import type { Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
 
 /** Deliveries: leased, finished and looked at. */
 export interface DeliveryQueue {
@@ -50,6 +50,11 @@ export interface DeliveryQueue {
   skip(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
   /** What a claim tells of a subscription, also of a paused one; `undefined` when there is none. */
   findSendable(id: number): Promise<ClaimedSubscription | undefined>;
+  /**
+   * The last attempts of a subscription that have ended, newest first by their start. Exact for those since the store was
+   * opened; of a subscription with a long backlog some from before may be left out. Delays no write.
+   */
+  attempts(subscription: number, limit: number): Promise<readonly SubscriptionAttempt[]>;
   /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */
   countPending(subscription: number): Promise<number>;
   /**

@@ -108,6 +108,43 @@ export function deliveriesContract(open: OpenEvreg): void {
       }
     });
 
+    it("show the last attempts of their subscription, newest first by their start", async () => {
+      await subscribe(under.evreg);
+      await subscribe(under.evreg, { subscription: "other" });
+      await publish(under.evreg);
+      await publish(under.evreg);
+      const mine = (await claim()).filter(({ subscription }) => subscription.subscriptionId === 1);
+      const [one, two] = mine as [Claim, Claim];
+      await finish(two, { kind: "delivered" }, { statusCode: 200 });
+      await under.clock.advance(1_000);
+      const why = "Deliveries to 10.0.0.1 are not allowed: it is private.";
+      const next = { kind: "retry", atMs: under.clock.now() } as const;
+      await finish(one, next, { errorCode: "address_refused", refusal: why });
+      await under.clock.advance(1_000);
+      const [again] = await claim();
+      await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
+
+      const { attempts } = under.evreg.subscriptions;
+      const { data } = await attempts(1);
+      const delivery = (await under.evreg.deliveries.get(one.deliveryId)).data;
+      const ids = { delivery_id: one.deliveryId, event_id: one.event.eventId };
+      expect(data).toEqual([
+        { ...ids, ...delivery.attempts[1] },
+        { ...ids, ...delivery.attempts[0] },
+        expect.objectContaining({ delivery_id: two.deliveryId, attempt: 1, outcome: "delivered" }),
+      ]);
+      expect(data[1]).toMatchObject({ refusal: why });
+      expect((await attempts(1, { limit: 1 })).data).toEqual([data[0]]);
+      expect((await attempts(2)).data).toEqual([]);
+      await refusal(attempts(3), "not_found");
+      for (const limit of [0, 101, 1.5]) await refusal(attempts(1, { limit }), "malformed");
+
+      const reader = await under.as(["read:billing"]);
+      expect((await reader.subscriptions.attempts(1)).data[1]).toMatchObject({ refusal: null });
+      await refusal((await under.as(["read:shop"])).subscriptions.attempts(1), "not_found");
+      await refusal((await under.as(["publish"])).subscriptions.attempts(1), "forbidden");
+    });
+
     it("are listed newest first, by exact filters", async () => {
       await subscribe(under.evreg);
       await subscribe(under.evreg, { action: "any" });

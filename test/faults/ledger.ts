@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { rawSql } from "../store/processes.ts";
 import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 

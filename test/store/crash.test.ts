@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";

@@ -6,7 +6,7 @@ import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
 import { BATCHED_WRITES, READS, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
-import { dropMiddleAttempts } from "../../src/store/libsql/queue/delivery-state.ts";
+import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { claimCall } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -172,6 +172,12 @@ describe("query plans", () => {
     const plans = plansOf((sql) => runSync(SLICED_READS.countDeliveries(sql, [1, 2], ["x"])));
     expect(scans(plans)).toEqual([]);
     expect(plans).toContain("SEARCH d USING INDEX delivery_event (event_id=? AND subscription_id>?)");
+  });
+
+  it("the last attempts of a subscription are looked for through its indexes", () => {
+    const plans = plansOf((sql) => runSync(SLICED_READS.listAttempts(sql, 1, 50)));
+    expect(scans(plans)).toEqual([]);
+    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
   it("an ordered subscription is claimed, blocked and put in order through the index of its order", () => {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";

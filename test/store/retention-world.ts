@@ -4,7 +4,7 @@ import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
 import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
-import { ATTEMPTS } from "../../src/store/libsql/queue/delivery-state.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";

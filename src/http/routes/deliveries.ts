@@ -24,44 +24,47 @@ const delivery = {
   finished_at: field.nullableTimestamp,
 } as const;
 
+const attempt = {
+  attempt: { type: "integer", minimum: 1 },
+  consumer: {
+    ...field.nullableText,
+    description: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
+  },
+  started_at: field.timestamp,
+  duration_ms: field.count,
+  dns_ms: {
+    ...field.nullableCount,
+    description:
+      "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
+  },
+  connect_ms: {
+    ...field.nullableCount,
+    description:
+      "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
+  },
+  first_byte_ms: {
+    ...field.nullableCount,
+    description: "Part of the duration, on a new connection: from the request to the start of the answer.",
+  },
+  outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
+  status_code: { type: ["integer", "null"] },
+  error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+  response: {
+    ...field.nullableText,
+    description: "First 1 KiB of the answer. The request's secrets in it are replaced.",
+  },
+  refusal: {
+    ...field.nullableText,
+    description:
+      "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
+  },
+} as const;
+
 /** Deliveries and their attempts as they are answered. */
 export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Delivery: record(delivery),
-  Attempt: record({
-    attempt: { type: "integer", minimum: 1 },
-    consumer: {
-      ...field.nullableText,
-      description: "Who took it from a subscription of mode `pull`; `null` for one that evreg sent.",
-    },
-    started_at: field.timestamp,
-    duration_ms: field.count,
-    dns_ms: {
-      ...field.nullableCount,
-      description:
-        "Part of the duration: looking up the host's name. `null` if there was a connection already, or none was made, or the host is an address.",
-    },
-    connect_ms: {
-      ...field.nullableCount,
-      description:
-        "Part of the duration: connecting, TLS included. `null` if there was a connection already, or none was made.",
-    },
-    first_byte_ms: {
-      ...field.nullableCount,
-      description: "Part of the duration, on a new connection: from the request to the start of the answer.",
-    },
-    outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
-    status_code: { type: ["integer", "null"] },
-    error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
-    response: {
-      ...field.nullableText,
-      description: "First 1 KiB of the answer. The request's secrets in it are replaced.",
-    },
-    refusal: {
-      ...field.nullableText,
-      description:
-        "For `address_refused`: the address, and the rule that refused it. `null` for tokens without `admin` for all applications.",
-    },
-  }),
+  Attempt: record(attempt),
+  SubscriptionAttempt: record({ delivery_id: field.rowid, event_id: field.rowid, ...attempt }),
   DeliveryWithAttempts: record({
     ...delivery,
     attempts: {

@@ -1,4 +1,4 @@
-import { ATTEMPT_ERROR_CODES } from "../../domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, ATTEMPT_QUERY } from "../../domain/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
@@ -233,6 +233,19 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     },
   },
   ...PULL_ROUTES,
+  operation(
+    "GET /v1/subscriptions/:id/attempts",
+    "listSubscriptionAttempts",
+    "List a subscription's last attempts, newest first",
+    {
+      description:
+        "By their start, of those that have ended. Exact for those since the server was started; of a subscription with a long backlog some from before may be left out.",
+      query: ATTEMPT_QUERY,
+      answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
+      failures: [404],
+      run: (evreg, { id, query }) => evreg.subscriptions.attempts(id, query),
+    },
+  ),
   operation(
     "DELETE /v1/subscriptions/:id",
     "deleteSubscription",

@@ -18,6 +18,7 @@ import { countDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
 import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
+import { listAttempts } from "./queue/last-attempts.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
@@ -60,6 +61,7 @@ export const SLICED_READS = {
   nextEvents,
   eventBounds,
   listDeliveries,
+  listAttempts,
   countPending,
   countDeliveries,
   countBacklog: (sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of }),

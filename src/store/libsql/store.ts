@@ -239,6 +239,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       retry: (id, nowMs) => write("retryDelivery", id, nowMs),
       skip: async (id, nowMs, by) => reported(await write("skipDelivery", id, nowMs, by)),
       findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
+      attempts: (id, limit) => read("listAttempts", id, limit),
       countPending: (id) => read("countPending", id),
       backlog: (nowMs, of) => read("countBacklog", nowMs, of),
     },

@@ -127,6 +127,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     place: "none",
     isText: true,
   },
+  "subscriptions:attempts": { ok: () => ["1", "--limit", "1"], missing: ID, varies: "values" },
   "subscriptions:create": {
     ok: (_, run) => [
       ..."--application made --action order.paid --handler https://example.com/hooks --subscription".split(

@@ -1,7 +1,8 @@
 import type { ExpiredRange, RemovedEvents } from "../../events.ts";
 import { deleteEvents } from "../events/counts.ts";
 import { rangesAfter, idRangesOf } from "../events/timeline.ts";
-import { STORED_AT_EACH_END, UNFINISHED } from "../queue/delivery-state.ts";
+import { STORED_AT_EACH_END } from "../queue/attempts.ts";
+import { UNFINISHED } from "../queue/delivery-state.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { Sql } from "../thread/sql.ts";
 

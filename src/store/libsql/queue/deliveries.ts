@@ -1,17 +1,9 @@
-import {
-  type Attempt,
-  type Delivery,
-  type DeliveryWithAttempts,
-  statusesBefore,
-} from "../../../domain/delivery.ts";
+import { type Delivery, type DeliveryWithAttempts, statusesBefore } from "../../../domain/delivery.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
-import { MAX_RESPONSE_BYTES } from "../files/row-limits.ts";
-import { toIso } from "../../../runtime/clock.ts";
-import type { StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
+import { ATTEMPT_COLUMNS, type AttemptRow, attemptOf, ATTEMPTS } from "./attempts.ts";
 import {
-  ATTEMPTS,
   DELIVERY_STATE,
   deliveryOf,
   type DeliveryRow,
@@ -24,8 +16,6 @@ import { clearWaits } from "./handler-health.ts";
 import { keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
-type AttemptRow = StoredRecord<Omit<Attempt, "refusal">, "started_at">;
-
 const RETRIABLE = statusesBefore("retry requested");
 const SKIPPABLE = statusesBefore("skipped");
 
@@ -33,9 +23,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
   const attempts = sql.rows<AttemptRow>(
-    `SELECT attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
-        error_code, consumer, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
-          response) AS TEXT) AS response
+    `SELECT ${ATTEMPT_COLUMNS}
       FROM ${ATTEMPTS} WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
@@ -131,15 +119,4 @@ function findRow(sql: Sql, id: number): DeliveryRow | undefined {
   if (!isRowid(id)) return undefined;
   const text = `${SELECT_DELIVERY} FROM delivery AS d ${JOIN_NAMES} WHERE d.rowid = ?`;
   return sql.rows<DeliveryRow>(text, id)[0];
-}
-
-/** The reason of a refusal is stored in the place of the answer, which there is none of. */
-function attemptOf({ response, ...row }: AttemptRow): Attempt {
-  const isRefused = row.error_code === "address_refused";
-  return {
-    ...row,
-    started_at: toIso(row.started_at),
-    response: isRefused ? null : response,
-    refusal: isRefused ? response : null,
-  };
 }

@@ -1,7 +1,7 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
-import { optionally, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { optionally, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 
 export interface DeliveryRow extends StoredRecord<
   Delivery,
@@ -83,36 +83,4 @@ export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
     timestamped: toIso(row.timestamped),
     finished_at: isoOrNull(row.status === "cancelled" ? deleted_ms : row.finished_at),
   };
-}
-
-/** All attempts. Most are first ones that delivered, and are stored with their deliveries; see migration 13. */
-export const ATTEMPTS = `(
-  SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response, consumer
-    FROM attempt
-  UNION ALL
-  SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
-    FROM delivery WHERE first_start_ms IS NOT NULL)`;
-
-/**
- * So many of a delivery's first and last attempts are stored. There are at most 21 retries, but no limit to retries by hand
- * and to attempts that were cut short.
- */
-export const STORED_AT_EACH_END = 50;
-
-/** Whether a delivery with this attempt, counted from 1, has more than are stored. */
-export function isPastLimit(attempt: number): boolean {
-  return attempt > 2 * STORED_AT_EACH_END;
-}
-
-/** Deletes what is between the first and the last attempts of these deliveries; call it after each that `isPastLimit`. */
-export function dropMiddleAttempts(sql: Sql, deliveryIds: readonly number[]): void {
-  sql.run(
-    `DELETE FROM attempt WHERE (delivery_id, attempt) IN (
-        SELECT a.delivery_id, a.attempt FROM json_each(?1) AS g
-        CROSS JOIN delivery AS d ON d.rowid = g.value
-        CROSS JOIN attempt AS a ON a.delivery_id = d.rowid
-        WHERE a.attempt > ?2 AND a.attempt <= d.attempt - ?2)`,
-    JSON.stringify(deliveryIds),
-    STORED_AT_EACH_END,
-  );
 }

@@ -8,10 +8,12 @@ import {
 } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, dropMiddleAttempts, isPastLimit, NORMAL } from "./delivery-state.ts";
+import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
+import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySignals, noSignals, addSignal } from "./handler-health.ts";
 import { type OrderKey, settleKeys } from "./key-order.ts";
 import { settingOf } from "./order.ts";
+import { lastAttempted } from "./last-attempts.ts";
 import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
 
 /**
@@ -42,6 +44,7 @@ export function finishAttempts(
     keys: [],
   };
   const signals = noSignals();
+  const lastOnes = lastAttempted(sql);
   const budget = new ServiceEventBudget(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
@@ -56,6 +59,9 @@ export function finishAttempts(
     }
     leases.delete(leased.id);
     collect(writes, leased, row, transition, nowMs);
+    if (row.next.kind !== "unsent" && row.next.kind !== "filtered") {
+      lastOnes.note(leased.subscription_id, leased.id);
+    }
     if (leased.key !== null) writes.keys.push([leased.subscription_id, leased.key]);
     addSignal(signals, leased.subscription_id, row, {
       handlerChanged,

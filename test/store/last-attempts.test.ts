@@ -1,0 +1,99 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { AttemptResult } from "../../src/store/queue.ts";
+import type { Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+let store: Store;
+let actionId = 0;
+
+const open = async (): Promise<void> => {
+  store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+};
+
+beforeEach(async () => {
+  await open();
+  const action = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
+  actionId = action.rowid;
+  const names = { application: "x", subscription: "s", action: "a.b", handler: "https://h.example/" };
+  await store.catalog.createSubscription({ ...names, maxRetries: 5, active: true, secret: "s" }, NOW);
+});
+afterEach(() => store.close());
+
+async function publish(count: number): Promise<void> {
+  const event = { actionId, revision: 1, payload: Buffer.from("{}") };
+  await store.events.record(
+    Array.from({ length: count }, () => event),
+    NOW,
+  );
+}
+
+/** Attempts so many of those that are due, a millisecond after each other. */
+async function attempt(count: number, nowMs: number, given: Pick<AttemptResult, "next" | "statusCode">) {
+  const { claims } = await store.queue.claim(claimRequest({ nowMs, limit: count, most: count }));
+  expect(claims).toHaveLength(count);
+  const results = claims.map(({ deliveryId, claimId }, index) => {
+    return Object.assign({ deliveryId, claimId, startedAtMs: nowMs + index, durationMs: 1 }, given);
+  });
+  await store.queue.finish(results, nowMs + count);
+}
+
+const DELIVERED = { next: { kind: "delivered" }, statusCode: 200 } as const;
+
+async function shown(limit = 50): Promise<string[]> {
+  const attempts = await store.queue.attempts(1, limit);
+  return attempts.map(({ delivery_id, attempt: number }) => `${delivery_id}.${number}`);
+}
+
+it("The last attempts are those that ended last, wherever their deliveries are", async () => {
+  await publish(900);
+  await attempt(150, NOW, DELIVERED);
+  expect(await shown(3)).toEqual(["150.1", "149.1", "148.1"]);
+  await store.queue.retry(2, NOW);
+  await attempt(1, NOW + 1_000, { next: { kind: "retry", atMs: NOW + 9_000 }, statusCode: 500 });
+  await attempt(1, NOW + 2_000, DELIVERED);
+  expect(await shown(3)).toEqual(["151.1", "2.2", "150.1"]);
+  expect(await shown(100)).toHaveLength(100);
+});
+
+it("After a start they are found in a backlog, among what waits and failed", async () => {
+  await publish(900);
+  await attempt(300, NOW, DELIVERED);
+  await attempt(1, NOW + 1_000, { next: { kind: "retry", atMs: NOW + 99_000 }, statusCode: 500 });
+  await attempt(1, NOW + 2_000, { next: { kind: "failed" }, statusCode: 400 });
+  await store.close();
+  await open();
+  expect(await shown(4)).toEqual(["302.1", "301.1", "300.1", "299.1"]);
+  await attempt(1, NOW + 3_000, DELIVERED);
+  expect(await shown(4)).toEqual(["303.1", "302.1", "301.1", "300.1"]);
+});
+
+it("An attempt that was cut short by the end of its lease is among them", async () => {
+  await publish(1);
+  await store.queue.claim(claimRequest({ nowMs: NOW, leaseMs: 1_000 }));
+  await store.queue.releaseExpired(NOW + 2_000);
+  expect(await store.queue.attempts(1, 1)).toMatchObject([
+    { delivery_id: 1, event_id: 1, outcome: "returned", error_code: "interrupted" },
+  ]);
+});
+
+it("Their cost does not grow with the deliveries there are", async () => {
+  await store.close();
+  const series = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000)";
+  rawSql(
+    join(scratch.path, "evreg.db"),
+    `${series} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+      SELECT n, 1, 1, 1, x'7b7d' FROM n`,
+    `${series} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms, first_start_ms, first_duration_ms, first_status_code)
+      SELECT n, n, 1, 2, 1, n, n, 0, 1, 200 FROM n`,
+  );
+  await open();
+  expect(await shown(2)).toEqual(["20000.1", "19999.1"]);
+});
