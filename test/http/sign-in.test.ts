@@ -41,6 +41,17 @@ test("a browser exchanges the code of a command for a token, without having one"
   for (const secret of [token, body.data["code"]]) expect(lines).not.toContain(secret.slice(8));
 });
 
+test("a token may revoke itself, and no other without the scope for it", async () => {
+  const { data } = await harness.owner.tokens.create({ name: "own", scopes: ["publish:shop"] });
+  const revoke = async (id: number): Promise<number> => {
+    const headers = { authorization: `Bearer ${data.token}` };
+    return (await fetch(`${harness.url}/v1/tokens/${id}`, { method: "DELETE", headers })).status;
+  };
+  expect([await revoke(data.rowid - 1), await revoke(data.rowid), await revoke(data.rowid)]).toEqual([
+    403, 200, 401,
+  ]);
+});
+
 test("a code takes a token, also where anybody may publish", async () => {
   const anonymous = await startHarness({ auth: { anonymousPublish: true } });
   expect((await post("/v1/tokens/codes")).status).toBe(401);

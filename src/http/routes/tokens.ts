@@ -85,6 +85,7 @@ export const TOKEN_ROUTES: readonly Route[] = [
     run: (evreg, { body }) => evreg.tokens.exchangeCode(body),
   }),
   operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
+    description: "A token may revoke itself, whatever its scopes.",
     isAudited: true,
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],

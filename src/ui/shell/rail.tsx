@@ -1,11 +1,12 @@
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/request.ts";
 import { may, identity } from "../api/identity.ts";
-import { endSession, readSession } from "../api/session-token.ts";
+import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
 import { Status } from "../parts/status.tsx";
 import { linkTo, route } from "./route.ts";
 import { type Screen, screenOf, SCREENS } from "./screens.tsx";
+import { signOut } from "./sign-in.tsx";
 import { nextTheme, theme } from "./theme.ts";
 
 /** Screens whose token has the scope for one application also show. */
@@ -77,13 +78,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
             <span class="soft grow" title={identity.value?.scopes.join(", ")}>
               {identity.value?.name}
             </span>
-            <button
-              class="btn bare push"
-              onClick={() => {
-                endSession();
-                identity.value = null;
-              }}
-            >
+            <button class="btn bare push" onClick={() => void signOut()}>
               Sign out
             </button>
           </div>

@@ -1,10 +1,56 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Identity } from "../../domain/token.ts";
+import type { Identity, TokenWithSecret } from "../../domain/token.ts";
 import { identity } from "../api/identity.ts";
-import { ApiError, askJson } from "../api/request.ts";
-import { endSession, keepSession, readSession } from "../api/session-token.ts";
+import { ApiError, ask, askJson } from "../api/request.ts";
+import { endSession, keepSession, ownTokenId, readSession } from "../api/session-token.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
+import { goTo, linkTo } from "./route.ts";
+
+const CODE = /^#code=([0-9A-Za-z]+)$/;
+
+// A page that is open already is given a code by its address alone, and begins anew with it.
+addEventListener("hashchange", () => {
+  if (CODE.test(location.hash)) location.reload();
+});
+
+/** The code that `evreg open` put into the address, which it leaves at once: neither history nor links keep it. */
+function takeCode(): string | undefined {
+  const code = CODE.exec(location.hash)?.[1];
+  if (code !== undefined) goTo(linkTo([]), { replace: true });
+  return code;
+}
+
+/** Exchanges the code in the address, if there is one, and asks who this tab is. */
+async function signIn(): Promise<ApiError | undefined> {
+  const code = takeCode();
+  const refused = code === undefined ? undefined : await exchange(code);
+  const failure = await whoIs();
+  return failure?.status === 401 ? (refused ?? failure) : failure;
+}
+
+async function exchange(code: string): Promise<ApiError | undefined> {
+  try {
+    const sent = { method: "POST", body: { code } };
+    const { data } = await askJson<TokenWithSecret>("/v1/tokens/exchange", sent);
+    keepSession(data.token, data.rowid);
+    return undefined;
+  } catch (error) {
+    return asApiError(error);
+  }
+}
+
+/** A token that this tab was given for itself ends with it; one that was pasted is somebody's, and is only forgotten. */
+export async function signOut(): Promise<void> {
+  const id = ownTokenId();
+  if (id !== null) await ask(`/v1/tokens/${id}`, { method: "DELETE" }).catch(() => undefined);
+  endSession();
+  identity.value = null;
+}
+
+function asApiError(error: unknown): ApiError {
+  return error instanceof ApiError ? error : new ApiError(0, String(error));
+}
 
 /** Asks who this tab is: a server for development needs no token. */
 async function whoIs(): Promise<ApiError | undefined> {
@@ -12,26 +58,35 @@ async function whoIs(): Promise<ApiError | undefined> {
     identity.value = (await askJson<Identity>("/v1/whoami")).data;
     return undefined;
   } catch (error) {
-    const failure = error instanceof ApiError ? error : new ApiError(0, String(error));
+    const failure = asApiError(error);
     if (failure.status === 401) endSession();
     return failure;
   }
 }
+
+const IN_A_HEADER = /^[\x21-\x7e]+$/;
 
 /** Shown until the server has said who asks. */
 export function SignIn() {
   const [error, setError] = useState<ApiError | undefined>();
   const [isAsking, setAsking] = useState(true);
   const [text, setText] = useState("");
+  const [wasTried, setTried] = useState(CODE.test(location.hash));
   const attempt = async (): Promise<void> => {
     setAsking(true);
-    setError(await whoIs());
+    setError(await signIn());
     setAsking(false);
+  };
+  const tryToken = (token: string): void => {
+    setTried(true);
+    if (!IN_A_HEADER.test(token))
+      return setError(new ApiError(401, "This has characters that no token has."));
+    keepSession(token);
+    void attempt();
   };
   useEffect(() => void attempt(), []);
   if (isAsking && error === undefined) return <div class="sign-in" aria-busy="true" />;
   const isRefused = error?.status === 401;
-  const wasTyped = text !== "";
   return (
     <main class="sign-in">
       <div class="panel pad stack">
@@ -45,8 +100,7 @@ export function SignIn() {
               class="stack"
               onSubmit={(event) => {
                 event.preventDefault();
-                keepSession(text.trim());
-                void attempt();
+                tryToken(text.trim());
               }}
             >
               <label class="labelled">
@@ -62,7 +116,7 @@ export function SignIn() {
                   />
                 </span>
               </label>
-              {wasTyped && readSession() === null && (
+              {wasTried && readSession() === null && (
                 <p class="danger-text" role="alert">
                   {error.message}
                 </p>
