@@ -14,6 +14,7 @@ export const COMMANDS: CommandLoaders = {
   listen: async () => (await import("./listen.ts")).Listen,
   metrics: async () => (await import("./diagnostics.ts")).Metrics,
   migrate: async () => (await import("./data.ts")).Migrate,
+  open: async () => (await import("./serve.ts")).Open,
   publish: async () => (await import("./publish.ts")).Publish,
   restore: async () => (await import("./data.ts")).Restore,
   serve: async () => (await import("./serve.ts")).Serve,

@@ -1,9 +1,11 @@
 import { Flags } from "@oclif/core";
 import { relative } from "node:path";
 import { styleText } from "node:util";
-import { ConfigCommand, examples } from "../cli/base-command.ts";
+import { ConfigCommand, examples, TargetCommand } from "../cli/base-command.ts";
+import { openInBrowser } from "../cli/io/browser.ts";
 import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
+import { writeOut } from "../cli/io/output.ts";
 import { escapeControl, shellWord } from "../cli/io/text.ts";
 import { setCrashLog } from "../cli/report-error.ts";
 import { contextInUse, readSettings } from "../cli/target/target.ts";
@@ -82,10 +84,12 @@ export class Serve extends ConfigCommand {
     const { url, addresses, tokenFile, evreg } = server;
     if (isAtTerminal) {
       const context = contextInUse(this.config.configDir);
+      const code = config.ui.enabled && needsToken ? (await evreg.tokens.createCode()).data.code : null;
       const about = {
         version,
         url,
         addresses,
+        page: config.ui.enabled ? pageUrl(url, code) : undefined,
         data: config.data,
         dev,
         configFile: file,
@@ -113,11 +117,48 @@ export class Serve extends ConfigCommand {
   }
 }
 
+export class Open extends TargetCommand {
+  static override usage = "open [--no-browser]";
+  static override summary = "Open the server's page in the browser, signed in.";
+  static override description =
+    "The address holds a code for one use within two minutes. The page exchanges it for a token named browser, which may do what the token of this command may, for 12 hours or as long as that one; evreg tokens lists it. A code that is used twice ends that token: whoever saw the address, as in the list of processes, was first then. A server that asks for no token needs no code. Where there is no browser, the address is printed.";
+  static override examples = examples("evreg open", {
+    "The address alone, for a browser elsewhere": "evreg open --no-browser --url https://events.example.com",
+  });
+  static override flags = {
+    "no-browser": Flags.boolean({ summary: "Open nothing, and print the address." }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Open);
+    const { page, url, expires_at } = await this.withTarget(
+      flags,
+      async (evreg, { location }) => {
+        const { code, expires_at: endsAt } = (await evreg.tokens.createCode()).data;
+        return { page: pageUrl(location, null), url: pageUrl(location, code), expires_at: endsAt };
+      },
+      { serverFor: "open" },
+    );
+    const isOpened = !flags["no-browser"] && (await openInBrowser(url));
+    const output = this.outputFor(flags);
+    if (!isOpened && !flags["no-browser"])
+      output.note("No browser could be opened here. Open this yourself:");
+    // A code that was used must not be used again.
+    const data = { url: isOpened ? page : url, expires_at, opened: isOpened };
+    if (output.format !== "table") await output.record({ data }, []);
+    else if (!isOpened) await writeOut(`${url}\n`);
+    if (isOpened) output.note(`Opened ${escapeControl(page)} in the browser.`);
+    else if (expires_at !== null) output.note(`It signs a browser in, once, until ${expires_at}.`);
+  }
+}
+
 interface Announcement {
   readonly version: string;
   readonly url: string;
   /** Each `address:port` it answers at, wildcards and loopback among them. */
   readonly addresses: readonly string[];
+  /** Of the page for browsers, unless it is turned off. */
+  readonly page: string | undefined;
   /** Absolute. */
   readonly data: string;
   readonly dev: boolean;
@@ -154,6 +195,7 @@ export function announcement(about: Announcement): string {
   return [
     `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
     ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
+    ...(about.page === undefined ? [] : [`  page   ${about.page}`, ...(about.needsToken ? [PAGE_HINT] : [])]),
     `  data   ${data}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
@@ -165,6 +207,13 @@ export function announcement(about: Announcement): string {
     "Ctrl-C stops it.",
     "",
   ].join("\n");
+}
+
+const PAGE_HINT = "         signs a browser in, once, for two minutes; later: evreg open";
+
+/** @param code that signs a browser in; behind the `#`, it is in no request and no log */
+function pageUrl(url: string, code: string | null): string {
+  return `${url}/ui/${code === null ? "" : `#code=${code}`}`;
 }
 
 /** Wildcards and loopback: no way for another machine to come. */

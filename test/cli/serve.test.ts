@@ -111,6 +111,7 @@ const ABOUT = {
   version: "1.2.3",
   url: "http://127.0.0.1:7480",
   addresses: ["127.0.0.1:7480"],
+  page: "http://127.0.0.1:7480/ui/#code=abc",
   data: "/srv/shop/.evreg",
   dev: false,
   configFile: undefined,
@@ -124,7 +125,7 @@ const ABOUT = {
 
 test("a terminal shows the address, the data folder, where the token is, and a command to type next", () => {
   const text = announcement(ABOUT);
-  for (const part of [ABOUT.url, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
+  for (const part of [ABOUT.page, ABOUT.data, ABOUT.tokenFile, "evreg actions create hello.said"]) {
     expect(text).toContain(part);
   }
   expect(text).not.toContain("also");
@@ -143,6 +144,13 @@ test("the suggested command names another data folder, and runs in a checkout", 
   const without = { ...ABOUT, tokenFile: undefined };
   expect(announcement({ ...without, needsToken: false, dev: true })).toMatch(/token +none needed/);
   expect(announcement(without)).toMatch(/token +one of those that were made; without any, stop this/);
+});
+
+test("the page has a hint where it takes a code, and no line where it is turned off", () => {
+  expect(announcement(ABOUT)).toContain("later: evreg open");
+  const open = { ...ABOUT, tokenFile: undefined, needsToken: false, page: "http://127.0.0.1:7480/ui/" };
+  expect(announcement(open)).toMatch(/page +http:\/\/127\.0\.0\.1:7480\/ui\/\n {2}data/);
+  expect(announcement({ ...ABOUT, page: undefined })).not.toMatch(/page|evreg open/);
 });
 
 test("where a context is in use, the suggested command names the data folder", () => {
