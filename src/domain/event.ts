@@ -18,7 +18,7 @@ import {
 export interface Event {
   readonly rowid: number;
   readonly action: string;
-  /** Exactly as published, byte for byte; `null` in a listing whose `meta.damaged` names the event. */
+  /** Exactly as published, byte for byte; `null` in a listing without payloads, or whose `meta.damaged` names the event. */
   readonly payload: RawJson;
   /** The schema revision the payload was validated against. */
   readonly revision: number;
@@ -26,6 +26,8 @@ export interface Event {
   readonly timestamped: string;
   /** In a listing that was asked for them: those of its deliveries that the caller may read. */
   readonly deliveries?: DeliveryCounts;
+  /** In a listing without payloads: the bytes of its payload; of one of up to 4 KiB, what it takes in the file, which may be less. */
+  readonly payload_bytes?: number;
 }
 
 export interface NewEvent {
@@ -61,6 +63,8 @@ export interface EventQuery {
   readonly outcome?: EventOutcome;
   /** Whether each event comes with the counts of its deliveries; by default it does not. */
   readonly deliveries?: boolean;
+  /** Whether the events come with their payloads; by default they do. Without them a page stays small whatever was published. */
+  readonly payloads?: boolean;
 }
 
 /** unreceived: no handler has received it. failed: a delivery of it has failed for good. */
@@ -214,5 +218,11 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     default: false,
     description:
       "Each event with the number of its deliveries in each state, of those that the token may read.",
+  },
+  payloads: {
+    type: "boolean",
+    default: true,
+    description:
+      "false: events without their payloads, which are `null`, and with `payload_bytes` instead. `meta.damaged` is then absent, as none was read.",
   },
 });

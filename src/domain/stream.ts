@@ -30,7 +30,7 @@ export interface StreamQuery {
 }
 
 /** An event as a stream shows it. */
-export interface StreamedEvent extends Omit<Event, "payload" | "deliveries"> {
+export interface StreamedEvent extends Omit<Event, "payload" | "payload_bytes" | "deliveries"> {
   readonly application: string;
   /** Byte for byte as published; `null` if it is damaged. Absent unless payloads were asked for. */
   readonly payload?: RawJson;

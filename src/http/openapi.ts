@@ -5,7 +5,8 @@ import { ACTION_RECORDS, ACTION_ROUTES } from "./routes/actions.ts";
 import { AUDIT_RECORDS, AUDIT_ROUTE } from "./routes/audit.ts";
 import { BACKUP_ROUTE } from "./routes/backup.ts";
 import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
-import { EVENT_RECORDS, EVENT_ROUTES } from "./routes/events.ts";
+import { EVENT_RECORDS } from "./routes/event-records.ts";
+import { EVENT_ROUTES } from "./routes/events.ts";
 import {
   DOCTOR_RECORDS,
   DOCTOR_ROUTE,

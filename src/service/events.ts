@@ -24,8 +24,9 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   async function shown(
     events: readonly StoredEvent[],
     { deliveries = false }: EventQuery,
-    { applications }: Pick<EventSelection, "applications">,
+    { applications, payloads = true }: Pick<EventSelection, "applications" | "payloads">,
   ): Promise<readonly Event[]> {
+    const eventOf = payloads ? wholeEvent : eventWithoutPayload;
     if (!deliveries || events.length === 0) return events.map(eventOf);
     const ids = events.map(({ rowid }) => rowid);
     const counts = await store.events.countDeliveries(ids, applications);
@@ -59,7 +60,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     async list(query = {}, signal) {
       const applications = access.readable();
       const { action, order = "desc", after, where, outcome } = checkQuery(EVENT_QUERY, query);
-      const { page = 1, limit = EVENT_LIMITS.listDefault } = query;
+      const { page = 1, limit = EVENT_LIMITS.listDefault, payloads = true } = query;
       const selection = omitUndefined<EventSelection>({
         action,
         applications,
@@ -68,6 +69,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
         limit,
         page,
         after,
+        payloads,
       });
       const isSearch = (where ?? outcome) !== undefined;
       if (query.page !== undefined && (after !== undefined || isSearch)) {
@@ -76,14 +78,15 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       }
       if (isSearch) return search(query, selection, signal);
       const { events, total } = await store.events.list(selection);
-      const damaged = events.filter(({ payload }) => payload === undefined).map(({ rowid }) => rowid);
+      const unread = payloads ? events.filter(({ payload }) => payload === undefined) : [];
+      const damaged = unread.map(({ rowid }) => rowid);
       const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
       return { data: await shown(events, query, selection), meta };
     },
     async get(id) {
       const event = await readable(id);
       if (event.payload === undefined) throw damagedEvent(id);
-      return { data: eventOf(event) };
+      return { data: wholeEvent(event) };
     },
     async deliveries(id) {
       await readable(id);
@@ -110,10 +113,14 @@ function schemaIn(where: string): Schemata {
   throw malformedField("where", 'must be a JSON Schema: an object such as {"required":["country"]}', where);
 }
 
-/** In a list, in place of a damaged payload. No other payload is `null`, as each is an object. */
+/** In a list, in place of a payload that is damaged or not asked for. No other is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
-function eventOf({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
+function eventWithoutPayload({ rowid, action, payloadBytes, revision, timestamped }: StoredEvent): Event {
+  return { rowid, action, payload: NO_PAYLOAD, payload_bytes: payloadBytes, revision, timestamped };
+}
+
+function wholeEvent({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
   const shown = payload === undefined ? NO_PAYLOAD : new RawJson(payload);
   return { rowid, action, payload: shown, revision, timestamped };
 }

@@ -26,7 +26,7 @@ interface StoredEventCheck {
   readonly maxEvents: number;
 }
 
-/** `limit` is how many are looked for. */
+/** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
 interface EventSearch extends Omit<EventSelection, "page"> {
   readonly where?: Schemata | undefined;
   readonly outcome?: EventOutcome | undefined;
@@ -123,7 +123,7 @@ export class StoredEvents {
   }
 
   async #search(
-    { where, outcome, limit, ...selection }: EventSearch,
+    { where, outcome, limit, payloads: isWhole = true, ...selection }: EventSearch,
     endMs: number,
     caller: ValidationCaller,
   ): Promise<FoundEvents> {
@@ -133,7 +133,7 @@ export class StoredEvents {
     const events: StoredEvent[] = [];
     let foundBytes = 0;
     const { read, total, next } = await this.#walk({
-      selection,
+      selection: { ...selection, payloads: isWhole || candidate !== undefined },
       atOnce: SEARCH_READ_EVENTS,
       select: outcome && ((ids) => store.withOutcome(ids, outcome, applications)),
       maxEvents: SEARCH_LIMITS.events,
@@ -152,8 +152,9 @@ export class StoredEvents {
 
     function goesOn(event: StoredEvent, isFound: boolean): boolean {
       if (!isFound) return true;
-      events.push(event);
-      foundBytes += event.payload?.byteLength ?? 0;
+      const found = isWhole ? event : { ...event, payload: undefined };
+      events.push(found);
+      foundBytes += found.payload?.byteLength ?? 0;
       return events.length < limit && foundBytes < SEARCH_LIMITS.bytes;
     }
   }

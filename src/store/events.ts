@@ -80,9 +80,11 @@ export type RecordOutcome =
   | { readonly kind: "failed"; readonly error: EvregError };
 
 /** An event whose payload is still bytes; the service makes a `RawJson` of it. */
-export type StoredEvent = Omit<Event, "payload" | "deliveries"> & {
-  /** `undefined` if it is damaged, see `Store.damagedEvents`. */
+export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"> & {
+  /** `undefined` if it is damaged, see `Store.damagedEvents`, or was not asked for. */
   readonly payload: Uint8Array | undefined;
+  /** As it is stored: of a small one, fewer than it has. */
+  readonly payloadBytes: number;
   readonly application: string;
 };
 
@@ -106,6 +108,8 @@ export interface EventSelection {
   /** From 1; ignored with `after`. */
   readonly page: number;
   readonly after?: number;
+  /** Whether the payloads are read; by default they are. */
+  readonly payloads?: boolean;
 }
 
 export interface NextEvents {
@@ -120,7 +124,9 @@ export interface NextEvents {
 }
 
 /** An event with its payload if that was asked for; `null` if it is damaged. */
-export type NextEvent = Omit<StoredEvent, "payload"> & { readonly payload?: Uint8Array | null };
+export type NextEvent = Omit<StoredEvent, "payload" | "payloadBytes"> & {
+  readonly payload?: Uint8Array | null;
+};
 
 export interface NextPage {
   readonly events: readonly NextEvent[];

@@ -146,6 +146,47 @@ export function eventListsContract(open: OpenEvreg): void {
     });
   });
 
+  describe("listing events without their payloads", () => {
+    const LARGE = 10_000;
+    const under = useSharedEvreg(open, async ({ evreg }) => {
+      await evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));
+      await publish(evreg, newEvent({ n: 1 }, "a"));
+      await publish(evreg, newEvent({ n: 2, text: "x".repeat(LARGE) }, "a"));
+    });
+    const sizes = async (query: EventQuery) =>
+      (await under.evreg.events.list({ payloads: false, ...query })).data.map((event) => [
+        event.rowid,
+        event.payload.text(),
+        event.payload_bytes,
+      ]);
+    const large = [2, "null", LARGE + '{"n":2,"text":""}'.length];
+
+    it("says how large each is, and nothing else of it", async () => {
+      const [first, second] = await sizes({});
+      expect(first).toEqual(large);
+      // Its names may be shortened in the file.
+      expect(second).toEqual([1, "null", expect.toSatisfy((bytes: number) => bytes > 0 && bytes <= 7)]);
+      const { data, meta } = await under.evreg.events.list({ payloads: false, limit: 1 });
+      expect(data[0]).toMatchObject({ action: "a", revision: 1 });
+      expect(meta).toEqual({ total: 2, page: 1, per_page: 1 });
+    });
+
+    it("finds one event, searches by payloads, and counts deliveries all the same", async () => {
+      expect(await sizes({ after: 3, limit: 1 })).toEqual([large]);
+      expect(await sizes({ where: '{"required":["text"]}' })).toEqual([large]);
+      expect(await sizes({ where: '{"properties":{"n":{"const":3}}}' })).toEqual([]);
+      expect(await sizes({ outcome: "unreceived", limit: 1 })).toEqual([large]);
+      const { data } = await under.evreg.events.list({ payloads: false, deliveries: true, limit: 1 });
+      expect(data[0]).toMatchObject({ deliveries: {}, payload_bytes: large[2] });
+    });
+
+    it("has no such size where payloads are listed", async () => {
+      const { data } = await under.evreg.events.list({ payloads: true });
+      expect(data[0]).not.toHaveProperty("payload_bytes");
+      expect(data[1]!.payload.text()).toBe('{"n":1}');
+    });
+  });
+
   describe("listing events with the counts of their deliveries", () => {
     const under = useSharedEvreg(open, async ({ evreg, store, clock }) => {
       await evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));

@@ -1,6 +1,5 @@
 import { invalidField } from "../../domain/error.ts";
 import type { Deprecation } from "../../domain/action.ts";
-import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
 import {
   BATCH,
   BATCH_QUERY,
@@ -20,7 +19,7 @@ import {
   parsePublishBody,
   publishBodySteps,
 } from "../../domain/publish-body.ts";
-import { REGISTRY_BYTES } from "../response-budget.ts";
+import { PAGE_BYTES, REGISTRY_BYTES } from "../response-budget.ts";
 import { type Chunks, ChunkWriter, type HeaderPair, type Reply } from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
 import { brief } from "../../service/publish-batch.ts";
@@ -37,68 +36,6 @@ import {
   ref,
   type Route,
 } from "./route.ts";
-
-/** Events as they are answered, and parts of the answer to a batch. */
-export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
-  Event: record(
-    {
-      rowid: field.rowid,
-      action: field.text,
-      payload: {
-        type: ["object", "null"],
-        description:
-          "Byte for byte as published. `null` only in a list whose `meta.damaged` names the event.",
-        additionalProperties: true,
-      },
-      revision: {
-        type: "integer",
-        minimum: 1,
-        description: "The schema revision that the payload was checked by.",
-      },
-      timestamped: field.timestamp,
-      deliveries: {
-        type: "object",
-        properties: Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, field.count])),
-        additionalProperties: false,
-        description:
-          "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
-      },
-    },
-    ["deliveries"],
-  ),
-  PageMeta: record(
-    {
-      total: field.count,
-      page: { type: "integer", minimum: 1 },
-      per_page: { type: "integer", minimum: 1 },
-      damaged: {
-        type: "array",
-        items: field.rowid,
-        description:
-          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
-      },
-      searched: {
-        ...field.count,
-        description: "Of a search: how many events were looked at for this list.",
-      },
-      next: {
-        type: ["integer", "null"],
-        description:
-          "Of a search: the `after` with which the search goes on; `null` where all were looked at.",
-      },
-      warnings: {
-        type: "array",
-        items: ref("SchemaWarning"),
-        description: "With `where`: what in it is probably a slip.",
-      },
-    },
-    ["damaged", "searched", "next", "warnings"],
-  ),
-  BatchItemError: record({
-    index: { ...field.count, description: "Index in the batch, from 0." },
-    ...failure,
-  }),
-};
 
 /** @param failed with the members that every failure has */
 function batch(failed: boolean): JsonSchema {
@@ -263,11 +200,16 @@ export const EVENT_ROUTES: readonly Route[] = [
     failures: [422],
     async handle(evreg, request, { limits, responses }) {
       const query: EventQuery = request.query(EVENT_QUERY);
-      const listBytes = (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
+      const listBytes =
+        query.payloads === false
+          ? PAGE_BYTES
+          : (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
       // A search holds what it reads, what it has found, and one more.
       const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
       const isSearch = (query.where ?? query.outcome) !== undefined;
-      const largestBytes = !isSearch ? listBytes : Math.min(listBytes, searchBytes);
+      // It reads payloads also where it answers none.
+      const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
+      const largestBytes = !isSearch ? listBytes : Math.min(mostBytes, searchBytes);
       return request.untilDisconnect((signal) =>
         responses.answer(request, largestBytes, async () => {
           const { data, meta } = await evreg.events.list(query, signal);
@@ -332,6 +274,7 @@ const ROOM_BYTES = 1_024;
 /** The members that `head` and `tail` write. A member added to `Event` makes this line fail to compile. */
 const WRITTEN: Record<keyof Event, true> = {
   deliveries: true,
+  payload_bytes: true,
   rowid: true,
   action: true,
   payload: true,
@@ -349,9 +292,10 @@ function head({ rowid, action }: Event): string {
 let lastAction = { name: "", json: '""' };
 
 function tail(event: Event): string {
-  const { revision, timestamped, deliveries } = event;
+  const { revision, timestamped, deliveries, payload_bytes: bytes } = event;
   const counts = deliveries === undefined ? "" : `,"deliveries":${JSON.stringify(deliveries)}`;
-  return `,"revision":${revision},"timestamped":"${timestamped}"${counts}}`;
+  const size = bytes === undefined ? "" : `,"payload_bytes":${bytes}`;
+  return `,"revision":${revision},"timestamped":"${timestamped}"${counts}${size}}`;
 }
 
 /** `{ data: Event }`, the payload's bytes as they came. */

@@ -154,7 +154,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
 
   function storedEvent({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {
     if (payload === null) damaged.note(event.rowid);
-    return { ...event, payload: payload === null ? undefined : bytesAt(bytes, payload) };
+    return { ...event, payload: payload ? bytesAt(bytes, payload) : undefined };
   }
 
   function nextEvent({ payload, ...event }: WireNextEvent, bytes: ArrayBuffer | undefined): NextEvent {

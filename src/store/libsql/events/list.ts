@@ -16,8 +16,8 @@ import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } fr
 import { heardBy } from "../catalog/hearing.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
-/** An event as it crosses the thread. */
-export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload: PayloadSpan };
+/** An event as it crosses the thread, with its payload if that was asked for. */
+export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload?: PayloadSpan };
 
 type WirePage = Omit<EventPage, "events"> & { readonly events: readonly WireEvent[] };
 
@@ -74,6 +74,7 @@ export function* listEvents(
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
+  if (query.payloads === false) return { events: rows.map(withoutPayload), total, isCut: false };
   const fitting = withinBytes(rows, query.maxBytes);
   return { events: yield* eventsOf(sql, fitting, out), total, isCut: fitting.length < rows.length };
 }
@@ -110,9 +111,13 @@ function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<
   return rows.flatMap((row) => {
     const payload = spans.get(row.eventId);
     if (payload === undefined) return [];
-    const { eventId: rowid, action, application, revision } = row;
-    return [{ rowid, action, application, payload, revision, timestamped: toIso(row.timestamped_ms) }];
+    return [{ ...withoutPayload(row), payload }];
   });
+}
+
+function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow): WireEvent {
+  const { action, application, payloadBytes, revision } = row;
+  return { rowid, action, application, payloadBytes, revision, timestamped: toIso(ms) };
 }
 
 type Order = EventSelection["order"];

@@ -9,7 +9,7 @@ import { loadLastIds } from "./record.ts";
 import { idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread, with its payload if that was asked for. */
-export type WireNextEvent = Omit<WireEvent, "payload"> & { readonly payload?: PayloadSpan };
+export type WireNextEvent = Omit<WireEvent, "payload" | "payloadBytes"> & { readonly payload?: PayloadSpan };
 
 /**
  * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, and reads

@@ -1,0 +1,69 @@
+import { DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import { failure, field, type JsonSchema, record, ref } from "./route.ts";
+
+/** Events as they are answered, and parts of the answer to a batch. */
+export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Event: record(
+    {
+      rowid: field.rowid,
+      action: field.text,
+      payload: {
+        type: ["object", "null"],
+        description:
+          "Byte for byte as published. `null` only in a list with `payloads=false`, or whose `meta.damaged` names the event.",
+        additionalProperties: true,
+      },
+      revision: {
+        type: "integer",
+        minimum: 1,
+        description: "The schema revision that the payload was checked by.",
+      },
+      timestamped: field.timestamp,
+      deliveries: {
+        type: "object",
+        properties: Object.fromEntries(DELIVERY_STATUSES.map((status) => [status, field.count])),
+        additionalProperties: false,
+        description:
+          "In a list with `deliveries=true`: how many of its deliveries are in each state; states without any are left out.",
+      },
+      payload_bytes: {
+        ...field.count,
+        description:
+          "In a list with `payloads=false`: the bytes of its payload; of one of up to 4 KiB, what it takes in the file, which may be less.",
+      },
+    },
+    ["deliveries", "payload_bytes"],
+  ),
+  PageMeta: record(
+    {
+      total: field.count,
+      page: { type: "integer", minimum: 1 },
+      per_page: { type: "integer", minimum: 1 },
+      damaged: {
+        type: "array",
+        items: field.rowid,
+        description:
+          "Events of this page that are damaged in the data file: their payloads are `null`, and they are not sent. Absent if there are none.",
+      },
+      searched: {
+        ...field.count,
+        description: "Of a search: how many events were looked at for this list.",
+      },
+      next: {
+        type: ["integer", "null"],
+        description:
+          "Of a search: the `after` with which the search goes on; `null` where all were looked at.",
+      },
+      warnings: {
+        type: "array",
+        items: ref("SchemaWarning"),
+        description: "With `where`: what in it is probably a slip.",
+      },
+    },
+    ["damaged", "searched", "next", "warnings"],
+  ),
+  BatchItemError: record({
+    index: { ...field.count, description: "Index in the batch, from 0." },
+    ...failure,
+  }),
+};
