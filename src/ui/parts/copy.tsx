@@ -30,7 +30,7 @@ export function Copy(props: {
     <button
       type="button"
       class={props.label === undefined ? "btn bare icon-only" : "btn"}
-      aria-label={label}
+      aria-label={props.label === undefined ? label : undefined}
       title={label}
       onClick={() => void copy()}
     >

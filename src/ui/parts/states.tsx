@@ -13,7 +13,7 @@ export function Empty(props: {
 }) {
   return (
     <div class="empty">
-      <h3>{props.title}</h3>
+      <h2>{props.title}</h2>
       <div>{props.children}</div>
       {props.command !== undefined && <Command text={props.command} />}
       {props.button}

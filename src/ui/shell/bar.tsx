@@ -10,7 +10,7 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
   const [, record, part] = route.value.path;
   const name = recordName.value ?? record;
   return (
-    <div class="bar">
+    <header class="bar">
       <div class="crumbs">
         {screen !== undefined && record !== undefined ? (
           <>
@@ -32,13 +32,13 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
           <span aria-current="page">{screen?.title ?? "Not found"}</span>
         )}
       </div>
-      <button class="find" aria-label="Find or go to" onClick={find}>
+      <button class="find" onClick={find}>
         <Icon name="find" />
         <span>Find or go to…</span>
-        <kbd>{/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K"}</kbd>
+        <kbd aria-hidden="true">{/Mac|iPhone|iPad/.test(navigator.userAgent) ? "⌘K" : "Ctrl K"}</kbd>
       </button>
       <LiveButton />
-    </div>
+    </header>
   );
 }
 
