@@ -42,7 +42,8 @@ function NextOrTook({ delivery }: { readonly delivery: Delivery }) {
   if (status === "delivering") return <>now</>;
   if (status === "filtered") return <span class="muted">not sent</span>;
   if (finished !== null) return <>{durationText(Date.parse(finished) - Date.parse(timestamped))}</>;
-  return next === null ? <span class="muted">–</span> : <Relative at={next} />;
+  if (next === null) return <span class="muted">–</span>;
+  return Date.parse(next) <= Date.now() ? <>due</> : <Relative at={next} />;
 }
 
 /** The newest in each of some states, as one list: an answer has those of one state. */

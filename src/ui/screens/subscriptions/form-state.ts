@@ -27,7 +27,10 @@ export function useDraft(start: Draft): {
   };
   return {
     draft,
-    change: (part) => setDraft((before) => ({ ...before, ...part })),
+    change: (part) => {
+      setDraft((before) => ({ ...before, ...part }));
+      setWrong((before) => (before?.field !== undefined && before.field in part ? undefined : before));
+    },
     wrong,
     isSending,
     send: (run) => void attempt(run),
@@ -37,9 +40,13 @@ export function useDraft(start: Draft): {
 function wrongOf(error: unknown): Wrong {
   if (error instanceof DraftError) return { field: error.field, message: error.message };
   const failure = noted(error);
-  const message =
-    failure.status === 0
-      ? "Not saved: the server cannot be reached. What you typed is kept here."
-      : failure.message;
-  return { field: fieldOf(failure.details), message };
+  if (failure.status === 0) {
+    const message = "Not saved: the server cannot be reached. What you typed is kept here.";
+    return { field: undefined, message };
+  }
+  const field = fieldOf(failure.details);
+  // Beside its field the rule alone says it.
+  const rule = failure.details["message"];
+  const isPlain = field !== undefined && failure.details["field"] === field && typeof rule === "string";
+  return { field, message: isPlain ? `It ${rule}.` : failure.message };
 }

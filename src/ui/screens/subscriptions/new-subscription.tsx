@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { askJson } from "../../api/request.ts";
 import { Empty } from "../../parts/states.tsx";
+import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
 import { EMPTY_DRAFT, newBody } from "./draft.ts";
 import { useDraft } from "./form-state.ts";
@@ -13,6 +14,7 @@ import { mayCreate } from "./subscription-list.tsx";
 export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { application = "", action = "" } = query;
   const { draft, change, wrong, isSending, send } = useDraft({ ...EMPTY_DRAFT, application, action });
+  useRecordName("New");
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
   if (!mayCreate()) {
     return <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>;
@@ -23,7 +25,9 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
         <h1>
           {created.application}/{created.subscription} is created
         </h1>
-        <SecretOnce secret={created.secret} isPush={created.mode === "push"} />
+        <div class="panel pad">
+          <SecretOnce secret={created.secret} isPush={created.mode === "push"} />
+        </div>
         <div class="form-acts">
           {created.mode === "push" && (
             <a class="btn main" href={linkTo(["subscriptions", created.rowid, "test"])}>

@@ -3,7 +3,7 @@ import { Copy } from "../../parts/copy.tsx";
 /** A secret, the one time that it can be seen. */
 export function SecretOnce({ secret, isPush }: { readonly secret: string; readonly isPush: boolean }) {
   return (
-    <div class="panel pad stack tight">
+    <div class="stack tight">
       <div>
         <h2>Its secret</h2>
         <p class="soft">

@@ -18,6 +18,7 @@ import { DeliveriesOf } from "./deliveries-of.tsx";
 import type { ReadSubscription } from "./draft.ts";
 import { EditSubscription } from "./edit-subscription.tsx";
 import { ReplayForm } from "./replay-form.tsx";
+import { HealthStrip } from "./health-strip.tsx";
 import { RotateSecret } from "./rotate-secret.tsx";
 import { SettingsList } from "./settings-list.tsx";
 import { StateInWords } from "./subscription-state-words.tsx";
@@ -50,6 +51,7 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
   if (subscription === undefined) {
     return (
       <div class="panel">
+        <h1 class="sr">Subscription {id}</h1>
         <Waiting error={read.error} reload={read.reload} />
       </div>
     );
@@ -202,6 +204,7 @@ function OneSubscription(props: {
         </div>
       </header>
       <StateInWords subscription={subscription} changed={reload} activate={() => void setActive(true)} />
+      <HealthStrip id={rowid} route={route} />
       <div class="cols">
         <DeliveriesOf id={rowid} route={route} />
         <section aria-label="Settings">

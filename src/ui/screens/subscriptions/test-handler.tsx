@@ -54,6 +54,17 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
     })();
   }, [rowid]);
 
+  const makeUp = async (): Promise<void> => {
+    try {
+      const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
+      const sample = memberText(await askText(path), "data") ?? "{}";
+      setPayload(textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")));
+      setOrigin(`Made up from the schema, with seed ${memberText(sample, "seed") ?? ""}.`);
+      setWrong("");
+    } catch (error) {
+      setWrong(noted(error).message);
+    }
+  };
   const run = async (): Promise<void> => {
     setSending(true);
     setWrong("");
@@ -110,6 +121,9 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
           <div class="form-acts">
             <button class="btn main" disabled={isSending}>
               {isSending ? "Waiting for the answer" : "Send it"}
+            </button>
+            <button type="button" class="btn" disabled={action.trim() === ""} onClick={() => void makeUp()}>
+              Make one up
             </button>
           </div>
           <Command

@@ -1,0 +1,134 @@
+import { expect, test } from "vitest";
+import {
+  changeBody,
+  type Draft,
+  DraftError,
+  draftOf,
+  EMPTY_DRAFT,
+  fieldOf,
+  newBody,
+  type ReadSubscription,
+  spanText,
+} from "../../src/ui/screens/subscriptions/draft.ts";
+
+const STORED: ReadSubscription = {
+  rowid: 7,
+  application: "ci",
+  subscription: "gate",
+  action: "build.*",
+  mode: "push",
+  handler: "https://ci.example.com/hook",
+  max_retries: 3,
+  active: true,
+  disabled_reason: null,
+  bearer: "secret",
+  previous_secret_until: null,
+  failing_since: null,
+  slowed_until: null,
+  blocked_by: null,
+  blocked_keys: null,
+  last_claim_at: null,
+  filter: {},
+  filterText: '{"properties":{"id":{"const":12345678901234567890}}}',
+  rate_limit: 2.5,
+  max_in_flight: null,
+  timeout_ms: 1_500,
+  headers: { "X-Team": "release: late" },
+  retry_schedule: [0, 90_000, 7_200_000],
+  ordered: { key: "/customer/id" },
+  on_exhausted: "skip",
+  expires_after_ms: null,
+  timestamped: "2026-01-01T00:00:00.000Z",
+};
+
+const newDraft = (part: Partial<Draft>): Draft => ({
+  ...EMPTY_DRAFT,
+  application: "ci",
+  subscription: "gate",
+  action: "build.done",
+  handler: "https://ci.example.com/hook",
+  ...part,
+});
+
+test("a subscription that nobody changes sends nothing", () => {
+  expect(changeBody(draftOf(STORED), draftOf(STORED))).toBeUndefined();
+});
+
+test("only what was changed is sent, and null for what was emptied", () => {
+  const before = draftOf(STORED);
+  const body = changeBody({ ...before, timeout_ms: "", max_in_flight: "4", retry_schedule: "1s 5m" }, before);
+  expect(JSON.parse(body!)).toEqual({ timeout_ms: null, max_in_flight: 4, retry_schedule: [1_000, 300_000] });
+});
+
+test("a filter is sent as it was typed, with all digits of its numbers", () => {
+  const before = draftOf(STORED);
+  const filter = '{"properties":{"id":{"const":98765432109876543210}}}';
+  expect(changeBody({ ...before, filter }, before)).toBe(`{"filter":${filter}}`);
+  expect(before.filter).toContain("12345678901234567890");
+});
+
+test("a new subscription sends what was given alone", () => {
+  expect(JSON.parse(newBody(newDraft({ headers: "X-A: 1\n\nX-B:2" })))).toEqual({
+    application: "ci",
+    subscription: "gate",
+    mode: "push",
+    action: "build.done",
+    handler: "https://ci.example.com/hook",
+    headers: { "X-A": "1", "X-B": "2" },
+    bearer: "secret",
+    ordered: false,
+  });
+});
+
+test("one of mode pull sends nothing that only handlers have", () => {
+  const body: unknown = JSON.parse(
+    newBody(newDraft({ mode: "pull", rate_limit: "5", expires_after_ms: "2d" })),
+  );
+  expect(body).toEqual({
+    application: "ci",
+    subscription: "gate",
+    mode: "pull",
+    action: "build.done",
+    expires_after_ms: 172_800_000,
+    ordered: false,
+  });
+});
+
+test("a value of its own as bearer is sent once it is given", () => {
+  const before = draftOf({ ...STORED, bearer: "own" });
+  expect(changeBody(before, before)).toBeUndefined();
+  expect(changeBody({ ...before, bearer_token: "abc" }, before)).toBe('{"bearer_token":"abc"}');
+});
+
+test.each([
+  ["timeout_ms", "soon"],
+  ["retry_schedule", "1s, 5"],
+  ["rate_limit", "many"],
+  ["headers", "no colon"],
+  ["headers", "X-A: 1\nX-A: 2"],
+  ["filter", "{"],
+  ["filter", "[1]"],
+] as const)("%s refuses %j before anything is sent", (field, value) => {
+  const attempt = (): unknown => newBody(newDraft({ [field]: value }));
+  expect(attempt).toThrow(DraftError);
+  expect(attempt).toThrow(expect.objectContaining({ field }) as Error);
+});
+
+test("times are told in their largest unit without a rest", () => {
+  expect([0, 500, 90_000, 3_600_000, 129_600_000, 172_800_000].map(spanText)).toEqual([
+    "0s",
+    "500ms",
+    "90s",
+    "1h",
+    "36h",
+    "2d",
+  ]);
+});
+
+test("an answer's field is found in the form", () => {
+  expect(fieldOf({ field: 'headers["X-A"]' })).toBe("headers");
+  expect(fieldOf({ field: "retry_schedule[2]" })).toBe("retry_schedule");
+  expect(fieldOf({ field: "ordered.key" })).toBe("key");
+  expect(fieldOf({ field: "constructor" })).toBeUndefined();
+  expect(fieldOf({})).toBeUndefined();
+});
