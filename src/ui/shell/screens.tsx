@@ -3,6 +3,7 @@ import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";
 import { Events } from "../screens/events/events.tsx";
+import { Overview } from "../screens/overview/overview.tsx";
 import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
 import type { Route } from "./route.ts";
 
@@ -22,6 +23,15 @@ export interface Screen {
 }
 
 export const SCREENS: readonly Screen[] = [
+  {
+    path: "overview",
+    title: "Overview",
+    icon: "overview",
+    group: "daily",
+    key: "o",
+    scope: "read",
+    view: Overview,
+  },
   { path: "events", title: "Events", icon: "events", group: "daily", key: "e", scope: "read", view: Events },
   {
     path: "deliveries",

@@ -1,0 +1,94 @@
+import type { Stats, StatsRange, StatsSeries } from "../../../domain/stats/stats.ts";
+
+/** The ranges in words, and the time that rates in them are told for. */
+export const RANGES: Readonly<
+  Record<StatsRange, { readonly words: string; readonly per: string; readonly perMs: number }>
+> = {
+  "5m": { words: "5 min", per: "second", perMs: 1_000 },
+  "1h": { words: "1 h", per: "minute", perMs: 60_000 },
+  "24h": { words: "24 h", per: "minute", perMs: 60_000 },
+  "7d": { words: "7 days", per: "hour", perMs: 3_600_000 },
+};
+
+/** A chart of rates: each step's counts, told for the time of its range. */
+export interface Rates {
+  /** Starts of the steps, in seconds. */
+  readonly times: readonly number[];
+  readonly delivered: readonly (number | null)[];
+  readonly published: readonly (number | null)[];
+  readonly failed: readonly (number | null)[];
+}
+
+/** A last step with less of its time gone than this tells no rate. */
+const LEAST_PART = 0.2;
+
+/** The last step is under way, so its counts are divided by the part of it that has passed. */
+export function ratesOf(stats: Stats): Rates {
+  const { from, to, step_ms: stepMs, series, range } = stats;
+  const fromMs = Date.parse(from);
+  const { perMs } = RANGES[range];
+  const lengthOf = (index: number): number => Math.min(stepMs, Date.parse(to) - (fromMs + index * stepMs));
+  const all = series.delivered.length;
+  const steps = lengthOf(all - 1) < stepMs * LEAST_PART ? all - 1 : all;
+  const rates = (values: readonly (number | null)[]) =>
+    values.slice(0, steps).map((value, index) => (value === null ? null : (value * perMs) / lengthOf(index)));
+  return {
+    times: Array.from({ length: Math.max(0, steps) }, (_, index) => (fromMs + index * stepMs) / 1_000),
+    delivered: rates(series.delivered),
+    published: rates(series.published),
+    failed: rates(series.failed_attempts),
+  };
+}
+
+/** A row of the table of figures: some steps together. */
+export interface FigureRow {
+  /** In seconds. */
+  readonly at: number;
+  /** `null` where nothing is known. */
+  readonly delivered: number | null;
+  readonly published: number | null;
+  readonly failed: number | null;
+  readonly p50: number | null;
+  readonly p99: number | null;
+}
+
+/** The whole of a range in about so many rows, the newest first. Latencies are the worst of their steps. */
+export function figureRows(stats: Stats, most: number): readonly FigureRow[] {
+  const { series, step_ms: stepMs } = stats;
+  const steps = series.delivered.length;
+  const size = Math.max(1, Math.ceil(steps / most));
+  const rows: FigureRow[] = [];
+  for (let start = 0; start < steps; start += size) {
+    const known = (name: keyof StatsSeries): readonly number[] =>
+      series[name].slice(start, start + size).filter((value) => value !== null);
+    const sum = (name: keyof StatsSeries): number | null =>
+      known(name).length === 0 ? null : known(name).reduce((total, value) => total + value, 0);
+    const worst = (name: keyof StatsSeries): number | null =>
+      known(name).length === 0 ? null : Math.max(...known(name));
+    rows.push({
+      at: (Date.parse(stats.from) + start * stepMs) / 1_000,
+      delivered: sum("delivered"),
+      published: sum("published"),
+      failed: sum("failed_attempts"),
+      p50: worst("latency_p50_ms"),
+      p99: worst("latency_p99_ms"),
+    });
+  }
+  return rows.toReversed();
+}
+
+/** The share of attempts that failed, in percent; `null` without attempts. */
+export function failedShare(figures: {
+  readonly delivered: number;
+  readonly failed_attempts: number;
+}): number | null {
+  const attempts = figures.delivered + figures.failed_attempts;
+  return attempts === 0 ? null : (100 * figures.failed_attempts) / attempts;
+}
+
+/** `100 %`, `99.4 %`, `< 0.1 %`; never a 0 or 100 that is not exactly that. */
+export function percentText(percent: number): string {
+  if (percent > 0 && percent < 0.1) return "< 0.1 %";
+  if (percent < 100 && percent > 99.9) return "> 99.9 %";
+  return `${Number(percent.toFixed(1))} %`;
+}

@@ -1,0 +1,105 @@
+import type { Stats, StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { may } from "../../api/identity.ts";
+import { withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { Failed, Waiting } from "../../parts/states.tsx";
+import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { Backlog } from "./backlog.tsx";
+import { DoctorProblems } from "./doctor-problems.tsx";
+import { RANGES } from "./figures.ts";
+import { RateChart } from "./rate-chart.tsx";
+import { StatStrip } from "./stat-strip.tsx";
+import { Verdict } from "./verdict.tsx";
+import { WorstSubscriptions } from "./worst-subscriptions.tsx";
+
+const EVERY_MS: Readonly<Record<StatsRange, number>> = {
+  "5m": 2_000,
+  "1h": 5_000,
+  "24h": 30_000,
+  "7d": 60_000,
+};
+const SUBSCRIPTIONS_EVERY_MS = 10_000;
+const MOST_ROWS = 1_000;
+const RANGE_NAMES = Object.keys(RANGES) as readonly StatsRange[];
+
+/** How things are, what needs a person, then the figures. */
+export function Overview({ route }: { readonly route: Route }) {
+  const range = RANGE_NAMES.find((name) => name === route.query["range"]) ?? "1h";
+  const isTable = route.query["figures"] === "table";
+  const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
+    everyMs: EVERY_MS[range],
+  });
+  const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions", {
+    everyMs: SUBSCRIPTIONS_EVERY_MS,
+  });
+  const figures = stats.answer?.data;
+  const goWith = (query: Readonly<Record<string, string | undefined>>): void =>
+    goTo(linkTo([], { ...route.query, ...query }), { replace: true });
+  return (
+    <>
+      <Verdict stats={figures} />
+      {stats.error !== undefined && figures !== undefined && (
+        <Failed error={stats.error} reload={stats.reload} />
+      )}
+      <div class="cols">
+        <section aria-label="Figures over time">
+          <header>
+            <h2>Last {RANGES[range].words}</h2>
+            <span class="push row">
+              <button
+                class="btn bare"
+                aria-pressed={isTable}
+                onClick={() => goWith({ figures: isTable ? undefined : "table" })}
+              >
+                {isTable ? "As a chart" : "As a table"}
+              </button>
+              <span class="seg" role="group" aria-label="Range">
+                {RANGE_NAMES.map((name) => (
+                  <button
+                    key={name}
+                    aria-pressed={name === range}
+                    onClick={() => goWith({ range: name === "1h" ? undefined : name })}
+                  >
+                    {RANGES[name].words}
+                  </button>
+                ))}
+              </span>
+            </span>
+          </header>
+          <div class="panel">
+            {figures === undefined ? (
+              <Waiting error={stats.error} reload={stats.reload} rows={11} />
+            ) : (
+              <>
+                <StatStrip stats={figures} />
+                <RateChart stats={figures} isTable={isTable} />
+              </>
+            )}
+          </div>
+        </section>
+        <section aria-label="Unfinished, by cause">
+          <header>
+            <h2>Unfinished, by cause</h2>
+            <span class="aside push">oldest</span>
+          </header>
+          {figures === undefined ? (
+            <div class="panel">
+              <Waiting error={undefined} reload={stats.reload} rows={11} />
+            </div>
+          ) : (
+            <Backlog backlog={figures.backlog} />
+          )}
+        </section>
+      </div>
+      {figures?.rows !== undefined && subscriptions.answer !== undefined && (
+        <WorstSubscriptions
+          figures={figures.rows as readonly SubscriptionFigures[]}
+          subscriptions={subscriptions.answer.data}
+          range={range}
+        />
+      )}
+      {may("admin") && <DoctorProblems />}
+    </>
+  );
+}

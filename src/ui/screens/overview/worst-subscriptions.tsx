@@ -1,0 +1,117 @@
+import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
+import { Empty } from "../../parts/states.tsx";
+import { Status, type SubscriptionState } from "../../parts/status.tsx";
+import { subscriptionState } from "../../parts/subscription-state.ts";
+import { type Column, Table } from "../../parts/table.tsx";
+import { durationText, numberText, useNow } from "../../parts/time.tsx";
+import { linkTo } from "../../shell/route.ts";
+import { failedShare, percentText, RANGES } from "./figures.ts";
+
+const SHOWN = 12;
+const WORST_FIRST: readonly SubscriptionState[] = [
+  "deactivated",
+  "blocked",
+  "failing",
+  "slowed",
+  "paused",
+  "active",
+];
+
+interface Row extends SubscriptionFigures {
+  readonly state: SubscriptionState;
+}
+
+const quiet = <span class="muted">–</span>;
+
+const COLUMNS: readonly Column<Row>[] = [
+  {
+    head: "Subscription",
+    grow: true,
+    cell: ({ application, subscription }) => `${application}/${subscription}`,
+  },
+  { head: "State", cell: ({ state }) => <Status state={state} /> },
+  { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },
+  { head: "Delivered", right: true, wide: true, cell: ({ delivered }) => numberText(delivered) },
+  {
+    head: "Success",
+    right: true,
+    cell: (row) => {
+      const share = failedShare(row);
+      return share === null ? quiet : percentText(100 - share);
+    },
+  },
+  { head: "p50", right: true, wide: true, cell: ({ attempt_ms: { p50 } }) => timeText(p50) },
+  { head: "p95", right: true, wide: true, cell: ({ attempt_ms: { p95 } }) => timeText(p95) },
+  {
+    head: "Last error",
+    wide: true,
+    cell: ({ last_error: error }) => (error === null ? quiet : <code>{error}</code>),
+  },
+  {
+    head: "Failed for good",
+    right: true,
+    wide: true,
+    cell: ({ failed }) => (failed === 0 ? quiet : <span class="danger-text">{numberText(failed)}</span>),
+  },
+];
+
+const timeText = (ms: number | null) => (ms === null ? quiet : durationText(ms));
+
+/** The worst first: by state, then by the share of attempts that failed, then the busiest. */
+function worstFirst(one: Row, other: Row): number {
+  return (
+    WORST_FIRST.indexOf(one.state) - WORST_FIRST.indexOf(other.state) ||
+    (failedShare(other) ?? -1) - (failedShare(one) ?? -1) ||
+    other.delivered - one.delivered ||
+    one.subscription_id - other.subscription_id
+  );
+}
+
+/** How the subscriptions did in the range. */
+export function WorstSubscriptions(props: {
+  readonly figures: readonly SubscriptionFigures[];
+  readonly subscriptions: readonly Subscription[];
+  readonly range: StatsRange;
+}) {
+  const now = useNow();
+  const byId = new Map(props.subscriptions.map((subscription) => [subscription.rowid, subscription]));
+  const rows = props.figures
+    .flatMap((figures) => {
+      const subscription = byId.get(figures.subscription_id);
+      return subscription === undefined ? [] : [{ ...figures, state: subscriptionState(subscription, now) }];
+    })
+    .toSorted(worstFirst);
+  return (
+    <section aria-label="Subscriptions">
+      <header>
+        <h2>Subscriptions</h2>
+        <p>
+          {numberText(props.subscriptions.length)}, the worst first; figures of the last{" "}
+          {RANGES[props.range].words}
+        </p>
+        <a class="push" href={linkTo(["subscriptions"])}>
+          All subscriptions
+        </a>
+      </header>
+      <div class="panel">
+        {rows.length === 0 ? (
+          <Empty
+            title="No subscription yet"
+            command="evreg subscriptions create --application shop --subscription mail --action order.created --handler https://…"
+          >
+            A subscription binds an action to the address that its events are sent to.
+          </Empty>
+        ) : (
+          <Table
+            label="Subscriptions, the worst first"
+            rows={rows.slice(0, SHOWN)}
+            columns={COLUMNS}
+            keyOf={({ subscription_id: id }) => id}
+            link={({ subscription_id: id }) => linkTo(["subscriptions", id])}
+          />
+        )}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,126 @@
+import { expect, test } from "vitest";
+import type { Stats } from "../../src/domain/stats/stats.ts";
+import type { SubscriptionAttempt } from "../../src/domain/delivery.ts";
+import { failedShare, figureRows, percentText, ratesOf } from "../../src/ui/screens/overview/figures.ts";
+import { heightOf, tallyOf } from "../../src/ui/screens/subscriptions/attempt-strip.ts";
+
+const NONE = { p50: null, p95: null, p99: null };
+const SHARE = { deliveries: 0, since: null };
+
+/** Three steps of ten seconds; the server began in the second, and the third is half over. */
+const STATS: Stats = {
+  range: "1h",
+  from: "2026-01-01T00:00:00.000Z",
+  to: "2026-01-01T00:00:25.000Z",
+  step_ms: 10_000,
+  series: {
+    published: [null, 5, 1],
+    refused: [null, 0, 0],
+    delivered: [null, 10, 4],
+    failed_attempts: [null, 2, 0],
+    failed: [null, 0, 0],
+    latency_p50_ms: [null, 40, null],
+    latency_p95_ms: [null, 40, null],
+    latency_p99_ms: [null, 90, 70],
+  },
+  totals: {
+    published: 6,
+    refused: 0,
+    delivered: 14,
+    failed_attempts: 2,
+    failed: 0,
+    latency_ms: NONE,
+    attempt_ms: NONE,
+  },
+  backlog: {
+    due: SHARE,
+    busy: SHARE,
+    paced: SHARE,
+    waiting: SHARE,
+    blocked: SHARE,
+    delivering: SHARE,
+    held: SHARE,
+    is_whole: true,
+  },
+};
+
+test("counts become rates, a gap stays a gap, and the step under way counts by the part that has passed", () => {
+  const { times, delivered, failed } = ratesOf(STATS);
+  expect(times).toEqual([1_767_225_600, 1_767_225_610, 1_767_225_620]);
+  expect(delivered).toEqual([null, 60, 48]);
+  expect(failed).toEqual([null, 12, 0]);
+});
+
+test("a step that has hardly begun is left out", () => {
+  expect(ratesOf({ ...STATS, to: "2026-01-01T00:00:21.000Z" }).delivered).toEqual([null, 60]);
+});
+
+test("the table adds steps up, the newest first, and takes the worst latency", () => {
+  expect(figureRows(STATS, 2)).toEqual([
+    { at: 1_767_225_620, delivered: 4, published: 1, failed: 0, p50: null, p99: 70 },
+    { at: 1_767_225_600, delivered: 10, published: 5, failed: 2, p50: 40, p99: 90 },
+  ]);
+  expect(figureRows(STATS, 24)).toHaveLength(3);
+});
+
+test("a share is never told as all or none where it is not", () => {
+  expect(failedShare({ delivered: 0, failed_attempts: 0 })).toBeNull();
+  expect(failedShare({ delivered: 9, failed_attempts: 1 })).toBe(10);
+  expect([0, 0.04, 1.84, 99.97, 100].map(percentText)).toEqual([
+    "0 %",
+    "< 0.1 %",
+    "1.8 %",
+    "> 99.9 %",
+    "100 %",
+  ]);
+});
+
+const attempt = (part: Partial<SubscriptionAttempt>): SubscriptionAttempt => ({
+  delivery_id: 1,
+  event_id: 1,
+  attempt: 1,
+  consumer: null,
+  started_at: "2026-01-01T00:00:00.000Z",
+  duration_ms: 100,
+  dns_ms: null,
+  connect_ms: null,
+  first_byte_ms: null,
+  outcome: "delivered",
+  status_code: 200,
+  error_code: null,
+  response: null,
+  refusal: null,
+  ...part,
+});
+
+test("the last attempts are told in words, those cut short apart", () => {
+  const failed = { outcome: "failed" } as const;
+  expect(
+    tallyOf([
+      attempt({ duration_ms: 10 }),
+      attempt({ duration_ms: 30 }),
+      attempt({ ...failed, status_code: 503, duration_ms: 20 }),
+      attempt({ ...failed, status_code: null, error_code: "timeout", duration_ms: 2_000 }),
+      attempt({ ...failed, status_code: 503, duration_ms: 25 }),
+      attempt({ outcome: "returned", status_code: null, error_code: "interrupted", duration_ms: 9_000 }),
+    ]),
+  ).toEqual({
+    delivered: 2,
+    failed: 3,
+    returned: 1,
+    errors: [
+      ["HTTP 503", 2],
+      ["timeout", 1],
+    ],
+    p50: 25,
+    p95: 2_000,
+  });
+  expect(tallyOf([])).toMatchObject({ p50: null, p95: null, errors: [] });
+});
+
+test("a bar is higher the longer an attempt took, within its room", () => {
+  const heights = [0, 5, 50, 500, 5_000, 60_000, 1_000_000].map(heightOf);
+  expect(heights).toEqual(heights.toSorted((one, other) => one - other));
+  expect(heights[0]).toBeGreaterThan(0.1);
+  expect(heights.at(-1)).toBe(1);
+});
