@@ -108,15 +108,16 @@ async function giveUp(delivery: Delivery, subscription: Subscription | undefined
   return true;
 }
 
+/** `billing/invoices` */
+export function nameOf(of: Pick<Delivery, "application" | "subscription">): string {
+  return `${of.application}/${of.subscription}`;
+}
+
 /** The name of a delivery's subscription, as a link to it. */
 export function SubscriptionLink({
   of,
 }: {
   readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
 }) {
-  return (
-    <a href={linkTo(["subscriptions", of.subscription_id])}>
-      {of.application}/{of.subscription}
-    </a>
-  );
+  return <a href={linkTo(["subscriptions", of.subscription_id])}>{nameOf(of)}</a>;
 }

@@ -10,7 +10,7 @@ interface JsonToken {
 }
 
 /** The tokens of well-formed JSON text, as the server stores it. By hand: a pattern overflows its stack at long strings. */
-export function* tokensOf(text: string): Generator<JsonToken> {
+function* tokensOf(text: string): Generator<JsonToken> {
   let depth = 0;
   for (let start = skipSpace(text, 0); start < text.length;) {
     const first = text[start]!;
@@ -102,21 +102,35 @@ export function indentedLines(text: string): readonly (readonly Piece[])[] {
 export const textOfLines = (lines: readonly (readonly Piece[])[]): string =>
   lines.map((line) => line.map(({ text }) => text).join("")).join("\n");
 
-/** The exact text of a member of the object that the text is; `undefined` if it has none of that name. */
+/**
+ * The exact text of a member of the object that the text is; `undefined` if it has none of that name. It goes past values
+ * without looking into them: a payload may have megabytes.
+ */
 export function memberText(text: string, name: string): string | undefined {
-  let isNamed = false;
-  let start = -1;
-  let end = -1;
-  for (const token of tokensOf(text)) {
-    const first = text[token.start];
-    if (start !== -1) {
-      if (token.depth === 0 || (token.depth === 1 && first === ",")) return text.slice(start, end);
-      end = token.end;
-    } else if (isNamed && first === ":") {
-      start = skipSpace(text, token.end);
-    } else if (token.depth === 1 && token.kind === "name") {
-      isNamed = JSON.parse(text.slice(token.start, token.end)) === name;
-    }
+  let at = skipSpace(text, 0) + 1;
+  for (;;) {
+    const nameStart = skipSpace(text, at);
+    if (text[nameStart] !== '"') return undefined;
+    const nameEnd = stringEnd(text, nameStart);
+    const start = skipSpace(text, skipSpace(text, nameEnd) + 1);
+    const end = valueEnd(text, start);
+    if (JSON.parse(text.slice(nameStart, nameEnd)) === name) return text.slice(start, end);
+    at = skipSpace(text, end);
+    if (text[at] !== ",") return undefined;
+    at += 1;
   }
-  return undefined;
+}
+
+/** Where a value ends that starts there. */
+function valueEnd(text: string, start: number): number {
+  if (!"{[".includes(text[start] ?? "")) return tokenEnd(text, start, text[start] ?? "");
+  let depth = 0;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x22) at = stringEnd(text, at) - 1;
+    else if (code === 0x7b || code === 0x5b) depth += 1;
+    else if (code === 0x7d || code === 0x5d) depth -= 1;
+    if (depth === 0) return at + 1;
+  }
+  return text.length;
 }

@@ -45,12 +45,14 @@ export function JsonView(props: {
   /** Indented first: for what nobody published byte for byte, such as a schema. */
   readonly indented?: boolean;
   readonly note?: string;
+  /** Whether somebody has asked for it already, however large it is. */
+  readonly asked?: boolean;
   readonly children?: ComponentChildren;
 }) {
   const { title, what, text } = props;
   const isOneLine = !text.includes("\n");
   const [indented, setIndented] = useState(props.indented ?? isOneLine);
-  const [asked, setAsked] = useState(false);
+  const [asked, setAsked] = useState(props.asked ?? false);
   const shown = asked || text.length <= UNASKED_CHARACTERS;
   const lines = useMemo(
     () =>

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/request.ts";
 import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";
+import { sizeText } from "./texts.ts";
 
 /** Nothing is there: what it is for, the command, one button. */
 export function Empty(props: {
@@ -37,6 +38,28 @@ export function Say(props: {
       </div>
       {props.button}
     </div>
+  );
+}
+
+/** Stands for a payload that is read only when somebody asks for it. */
+export function LargePayload(props: {
+  readonly title: string;
+  readonly bytes: number;
+  readonly show: () => void;
+}) {
+  return (
+    <section class="panel codebox" aria-label={props.title}>
+      <header>
+        <h2>{props.title}</h2>
+        <span class="aside">{sizeText(props.bytes)}</span>
+      </header>
+      <div class="empty">
+        <p>It is large, so it has not been loaded.</p>
+        <button class="btn" onClick={props.show}>
+          Load and show it
+        </button>
+      </div>
+    </section>
   );
 }
 

@@ -1,9 +1,10 @@
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
+import { nameOf } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
@@ -11,11 +12,11 @@ import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time, Until } from "../../parts/time.tsx";
-import { pastTime } from "../../../domain/formats.ts";
+import { useTimeRange } from "../../parts/time-range.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { AllThatMatch, Picked } from "./many.tsx";
-import { nameOf, subscriptionsNamed } from "./subscription-filter.ts";
+import { subscriptionsNamed } from "./subscription-filter.ts";
 
 const PAGE_ROWS = 50;
 const LIVE_EVERY_MS = 2_000;
@@ -46,11 +47,7 @@ export function DeliveryList({
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set());
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
   const named = subscriptionsNamed(typed, subscriptions.answer?.data);
-  // A time such as `1h` ago stays where it was when it was asked for.
-  const [from, to] = useMemo(
-    () => [query["from"], query["to"]].map((text) => text && pastTime(text, Date.now())),
-    [query["from"], query["to"]],
-  );
+  const { from, to } = useTimeRange(query);
   const isNewest = after === undefined && to === undefined;
   const selection = { status, subscription: named.id, action, event, key, from, to };
   const path = named.isKnown

@@ -6,11 +6,11 @@ import { may } from "../../api/identity.ts";
 import { ApiError, askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { canRetry, canSkip } from "../../parts/attempt-times.ts";
+import { nameOf } from "../../parts/delivery-acts.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
-import { nameOf } from "./subscription-filter.ts";
 
 const deliveriesText = (count: number): string =>
   `${numberText(count)} ${count === 1 ? "delivery" : "deliveries"}`;

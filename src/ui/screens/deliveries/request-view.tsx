@@ -4,8 +4,8 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Copy, quoted } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
-import { Waiting } from "../../parts/states.tsx";
-import { readEvent, type ShownEvent } from "../../parts/stored-event.ts";
+import { LargePayload, Waiting } from "../../parts/states.tsx";
+import { type EventHead, useEvent } from "../../parts/stored-event.ts";
 
 type Header = readonly [name: string, value: string, isLeftOut?: boolean];
 
@@ -33,8 +33,8 @@ function headersOf(
 }
 
 /** The body of an attempt, with the payload byte for byte. */
-function bodyOf(event: ShownEvent, attempt: number): string {
-  return `{"event_id":"${event.rowid}","action":${JSON.stringify(event.action)},"payload":${event.payload},"timestamp":"${event.timestamped}","delivery_attempt":${attempt}}`;
+function bodyOf({ rowid, action, timestamped }: EventHead, payload: string, attempt: number): string {
+  return `{"event_id":"${rowid}","action":${JSON.stringify(action)},"payload":${payload},"timestamp":"${timestamped}","delivery_attempt":${attempt}}`;
 }
 
 function curlOf(url: string, headers: readonly Header[], body: string): string {
@@ -50,7 +50,7 @@ export function RequestView(props: {
   readonly attempt: number;
 }) {
   const { delivery, subscription, attempt } = props;
-  const event = useResource<ShownEvent>(`/v1/events/${delivery.event_id}`, { read: readEvent });
+  const { head, payload, isLarge, ask } = useEvent(delivery.event_id);
   const health = useResource<Health>("/health");
   if (subscription === undefined || subscription.handler === null) {
     return (
@@ -65,7 +65,10 @@ export function RequestView(props: {
   const started = delivery.attempts.find((one) => one.attempt === attempt)?.started_at;
   const at = { number: attempt, atMs: started === undefined ? Date.now() : Date.parse(started) };
   const headers = headersOf(delivery, subscription, at, health.answer?.data.version ?? "");
-  const body = event.answer === undefined ? undefined : bodyOf(event.answer.data, attempt);
+  const body =
+    head.answer === undefined || payload.answer === undefined
+      ? undefined
+      : bodyOf(head.answer.data, payload.answer.data, attempt);
   return (
     <>
       <section class="panel codebox" aria-label="Request">
@@ -104,10 +107,19 @@ export function RequestView(props: {
           </p>
         </div>
       </section>
-      {body === undefined ? (
-        <Waiting error={event.error} reload={event.reload} rows={4} />
+      {body !== undefined ? (
+        <JsonView title="Body" what="the body" text={body} asked={isLarge} />
+      ) : ask !== undefined ? (
+        <LargePayload title="Body" bytes={head.answer?.data.payload_bytes ?? 0} show={ask} />
       ) : (
-        <JsonView title="Body" what="the body" text={body} />
+        <Waiting
+          error={head.error ?? payload.error}
+          reload={() => {
+            head.reload();
+            payload.reload();
+          }}
+          rows={4}
+        />
       )}
     </>
   );

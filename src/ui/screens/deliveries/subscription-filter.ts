@@ -1,11 +1,5 @@
 import type { Subscription } from "../../../domain/subscription.ts";
-
-export function nameOf({
-  application,
-  subscription,
-}: Pick<Subscription, "application" | "subscription">): string {
-  return `${application}/${subscription}`;
-}
+import { nameOf } from "../../parts/delivery-acts.tsx";
 
 /** What a person typed as a subscription, as far as it is known. */
 interface NamedSubscription {

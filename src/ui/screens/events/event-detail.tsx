@@ -1,14 +1,19 @@
-import type { Delivery } from "../../../domain/delivery.ts";
-import { useResource } from "../../api/resource.ts";
+import { useState } from "preact/hooks";
+import type { Action } from "../../../domain/action.ts";
+import type { Event } from "../../../domain/event.ts";
+import { may } from "../../api/identity.ts";
+import { apiUrl, askJson } from "../../api/request.ts";
+import { noted, useResource } from "../../api/resource.ts";
+import { readSession } from "../../api/session-token.ts";
 import { Copy, quoted } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
-import { readEvent, type ShownEvent } from "../../parts/stored-event.ts";
-import { Status } from "../../parts/status.tsx";
+import { LargePayload, Waiting } from "../../parts/states.tsx";
+import { type EventHead, payloadOf, useEvent } from "../../parts/stored-event.ts";
 import { Time } from "../../parts/time.tsx";
-import { linkTo } from "../../shell/route.ts";
-
-const DELIVERIES_EVERY_MS = 2_000;
+import { confirm } from "../../shell/confirm.tsx";
+import { goTo, linkTo } from "../../shell/route.ts";
+import { say, sayError } from "../../shell/toast.tsx";
+import { EventDeliveries } from "./event-deliveries.tsx";
 
 /** One event: where it went, and what was published. */
 export function EventDetail({
@@ -18,78 +23,131 @@ export function EventDetail({
   readonly id: string;
   readonly query: Readonly<Record<string, string>>;
 }) {
-  const path = `/v1/events/${encodeURIComponent(id)}`;
-  const event = useResource<ShownEvent>(path, { read: readEvent });
-  const deliveries = useResource<readonly Delivery[]>(`${path}/deliveries`, { everyMs: DELIVERIES_EVERY_MS });
+  const { head, payload, isLarge, ask } = useEvent(id);
+  const event = head.answer?.data;
+  const action = useResource<Action>(
+    event === undefined ? undefined : `/v1/actions/${encodeURIComponent(event.action)}`,
+  ).answer?.data;
   const back = (
-    <a class="back btn bare" href={linkTo(["events"], query)}>
+    <a class="back btn bare" href={linkTo(["events"], { ...query, delivery: undefined, attempt: undefined })}>
       All events
     </a>
   );
-  if (event.answer === undefined) {
+  if (event === undefined) {
     return (
       <article class="detail">
         {back}
-        <Waiting error={event.error} reload={event.reload} />
+        <Waiting error={head.error} reload={head.reload} />
       </article>
     );
   }
-  const { rowid, action, revision, timestamped, payload } = event.answer.data;
-  const command = `evreg publish ${quoted(action)} --payload ${quoted(payload)}`;
   return (
-    <article class="detail" aria-label={`Event ${rowid}`}>
+    <article class="detail" aria-label={`Event ${event.rowid}`}>
       {back}
       <header class="head">
         <div class="what">
           <h2 class="h1">
-            <a href={linkTo(["actions", action])}>{action}</a>
+            <a href={linkTo(["actions", event.action])}>{event.action}</a>
           </h2>
           <p class="facts">
             <span>
-              <b>Event</b> {rowid}
+              <b>Event</b> {event.rowid}
             </span>
             <span>
-              <b>Published</b> <Time at={timestamped} exact />
+              <b>Published</b> <Time at={event.timestamped} exact />
             </span>
             <span>
-              <b>Revision</b> {revision}
+              <b>Revision</b> {event.revision}
             </span>
+            {action !== undefined && (
+              <span>
+                <b>Application</b> {action.application}
+              </span>
+            )}
           </p>
         </div>
-        <div class="acts">
-          <Copy text={command} what="the command that publishes it again" label="Copy as command" />
-        </div>
+        <Acts event={event} application={action?.application} payload={payload.answer?.data} />
       </header>
-      <section>
-        <header>
-          <h2>Deliveries</h2>
-        </header>
-        <div class="panel">
-          {deliveries.answer === undefined ? (
-            <Waiting error={deliveries.error} reload={deliveries.reload} rows={2} />
-          ) : deliveries.answer.data.length === 0 ? (
-            <div class="empty">No subscription had this action when it was published.</div>
-          ) : (
-            <ul class="ways">
-              {deliveries.answer.data.map((delivery) => (
-                <li key={delivery.rowid}>
-                  <a class="way" href={linkTo(["deliveries", delivery.rowid])}>
-                    <Status state={delivery.status} />
-                    <span class="name">
-                      {delivery.application}/{delivery.subscription}
-                    </span>
-                    <span class="end">{delivery.last_error ?? `attempt ${delivery.attempt}`}</span>
-                  </a>
-                </li>
-              ))}
-            </ul>
-          )}
-        </div>
-        {deliveries.error !== undefined && deliveries.answer !== undefined && (
-          <Failed error={deliveries.error} />
-        )}
-      </section>
-      <JsonView title="Payload" what="the payload" text={payload} />
+      <EventDeliveries event={event.rowid} query={query} />
+      {payload.answer !== undefined ? (
+        <JsonView title="Payload" what="the payload" text={payload.answer.data} asked={isLarge} />
+      ) : ask !== undefined ? (
+        <LargePayload title="Payload" bytes={event.payload_bytes} show={ask} />
+      ) : (
+        <Waiting error={payload.error} reload={payload.reload} />
+      )}
     </article>
   );
+}
+
+/** @param props.payload `undefined` while it is not read: then it is read when it is needed */
+function Acts(props: {
+  readonly event: EventHead;
+  readonly application: string | undefined;
+  readonly payload: string | undefined;
+}) {
+  const { event, application } = props;
+  const { rowid, action } = event;
+  const [isBusy, setBusy] = useState(false);
+  const readIt = async (): Promise<string> => props.payload ?? payloadOf(rowid);
+  const body = async (): Promise<string> =>
+    `{"action":${JSON.stringify(action)},"payload":${await readIt()}}`;
+  const again = async (): Promise<void> => {
+    const yes = await confirm({
+      title: `Publish event ${rowid} again?`,
+      body: (
+        <>
+          <p>
+            A new event of <strong class="strong">{action}</strong> with the same payload goes to each active
+            subscription of it, also to those that have received this one.
+          </p>
+          <p>To send it to one subscription only, use “Send again” of its delivery.</p>
+        </>
+      ),
+      act: "Publish it again",
+    });
+    if (!yes) return;
+    setBusy(true);
+    try {
+      const { data } = await askJson<Event>("/v1/events", { method: "POST", text: await body() });
+      say(`Published as event ${data.rowid}.`);
+      goTo(linkTo(["events", data.rowid]));
+    } catch (error) {
+      sayError(noted(error));
+    } finally {
+      setBusy(false);
+    }
+  };
+  const isOwn = action.startsWith("evreg.");
+  return (
+    <div class="acts">
+      {!isOwn && may("publish", application) && (
+        <button class="btn" disabled={isBusy} onClick={() => void again()}>
+          Publish again…
+        </button>
+      )}
+      <Copy
+        text={async () => curlOf(await body())}
+        what="the request that publishes it, as curl"
+        label="Copy as curl"
+      />
+      <Copy
+        text={async () => `evreg publish ${quoted(action)} --payload ${quoted(await readIt())}`}
+        what="the command that publishes it"
+        label="Copy as command"
+      />
+    </div>
+  );
+}
+
+/** The token is taken from the environment of whoever runs it. */
+function curlOf(body: string): string {
+  const token = readSession() === null ? [] : [`-H "Authorization: Bearer $EVREG_TOKEN"`];
+  const parts = [
+    `curl -X POST ${quoted(apiUrl("/v1/events"))}`,
+    ...token,
+    `-H 'Content-Type: application/json'`,
+    `--data-binary ${quoted(body)}`,
+  ];
+  return parts.join(" \\\n  ");
 }

@@ -1,3 +1,5 @@
+import { useMemo } from "preact/hooks";
+import type { DeliveryCounts } from "../../../domain/delivery.ts";
 import type { PageMeta } from "../../../domain/event.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
@@ -5,24 +7,28 @@ import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Counts } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
+import { useTimeRange } from "../../parts/time-range.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
+import { whereSchema } from "./where.ts";
 
 /** An event as a list shows it. Its payload is read where it is looked at. */
 interface ListedEvent {
   readonly rowid: number;
   readonly action: string;
   readonly timestamped: string;
+  readonly deliveries?: DeliveryCounts;
 }
 
 const FILTERS: readonly FilterName[] = [
   { name: "action", example: "order.*" },
-  { name: "from", example: "2026-01-31T00:00:00Z" },
-  { name: "to", example: "2026-02-01T00:00:00Z" },
+  { name: "from", example: "1h" },
+  { name: "to", example: "2026-02-01" },
   { name: "outcome", example: "failed", values: ["unreceived", "failed"] },
-  { name: "where", example: '{"required":["country"]}' },
+  { name: "where", example: "country=FR" },
 ];
 const PAGE_ROWS = 50;
 const LIVE_EVERY_MS = 1_000;
@@ -30,7 +36,8 @@ const LIVE_EVERY_MS = 1_000;
 const COLUMNS: readonly Column<ListedEvent>[] = [
   { head: "Published", cell: ({ timestamped }) => <Time at={timestamped} exact /> },
   { head: "Action", grow: true, cell: ({ action }) => action },
-  { head: "Event", right: true, cell: ({ rowid }) => rowid },
+  { head: "Event", right: true, wide: true, cell: ({ rowid }) => rowid },
+  { head: "Deliveries", cell: ({ deliveries }) => <Counts counts={deliveries ?? {}} /> },
 ];
 
 /** The newest events, older pages, and what a search finds. */
@@ -41,12 +48,26 @@ export function EventList({
   readonly route: Route;
   readonly selected: number | undefined;
 }) {
-  const { action, from, to, outcome, where, after } = route.query;
+  const { action, outcome, where, after } = route.query;
+  const { from, to } = useTimeRange(route.query);
+  const wanted = useMemo(() => (where === undefined ? undefined : whereSchema(where)), [where]);
+  const wrong = wanted !== undefined && "wrong" in wanted ? wanted.wrong : undefined;
+  const schema = wanted !== undefined && "schema" in wanted ? wanted.schema : undefined;
   const isSearch = (outcome ?? where) !== undefined;
   const isNewest = after === undefined && !isSearch && to === undefined;
-  const path = withQuery("/v1/events", { limit: PAGE_ROWS, action, from, to, outcome, where, after });
+  const path = withQuery("/v1/events", {
+    limit: PAGE_ROWS,
+    payloads: false,
+    deliveries: true,
+    action,
+    from,
+    to,
+    outcome,
+    where: schema,
+    after,
+  });
   const list = useResource<readonly ListedEvent[], PageMeta>(
-    path,
+    wrong === undefined ? path : undefined,
     isNewest ? { everyMs: LIVE_EVERY_MS } : {},
   );
   const { rows, newer, showNewer } = useNewest(
@@ -73,7 +94,18 @@ export function EventList({
             </button>
           </div>
         )}
-        {rows === undefined ? (
+        {wrong !== undefined ? (
+          <Empty
+            title="This is no search"
+            button={
+              <a class="btn" href={linkTo(["events"], { ...route.query, where: undefined })}>
+                Search anew
+              </a>
+            }
+          >
+            {wrong}
+          </Empty>
+        ) : rows === undefined ? (
           <Waiting error={list.error} reload={list.reload} rows={12} />
         ) : rows.length === 0 ? (
           <NoEvents isFiltered={isFiltered} more={older ?? null} />
@@ -83,7 +115,9 @@ export function EventList({
             rows={rows}
             columns={COLUMNS}
             keyOf={({ rowid }) => rowid}
-            link={({ rowid }) => linkTo(["events", rowid], route.query)}
+            link={({ rowid }) =>
+              linkTo(["events", rowid], { ...route.query, delivery: undefined, attempt: undefined })
+            }
             selected={selected}
           />
         )}
