@@ -89,13 +89,15 @@ export interface SchemaCandidate {
   readonly schemata: Schemata;
   /** Instead of the action's own `compatibility`. */
   readonly mode?: CompatibilityMode;
+  /** Compared with this revision alone, instead of those that `compatibility_against` says. */
+  readonly revision?: number;
   /** How many of the last events are validated against it: 0 to 10,000, default 0. */
   readonly replay?: number;
 }
 
 /** What applying a schema would do. */
 export interface SchemaVerdict {
-  /** Whether an update in that mode would be applied. */
+  /** Whether an update in that mode would be applied; with `revision`, whether it would have been when that was in force. */
   readonly compatible: boolean;
   readonly breaks: readonly RevisionBreak[];
   readonly warnings: readonly SchemaWarning[];
@@ -322,6 +324,11 @@ export const SCHEMA_CANDIDATE = bodySchema(
   {
     schemata,
     mode: { ...compatibility, description: "Instead of the action's own `compatibility`." },
+    revision: {
+      ...rowid,
+      description:
+        "Compares with this revision alone, instead of those that the action's `compatibility_against` says.",
+    },
     replay: {
       type: "integer",
       minimum: 0,

@@ -43,6 +43,12 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
 
   const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
 
+  const revisionOf = async (action: string, revision: number): Promise<ActionRevision> => {
+    const found = await store.catalog.findRevision(action, revision);
+    if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
+    return found;
+  };
+
   return {
     async list(query = {}) {
       const applications = access.readable();
@@ -98,17 +104,17 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     },
     async revision(name, revision) {
       const { action } = await readable(name);
-      const found = await store.catalog.findRevision(action, checkId(revision, "revision"));
-      if (found === undefined) throw notFound(`revision of ${action} with the number`, revision);
-      return { data: found };
+      return { data: await revisionOf(action, checkId(revision, "revision")) };
     },
     async check(name, candidate, signal) {
       const stored = await readable(name);
-      const { schemata, mode, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
+      const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
       const tasks = schemaTasks.runnerFor("check", access.principal, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
-      const rule = { ...stored, compatibility: mode ?? stored.compatibility };
-      const breaks = await breaksOf(store.catalog, tasks, stored, schemata, rule);
+      const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
+      const against = revision === undefined ? stored.compatibility_against : "last";
+      const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };
+      const breaks = await breaksOf(store.catalog, tasks, { ...stored, ...earlier }, schemata, rule);
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, access.principal, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };

@@ -54,6 +54,15 @@ export function actionChecksContract(open: OpenEvreg): void {
       ]);
     });
 
+    it("compares with one earlier revision on request", async () => {
+      await create();
+      await under.evreg.actions.update(name, { schemata: BREAKING }, { compatibility: "none" });
+      expect((await check({ schemata: BREAKING })).breaks).toEqual([]);
+      const verdict = await check({ schemata: BREAKING, revision: 1 });
+      expect(verdict).toMatchObject({ compatible: false, breaks: [{ revision: 1, pointer: "/required" }] });
+      await refusal(under.evreg.actions.check(name, { schemata: BREAKING, revision: 9 }), "not_found");
+    });
+
     it("uses another mode on request", async () => {
       await create();
       expect(await check({ schemata: BREAKING, mode: "none" })).toMatchObject({
