@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
+import { Actions } from "../screens/actions/actions.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Overview } from "../screens/overview/overview.tsx";
@@ -50,6 +51,15 @@ export const SCREENS: readonly Screen[] = [
     key: "s",
     scope: "read",
     view: Subscriptions,
+  },
+  {
+    path: "actions",
+    title: "Actions",
+    icon: "actions",
+    group: "daily",
+    key: "a",
+    scope: "read",
+    view: Actions,
   },
 ];
 

@@ -1,0 +1,132 @@
+import type { Action } from "../../../domain/action.ts";
+import { identity } from "../../api/identity.ts";
+import { useResource } from "../../api/resource.ts";
+import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { numberText } from "../../parts/time.tsx";
+import { linkTo, type Route } from "../../shell/route.ts";
+import { ActionWord, stateOf } from "./action-state.tsx";
+
+const FILTERS: readonly FilterName[] = [
+  { name: "name", example: "order" },
+  { name: "application", example: "billing" },
+  { name: "state", example: "deprecated", values: ["active", "deprecated", "retired"] },
+];
+const PAGE_ROWS = 100;
+
+const COLUMNS: readonly Column<Action>[] = [
+  { head: "Action", grow: true, cell: ({ action }) => <span title={action}>{action}</span> },
+  {
+    head: "Application",
+    wide: true,
+    cell: ({ application }) => <span class="cut-text soft">{application}</span>,
+  },
+  { head: "State", cell: (action) => <ActionWord action={action} /> },
+  {
+    head: "Protects",
+    wide: true,
+    cell: ({ compatibility, compatibility_against: against }) => (
+      <span class="soft">
+        {compatibility}
+        {against === "all" && ", against all"}
+      </span>
+    ),
+  },
+  { head: "Revision", right: true, cell: ({ revision }) => revision },
+];
+
+const mayCreate = (): boolean =>
+  (identity.value?.scopes ?? []).some((scope) => /^(write|admin)(:|$)/.test(scope));
+
+function matches(action: Action, query: Route["query"]): boolean {
+  const { name, application, state } = query;
+  if (application !== undefined && action.application !== application) return false;
+  if (state !== undefined && stateOf(action) !== state) return false;
+  return name === undefined || action.action.toLowerCase().includes(name.toLowerCase());
+}
+
+/** All actions by name. */
+export function ActionList({ route }: { readonly route: Route }) {
+  const { answer, error, reload } = useResource<readonly Action[]>("/v1/actions");
+  const found = answer?.data.filter((action) => matches(action, route.query));
+  const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
+  const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
+  const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
+  return (
+    <section class="stack" aria-label="Actions">
+      <header class="head">
+        <h1 class="what">Actions</h1>
+        {mayCreate() && (
+          <div class="acts">
+            <a class="btn main" href={linkTo(["actions"], { create: "one" })}>
+              Create one
+            </a>
+          </div>
+        )}
+      </header>
+      <FilterField label="Filter actions" path={["actions"]} route={route} names={FILTERS} plain="name" />
+      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
+      <div class="panel">
+        {rows === undefined ? (
+          <Waiting error={error} reload={reload} rows={12} />
+        ) : rows.length === 0 ? (
+          <NoActions isFiltered={isFiltered} />
+        ) : (
+          <Table
+            label="Actions"
+            rows={rows}
+            columns={COLUMNS}
+            keyOf={({ action }) => action}
+            link={({ action }) => linkTo(["actions", action])}
+          />
+        )}
+        {found !== undefined && found.length > PAGE_ROWS && (
+          <div class="more">
+            <span>
+              {numberText((page - 1) * PAGE_ROWS + 1)} to{" "}
+              {numberText((page - 1) * PAGE_ROWS + (rows?.length ?? 0))} of {numberText(found.length)}
+            </span>
+            <span class="row">
+              {page > 1 && (
+                <a class="btn bare" href={linkTo(["actions"], { ...route.query, page: page - 1 })}>
+                  Before
+                </a>
+              )}
+              {page * PAGE_ROWS < found.length && (
+                <a class="btn bare" href={linkTo(["actions"], { ...route.query, page: page + 1 })}>
+                  After
+                </a>
+              )}
+            </span>
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function NoActions({ isFiltered }: { readonly isFiltered: boolean }) {
+  if (isFiltered) {
+    return (
+      <Empty
+        title="No action matches"
+        button={
+          <a class="btn" href="#/actions">
+            Clear the filter
+          </a>
+        }
+      >
+        None has all of these.
+      </Empty>
+    );
+  }
+  return (
+    <Empty
+      title="No action yet"
+      command="evreg actions create user.created --application accounts --schema user.json"
+    >
+      An action is a kind of event: its name, the application that owns it, and the schema of its payloads.
+    </Empty>
+  );
+}

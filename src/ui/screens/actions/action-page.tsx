@@ -1,0 +1,124 @@
+import type { Subscription } from "../../../domain/subscription.ts";
+import { useResource } from "../../api/resource.ts";
+import { Failed, Waiting } from "../../parts/states.tsx";
+import { linkTo, type Route } from "../../shell/route.ts";
+import { ActionBadge, hears, mayChange, PROTECTED } from "./action-state.tsx";
+import { ActionSettings } from "./action-settings.tsx";
+import { CheckSchema } from "./check-schema.tsx";
+import { PublishBox } from "./publish-box.tsx";
+import { actionPath, type ReadAction, readAction } from "./read-action.ts";
+import { Revisions } from "./revisions.tsx";
+import { SchemaOf } from "./schema-of.tsx";
+import { TypesOf } from "./types-of.tsx";
+
+const EVERY_MS = 10_000;
+
+const PARTS = [
+  { path: undefined, title: "Schema", view: SchemaOf },
+  { path: "revisions", title: "Revisions", view: Revisions },
+  { path: "check", title: "Check a schema", view: CheckSchema },
+  { path: "publish", title: "Publish", view: PublishBox },
+  { path: "types", title: "Types", view: TypesOf },
+  { path: "settings", title: "Settings", view: ActionSettings },
+] as const;
+
+/** One action; behind it in the address what is done with it. */
+export function ActionPage({ name, route }: { readonly name: string; readonly route: Route }) {
+  const { answer, error, reload } = useResource<ReadAction>(actionPath(name), {
+    everyMs: EVERY_MS,
+    read: readAction,
+  });
+  const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
+  const action = answer?.data;
+  if (action === undefined) {
+    return (
+      <div class="panel">
+        <h1 class="sr">{name}</h1>
+        <Waiting error={error} reload={reload} />
+      </div>
+    );
+  }
+  const subscribers = subscriptions.answer?.data.filter((one) => hears(one.action, action.action));
+  const offered = PARTS.filter(({ path }) => path !== "settings" || mayChange(action));
+  const part = offered.find(({ path }) => path === route.path[2]) ?? offered[0]!;
+  const View = part.view;
+  return (
+    <>
+      {error !== undefined && <Failed error={error} reload={reload} />}
+      <ActionHead action={action} subscribers={subscribers?.length} />
+      <nav class="parts" aria-label="Of this action">
+        {offered.map(({ path, title }) => (
+          <a
+            key={title}
+            href={linkTo(["actions", name, ...(path === undefined ? [] : [path])])}
+            aria-current={path === part.path ? "page" : undefined}
+          >
+            {title}
+          </a>
+        ))}
+      </nav>
+      <View
+        // The list of revisions is read anew with each of them.
+        key={part.path === "revisions" ? `revisions ${action.revision}` : part.title}
+        action={action}
+        subscribers={subscribers}
+        route={route}
+        reload={reload}
+      />
+    </>
+  );
+}
+
+function ActionHead({
+  action,
+  subscribers,
+}: {
+  readonly action: ReadAction;
+  readonly subscribers: number | undefined;
+}) {
+  const { action: name, application, revision, compatibility, compatibility_against: against } = action;
+  return (
+    <header class="head">
+      <div class="what">
+        <div class="row">
+          <h1>{name}</h1>
+          <ActionBadge action={action} />
+        </div>
+        <p class="facts">
+          <span>
+            <b>Revision</b>
+            {revision}
+          </span>
+          <span>
+            <b>Application</b>
+            <a href={linkTo(["actions"], { application })}>{application}</a>
+          </span>
+          <span>
+            <b>Protects</b>
+            {PROTECTED[compatibility]}{" "}
+            <span class="muted">
+              ({compatibility}, against {against})
+            </span>
+          </span>
+          {subscribers !== undefined && (
+            <span>
+              <b>Subscribers</b>
+              {subscribers}
+            </span>
+          )}
+          {action.successor !== null && (
+            <span>
+              <b>Publish instead to</b>
+              <a href={linkTo(["actions", action.successor])}>{action.successor}</a>
+            </span>
+          )}
+        </p>
+      </div>
+      <div class="acts">
+        <a class="btn" href={linkTo(["events"], { action: name })}>
+          Its events
+        </a>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,142 @@
+import { useState } from "preact/hooks";
+import type { CompatibilityMode, CompatibilityRule } from "../../../domain/action.ts";
+import { may } from "../../api/identity.ts";
+import { askJson } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { Say } from "../../parts/states.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { say, sayError } from "../../shell/toast.tsx";
+import type { PartProps } from "./part-props.ts";
+import { isLooser, PROTECTED } from "./action-state.tsx";
+import { actionPath } from "./read-action.ts";
+
+const MODES: readonly CompatibilityMode[] = ["full", "producer", "consumer", "none"];
+
+type Change = object;
+
+/** Whom changes of the schema must not break, and whether publishing goes on. */
+export function ActionSettings({ action, reload }: PartProps) {
+  const { action: name, compatibility, compatibility_against: against, deprecated, retired } = action;
+  const [mode, setMode] = useState(compatibility);
+  const [compared, setCompared] = useState(against);
+  const [successor, setSuccessor] = useState(action.successor ?? "");
+  const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
+  const send = async (change: Change): Promise<boolean> => {
+    setWrong(undefined);
+    try {
+      await askJson(actionPath(name), { method: "PUT", body: change });
+      reload();
+      return true;
+    } catch (error) {
+      const failure = noted(error);
+      setWrong({ field: failure.details["field"], message: failure.message });
+      return false;
+    }
+  };
+  const undo = (change: Change) => () => {
+    void askJson(actionPath(name), { method: "PUT", body: change }).then(reload, sayError);
+  };
+  const before: Change = { deprecated, retired, successor: action.successor };
+  const goesOn = async (change: Change, done: string): Promise<void> => {
+    if (await send(change)) say(done, undo(before));
+  };
+  const named = successor.trim() === "" ? null : successor.trim();
+  const retire = async (): Promise<void> => {
+    const yes = await confirm({
+      title: `Retire ${name}?`,
+      body: "Publishing is refused with 410 from now on. Stored events can be read, and deliveries go on.",
+      act: "Retire it",
+      danger: true,
+    });
+    if (yes) await goesOn({ retired: true, successor: named }, `${name} is retired.`);
+  };
+  const rule: CompatibilityRule = { compatibility: mode, compatibility_against: compared };
+  const isNew = mode !== compatibility || compared !== against;
+  const changeRule = async (): Promise<void> => {
+    if (!(await send(rule))) return;
+    say("Compatibility is changed.", undo({ compatibility, compatibility_against: against }));
+  };
+  const needsAdmin = isLooser(action, rule) && !may("admin", action.application);
+  return (
+    <div class="form">
+      {wrong !== undefined && wrong.field !== "successor" && (
+        <Say state="failed" title="Not changed">
+          {wrong.message}
+        </Say>
+      )}
+      <FieldGroup title="Compatibility">
+        <ChoiceField
+          label="Protect"
+          value={mode}
+          choices={MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
+          set={setMode}
+          hint="Whom a change of the schema must not break."
+          error={needsAdmin ? "To protect less than before needs the scope admin." : undefined}
+        />
+        <ChoiceField
+          label="Compare with"
+          value={compared}
+          choices={[
+            ["last", "the schema in force"],
+            ["all", "all revisions"],
+          ]}
+          set={setCompared}
+        />
+        <div class="form-acts">
+          <button class="btn main" disabled={!isNew || needsAdmin} onClick={() => void changeRule()}>
+            Change it
+          </button>
+        </div>
+      </FieldGroup>
+      <FieldGroup title={retired ? "Retired" : deprecated ? "Deprecated" : "In force"}>
+        <TextField
+          label="Successor"
+          value={successor}
+          set={setSuccessor}
+          placeholder={`${name}.v2`}
+          hint="The action to publish to instead. Publishers are told of it."
+          error={wrong?.field === "successor" ? wrong.message : undefined}
+        />
+        <div class="form-acts">
+          {(deprecated || retired) && (
+            <>
+              <button
+                class="btn"
+                disabled={named === action.successor}
+                onClick={() => void goesOn({ successor: named }, "The successor is changed.")}
+              >
+                Change the successor
+              </button>
+              <button
+                class="btn"
+                onClick={() =>
+                  void goesOn({ deprecated: false, retired: false }, `${name} is in force again.`)
+                }
+              >
+                Put in force again
+              </button>
+            </>
+          )}
+          {!deprecated && !retired && (
+            <button
+              class="btn"
+              onClick={() => void goesOn({ deprecated: true, successor: named }, `${name} is deprecated.`)}
+            >
+              Deprecate
+            </button>
+          )}
+          {!retired && (
+            <button class="btn danger" onClick={() => void retire()}>
+              Retire…
+            </button>
+          )}
+        </div>
+      </FieldGroup>
+      <Command
+        text={`evreg actions ${deprecated ? "retire" : "deprecate"} ${quoted(name)}${named === null ? "" : ` --successor ${quoted(named)}`}`}
+      />
+    </div>
+  );
+}

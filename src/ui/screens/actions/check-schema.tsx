@@ -1,0 +1,320 @@
+import { useMemo, useState } from "preact/hooks";
+import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
+import { may } from "../../api/identity.ts";
+import { type ApiError, askJson, withQuery } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { Say } from "../../parts/states.tsx";
+import { numberText } from "../../parts/time.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { goTo, linkTo } from "../../shell/route.ts";
+import { say } from "../../shell/toast.tsx";
+import type { PartProps } from "./part-props.ts";
+import { mayChange } from "./action-state.tsx";
+import { BreakList } from "./break-list.tsx";
+import { DiffView } from "./diff-view.tsx";
+import { draftOf, dropDraft, keepDraft, whyUnreadable } from "./drafts.ts";
+import { actionPath } from "./read-action.ts";
+import { diffRows, inOrder } from "./schema-diff.ts";
+import { touchedFields, type UsedField, usedFields } from "./used-fields.ts";
+import { useVerdict } from "./use-verdict.ts";
+
+/** As many of the last events are checked with it. */
+const REPLAY_EVENTS = 1_000;
+
+/** Tries a schema before it is applied: what it changes, whom it breaks, and which of the last events it would refuse. */
+export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
+  const name = action.action;
+  const [text, setText] = useState(() => draftOf(name) ?? textOfLines(indentedLines(action.schemaText)));
+  const [failure, setFailure] = useState<ApiError | undefined>();
+  const [isSending, setSending] = useState(false);
+  const change = (next: string): void => {
+    setText(next);
+    setFailure(undefined);
+    keepDraft(name, next);
+  };
+  const unreadable = useMemo(() => whyUnreadable(text), [text]);
+  const found = useVerdict(name, text, { replay: REPLAY_EVENTS });
+  // What is shown belongs together: the differences are those of the schema that the verdict is about.
+  const checked = found?.text;
+  const rows = useMemo(
+    () => (checked === undefined ? undefined : diffRows(action.schemaText, checked)),
+    [action.schemaText, checked],
+  );
+  const [before, after] = useMemo(
+    () => [JSON.parse(action.schemaText), JSON.parse(checked ?? "{}")] as const,
+    [action.schemaText, checked],
+  );
+  const touched = useMemo(
+    () => (rows === undefined ? [] : touchedFields(usedFields(subscribers ?? []), rows, before, after)),
+    [rows, subscribers, before, after],
+  );
+  const isChanged = rows?.some(({ sign }) => sign !== " ") ?? false;
+  const isCurrent = checked === text;
+  const verdict = found?.verdict;
+  const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
+  const mayWrite = mayChange(action);
+
+  const apply = async (force: boolean): Promise<void> => {
+    const wasRead = text;
+    setSending(true);
+    try {
+      const { data } = await askJson<{ readonly revision: number }>(
+        withQuery(actionPath(name), { compatibility: force ? "none" : undefined }),
+        { method: "PUT", text: `{"schemata":${wasRead}}` },
+      );
+      dropDraft(name);
+      say(`Revision ${data.revision} of ${name} is in force.`);
+      reload();
+      goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
+    } catch (error) {
+      setFailure(noted(error));
+    }
+    setSending(false);
+  };
+  const forceIt = async (): Promise<void> => {
+    const yes = await confirm({
+      title: `Apply a schema to ${name} that breaks others?`,
+      body: `It has ${counted(breaks.length, "break")}. Producers may be refused and consumers may get what they do not expect, from now on.`,
+      act: "Apply it",
+      keep: "Keep the schema",
+      danger: true,
+      type: name,
+    });
+    if (yes) await apply(true);
+  };
+
+  const buttons = isCurrent && isChanged && verdict !== undefined && (
+    <span class="acts row">
+      {mayWrite && verdict.compatible && (
+        <button class="btn main" disabled={isSending} onClick={() => void apply(false)}>
+          Apply it
+        </button>
+      )}
+      {!verdict.compatible && may("write", action.application) && (
+        <a class="btn" href={linkTo(["actions"], { create: nextVersion(name), like: name })}>
+          Create as {nextVersion(name)}…
+        </a>
+      )}
+      {!verdict.compatible && mayWrite && may("admin", action.application) && (
+        <button class="btn danger" disabled={isSending} onClick={() => void forceIt()}>
+          Apply it all the same…
+        </button>
+      )}
+    </span>
+  );
+  return (
+    <>
+      <div aria-live="polite">
+        {unreadable !== undefined ? (
+          <Say state="waiting" title="This is not JSON yet">
+            {unreadable}
+          </Say>
+        ) : found === undefined ? (
+          <Say state="pending" title="Checking…" />
+        ) : (
+          <VerdictSay
+            verdict={verdict}
+            error={found.error}
+            isChanged={isChanged}
+            isCurrent={isCurrent}
+            revision={action.revision}
+            mode={action.compatibility}
+            button={buttons}
+          />
+        )}
+      </div>
+      {failure !== undefined && (
+        <Say state="failed" title="Not applied">
+          {failure.message} What you typed is kept.
+        </Say>
+      )}
+      <Touched fields={touched} />
+      {verdict !== undefined && verdict.warnings.length > 0 && (
+        <Say state="waiting" title={counted(verdict.warnings.length, "warning")}>
+          {verdict.warnings.slice(0, 10).map(({ pointer, message }) => (
+            <span key={pointer + message} class="line">
+              <code>{pointer === "" ? "The schema" : pointer}</code> {message}
+            </span>
+          ))}
+        </Say>
+      )}
+      <div class={breaks.length > 0 ? "cols even" : "stack"}>
+        <div class="stack">
+          <Editor
+            text={text}
+            set={change}
+            reset={() => {
+              dropDraft(name);
+              setText(textOfLines(indentedLines(action.schemaText)));
+            }}
+          />
+          {rows !== undefined && isChanged && (
+            <DiffView
+              rows={rows}
+              breaks={breaks}
+              note={`revision ${action.revision} → this schema`}
+              route={route}
+            />
+          )}
+        </div>
+        {breaks.length > 0 && <BreakList breaks={breaks} before={before} after={after} />}
+      </div>
+      <Command text={`evreg actions check ${quoted(name)} --schema schema.json --replay ${REPLAY_EVENTS}`} />
+    </>
+  );
+}
+
+function Editor({
+  text,
+  set,
+  reset,
+}: {
+  readonly text: string;
+  readonly set: (text: string) => void;
+  readonly reset: () => void;
+}) {
+  return (
+    <section aria-label="The schema to check">
+      <header>
+        <h2 id="to-check">Schema to check</h2>
+        <span class="push row">
+          <label class="btn bare">
+            From a file…
+            <input
+              type="file"
+              class="sr"
+              accept=".json,application/json"
+              onChange={(event) => {
+                const file = event.currentTarget.files?.[0];
+                if (file !== undefined) void file.text().then(set);
+              }}
+            />
+          </label>
+          <button class="btn bare" onClick={reset}>
+            As in force
+          </button>
+        </span>
+      </header>
+      <textarea
+        class="area tall"
+        aria-labelledby="to-check"
+        value={text}
+        autoComplete="off"
+        spellcheck={false}
+        onInput={(event) => set(event.currentTarget.value)}
+      />
+    </section>
+  );
+}
+
+function VerdictSay(props: {
+  readonly verdict: SchemaVerdict | undefined;
+  readonly error: ApiError | undefined;
+  readonly isChanged: boolean;
+  readonly isCurrent: boolean;
+  readonly revision: number;
+  readonly mode: string;
+  readonly button: preact.ComponentChildren;
+}) {
+  const { verdict, error, isChanged, isCurrent, revision, mode, button } = props;
+  if (verdict === undefined) {
+    const pointer = error?.details["pointer"];
+    return (
+      <Say state="failed" title={error?.status === 422 ? "evreg does not take this schema" : "Not checked"}>
+        {error?.message}
+        {typeof pointer === "string" && pointer !== "" && (
+          <>
+            {" "}
+            At <code>{pointer}</code>.
+          </>
+        )}
+      </Say>
+    );
+  }
+  const { compatible, breaks, replay } = verdict;
+  const failed = replay !== null && replay.failed > 0;
+  if (!isChanged) {
+    return (
+      <Say state="pending" title="Nothing changes yet">
+        This is the schema in force. Change it, and the verdict comes as you type.
+      </Say>
+    );
+  }
+  const title = compatible
+    ? mode === "none"
+      ? "An update with this schema would be applied: nobody is protected."
+      : "Compatible. An update with this schema would be applied."
+    : `Not compatible: ${counted(breaks.length, "break")}. An update with this schema would be refused.`;
+  return (
+    <Say state={compatible ? (failed ? "waiting" : "delivered") : "failed"} title={title} button={button}>
+      {isCurrent ? `Compared with revision ${revision}.` : "Checking what you typed since…"}{" "}
+      {replay !== null && <ReplayWords replay={replay} />}
+    </Say>
+  );
+}
+
+const NAMED_EVENTS = 2;
+const NAMED_REASONS = 3;
+
+/** Which of the last events would not conform, by reason. */
+function ReplayWords({ replay }: { readonly replay: CheckedEvents }) {
+  const { checked, failed, failures } = replay;
+  if (checked === 0) return <>There are no events to check.</>;
+  const last = checked === 1 ? "The last event" : `Of the last ${numberText(checked)} events`;
+  if (failed === 0) return <>{checked === 1 ? "The last event conforms." : `${last} all conform.`}</>;
+  const reasons = [
+    ...Map.groupBy(failures, ({ field, message }) => `${field === "" ? "the payload" : field} ${message}`),
+  ];
+  return (
+    <>
+      {checked === 1
+        ? "The last event does not conform:"
+        : `${last} ${numberText(failed)} would not conform:`}{" "}
+      {reasons.slice(0, NAMED_REASONS).map(([reason, events], index) => (
+        <span key={reason}>
+          {index > 0 && "; "}
+          <code>{reason}</code> (
+          {events.slice(0, NAMED_EVENTS).map(({ event }, at) => (
+            <>
+              {at > 0 && ", "}
+              <a href={linkTo(["events", event])}>{event}</a>
+            </>
+          ))}
+          {events.length > NAMED_EVENTS && ` and ${events.length - NAMED_EVENTS} more`})
+        </span>
+      ))}
+      {reasons.length > NAMED_REASONS
+        ? `; and for ${counted(reasons.length - NAMED_REASONS, "other reason")}.`
+        : "."}
+    </>
+  );
+}
+
+/** Subscriptions whose filter or order looks at what changes: no break, and yet they may stop to get events. */
+function Touched({ fields }: { readonly fields: readonly UsedField[] }) {
+  if (fields.length === 0) return null;
+  return (
+    <Say state="waiting" title="Subscriptions look at what you change">
+      {fields.slice(0, 10).map(({ subscription, field, by }) => (
+        <span key={`${subscription.rowid} ${field} ${by}`} class="line">
+          <a href={linkTo(["subscriptions", subscription.rowid])}>
+            {subscription.application}/{subscription.subscription}
+          </a>{" "}
+          {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
+        </span>
+      ))}
+      {fields.length > 10 && <span class="line">and {fields.length - 10} more.</span>}
+    </Say>
+  );
+}
+
+const counted = (count: number, noun: string): string =>
+  `${numberText(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+/** `order.created` → `order.created.v2` → `order.created.v3`. */
+function nextVersion(name: string): string {
+  const [, base = name, version = "1"] = /^(.*)\.v(\d{1,6})$/.exec(name) ?? [];
+  return `${base}.v${Number(version) + 1}`;
+}

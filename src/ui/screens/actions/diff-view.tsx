@@ -1,0 +1,195 @@
+import { useMemo, useState } from "preact/hooks";
+import type { Piece } from "../../parts/json-tokens.ts";
+import { numberText } from "../../parts/time.tsx";
+import { linkTo, type Route } from "../../shell/route.ts";
+import { type DiffRow, type Fold, foldedRows, type Pins, pinsOf, sidesOfRows } from "./schema-diff.ts";
+
+/** Each row is some twenty elements. */
+const SHOWN_ROWS = 1_500;
+
+/** Leads from a pin to what is said there, and back. The address holds the screen, so no link can. */
+export function lookAt(id: string): void {
+  const element = document.getElementById(id);
+  element?.scrollIntoView({ block: "center" });
+  element?.focus({ preventScroll: true });
+}
+
+export function Pin({
+  number,
+  to,
+  label,
+}: {
+  readonly number: number;
+  readonly to: string;
+  readonly label: string;
+}) {
+  return (
+    <button class="pin" aria-label={label} title={label} onClick={() => lookAt(to)}>
+      {number}
+    </button>
+  );
+}
+
+/**
+ * What differs between two schemas, with a pin for each break.
+ * @param props.note what is compared
+ */
+export function DiffView(props: {
+  readonly rows: readonly DiffRow[];
+  readonly breaks: readonly { readonly pointer: string; readonly message: string }[];
+  readonly note: string;
+  readonly route: Route;
+}) {
+  const { rows, breaks, note, route } = props;
+  const isWhole = route.query["lines"] === "whole";
+  const isBeside = route.query["layout"] === "beside" && !matchMedia("(max-width: 48rem)").matches;
+  const pins = useMemo(() => pinsOf(rows, breaks), [rows, breaks]);
+  const [opened, setOpened] = useState<ReadonlySet<number>>(new Set());
+  const [most, setMost] = useState(SHOWN_ROWS);
+  const folds: readonly Fold[] = useMemo(
+    () => (isWhole ? [{ kind: "rows", rows, start: 0 }] : foldedRows(rows, new Set(pins.keys()))),
+    [rows, pins, isWhole],
+  );
+  const changed = rows.filter(({ sign }) => sign !== " ").length;
+  let room = most;
+  const seg = (label: string, name: string, options: readonly (readonly [string | undefined, string])[]) => (
+    <span class={name === "layout" ? "seg hide-s" : "seg"} role="group" aria-label={label}>
+      {options.map(([value, word]) => (
+        <a
+          key={word}
+          href={linkTo(route.path, { ...route.query, [name]: value })}
+          aria-current={route.query[name] === value ? "true" : undefined}
+        >
+          {word}
+        </a>
+      ))}
+    </span>
+  );
+  return (
+    <section class="panel codebox" aria-label="What changes">
+      <header>
+        <h2>What changes</h2>
+        <span class="aside">{note}</span>
+        <span class="push row">
+          {seg("Lines", "lines", [
+            [undefined, "Changes"],
+            ["whole", "Whole"],
+          ])}
+          {seg("Layout", "layout", [
+            [undefined, "Inline"],
+            ["beside", "Side by side"],
+          ])}
+        </span>
+      </header>
+      {changed === 0 && !isWhole ? (
+        <p class="empty">The two are alike.</p>
+      ) : (
+        <ol
+          class={isBeside ? "code diff beside" : "code diff"}
+          tabIndex={0}
+          aria-label="Difference of the schemas"
+        >
+          {folds.map((fold) => {
+            if (room <= 0) return null;
+            if (fold.kind === "alike" && !opened.has(fold.start)) {
+              return (
+                <li key={`alike-${fold.start}`} class="hunk">
+                  <button onClick={() => setOpened((before) => new Set(before).add(fold.start))}>
+                    {numberText(fold.count)} lines alike
+                  </button>
+                  {fold.pointer !== "" && <span class="where">{fold.pointer}</span>}
+                </li>
+              );
+            }
+            const all = fold.kind === "rows" ? fold.rows : rows.slice(fold.start, fold.start + fold.count);
+            const shown = all.slice(0, room);
+            room -= shown.length;
+            return isBeside
+              ? sidesOfRows(shown).map(([left, right], index) => (
+                  <li key={`${fold.start}-${index}`}>
+                    <Half row={left} side="before" rows={rows} pins={pins} />
+                    <Half row={right} side="after" rows={rows} pins={pins} />
+                  </li>
+                ))
+              : shown.map((row, index) => (
+                  <InlineRow key={fold.start + index} row={row} pins={pins.get(fold.start + index)} />
+                ));
+          })}
+        </ol>
+      )}
+      {room <= 0 && (
+        <p class="more">
+          <span>The first {numberText(most)} lines.</span>
+          <button class="btn bare" onClick={() => setMost(most + SHOWN_ROWS)}>
+            Show more
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+const CLASSES = { " ": "", "-": "del", "+": "add" } as const;
+const SIGNS = { " ": " ", "-": "−", "+": "+" } as const;
+
+function InlineRow({ row, pins }: { readonly row: DiffRow; readonly pins: readonly number[] | undefined }) {
+  const { sign, before, after, line } = row;
+  return (
+    <li class={CLASSES[sign]}>
+      <Gutter number={before} pins={pins} />
+      <span class="g">{after}</span>
+      <span class="sign">{SIGNS[sign]}</span>
+      <Pieces pieces={line.pieces} />
+    </li>
+  );
+}
+
+function Half(props: {
+  readonly row: DiffRow | undefined;
+  readonly side: "before" | "after";
+  readonly rows: readonly DiffRow[];
+  readonly pins: Pins;
+}) {
+  const { row, side, rows, pins } = props;
+  if (row === undefined) return <span class="half none" />;
+  // What is alike stands on both sides, and is pinned on the right.
+  const isPinned = row.sign !== " " || side === "after";
+  return (
+    <span class={`half ${CLASSES[row.sign]}`}>
+      <Gutter number={row[side]} pins={isPinned ? pins.get(rows.indexOf(row)) : undefined} />
+      <span class="sign">{SIGNS[row.sign]}</span>
+      <Pieces pieces={row.line.pieces} />
+    </span>
+  );
+}
+
+function Gutter({
+  number,
+  pins,
+}: {
+  readonly number: number | null;
+  readonly pins: readonly number[] | undefined;
+}) {
+  if (pins === undefined) return <span class="g">{number}</span>;
+  return (
+    <span class="g pinned">
+      {pins.map((pin) => (
+        <span key={pin} id={`line-${pin}`} tabIndex={-1}>
+          <Pin number={pin} to={`break-${pin}`} label={`Break ${pin}`} />
+        </span>
+      ))}
+    </span>
+  );
+}
+
+export function Pieces({ pieces }: { readonly pieces: readonly Piece[] }) {
+  return (
+    <span class="text">
+      {pieces.map((piece, at) => (
+        <span key={at} class={piece.kind}>
+          {piece.text}
+        </span>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,192 @@
+import { useState } from "preact/hooks";
+import type { Action, SchemaWarning } from "../../../domain/action.ts";
+import { identity } from "../../api/identity.ts";
+import { askJson } from "../../api/request.ts";
+import { noted, useResource } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { AreaField, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { Say } from "../../parts/states.tsx";
+import { goTo, linkTo } from "../../shell/route.ts";
+import { say } from "../../shell/toast.tsx";
+import { draftOf, dropDraft, whyUnreadable } from "./drafts.ts";
+import { actionPath, type ReadAction, readAction } from "./read-action.ts";
+import { schemaOfPayload } from "./schema-of-payload.ts";
+
+const FIRST_SCHEMA = `{
+  "type": "object",
+  "required": ["id"],
+  "properties": {
+    "id": { "type": "string" }
+  }
+}`;
+const FIRST_PAYLOAD = `{ "id": "o-1", "total": 12.5 }`;
+
+interface Wrong {
+  readonly field: string;
+  readonly message: string;
+}
+
+/** Registers an action. The address says after which other one it is made: `like`. */
+export function NewActionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
+  const { create = "", like } = query;
+  const other = useResource<ReadAction>(like === undefined ? undefined : actionPath(like), {
+    read: readAction,
+  });
+  if (like !== undefined && other.answer === undefined && other.error === undefined) return null;
+  const model = other.answer?.data;
+  return (
+    <Form
+      name={create === "one" ? "" : create}
+      application={model?.application ?? query["application"] ?? ownApplication()}
+      schema={(like === undefined ? undefined : draftOf(like)) ?? model?.schemaText ?? FIRST_SCHEMA}
+      like={like}
+    />
+  );
+}
+
+/** That of a token which may write for one only. */
+function ownApplication(): string {
+  const scopes = identity.value?.scopes ?? [];
+  const owned = scopes.flatMap((scope) => /^(?:write|admin):(.+)$/.exec(scope)?.[1] ?? []);
+  return owned.length === 1 ? owned[0]! : "";
+}
+
+function Form(props: {
+  readonly name: string;
+  readonly application: string;
+  readonly schema: string;
+  readonly like: string | undefined;
+}) {
+  const [name, setName] = useState(props.name);
+  const [application, setApplication] = useState(props.application);
+  const [given, setGiven] = useState<"schema" | "payload">("schema");
+  const [schema, setSchema] = useState(props.schema);
+  const [payload, setPayload] = useState(FIRST_PAYLOAD);
+  const [wrong, setWrong] = useState<Wrong | undefined>();
+  const [isSending, setSending] = useState(false);
+  const fromPayload = given === "payload" && whyUnreadable(payload) === undefined;
+  const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schema;
+  const errorOf = (field: string): string | undefined => (wrong?.field === field ? wrong.message : undefined);
+  const send = async (): Promise<void> => {
+    const unreadable = whyUnreadable(given === "payload" ? payload : schema);
+    if (unreadable !== undefined) return setWrong({ field: "schemata", message: unreadable });
+    setSending(true);
+    setWrong(undefined);
+    try {
+      const names = JSON.stringify({ action: name.trim(), application: application.trim() });
+      const { data, meta } = await askJson<Action, { readonly warnings: readonly SchemaWarning[] }>(
+        "/v1/actions",
+        {
+          method: "POST",
+          text: `${names.slice(0, -1)},"schemata":${text}}`,
+        },
+      );
+      if (props.like !== undefined) dropDraft(props.like);
+      const [warning] = meta?.warnings ?? [];
+      say(
+        warning === undefined
+          ? `${data.action} is registered.`
+          : `${data.action} is registered. Beware: ${warning.pointer} ${warning.message}`,
+      );
+      goTo(linkTo(["actions", data.action]));
+    } catch (error) {
+      const failure = noted(error);
+      const field = failure.details["field"];
+      const message =
+        failure.status === 0
+          ? "Not saved: the server cannot be reached. What you typed is kept here."
+          : failure.message;
+      setWrong({ field: typeof field === "string" ? field : "", message });
+    }
+    setSending(false);
+  };
+  const known = ["action", "application", "schemata"];
+  return (
+    <form
+      class="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void send();
+      }}
+    >
+      <header class="head">
+        <div class="what">
+          <h1>{props.like === undefined ? "Create an action" : `Create an action after ${props.like}`}</h1>
+          <p class="lede">
+            An action is a kind of event. What is published to it must conform to its schema.
+          </p>
+        </div>
+      </header>
+      {wrong !== undefined && !known.includes(wrong.field) && (
+        <Say state="failed" title="Not created">
+          {wrong.message}
+        </Say>
+      )}
+      <FieldGroup title="Name">
+        <TextField
+          label="Action"
+          value={name}
+          set={setName}
+          required
+          placeholder="order.created"
+          hint="Words with dots between them. It cannot be changed."
+          error={errorOf("action")}
+        />
+        <TextField
+          label="Application"
+          value={application}
+          set={setApplication}
+          required
+          placeholder="shop"
+          hint="Who owns it, and publishes."
+          error={errorOf("application")}
+        />
+      </FieldGroup>
+      <FieldGroup title="Schema">
+        <ChoiceField
+          label="From"
+          value={given}
+          choices={[
+            ["schema", "a JSON Schema (Draft 7)"],
+            ["payload", "a sample payload"],
+          ]}
+          set={setGiven}
+        />
+        {given === "schema" ? (
+          <AreaField label="Schema" value={schema} set={setSchema} rows={16} error={errorOf("schemata")} />
+        ) : (
+          <>
+            <AreaField
+              label="Payload"
+              value={payload}
+              set={setPayload}
+              rows={8}
+              error={whyUnreadable(payload) ?? errorOf("schemata")}
+            />
+            <AreaField
+              label="Its schema"
+              value={text}
+              set={(next) => {
+                setSchema(next);
+                setGiven("schema");
+              }}
+              rows={12}
+              hint="Every member is required. Change it, and it is yours."
+            />
+          </>
+        )}
+      </FieldGroup>
+      <div class="form-acts">
+        <button class="btn main" disabled={isSending || name.trim() === "" || application.trim() === ""}>
+          Create it
+        </button>
+        <a class="btn" href="#/actions">
+          Cancel
+        </a>
+      </div>
+      <Command
+        text={`evreg actions create ${name.trim() === "" ? "NAME" : quoted(name.trim())} --application ${application.trim() === "" ? "APP" : quoted(application.trim())} --schema schema.json`}
+      />
+    </form>
+  );
+}

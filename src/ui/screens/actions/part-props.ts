@@ -1,0 +1,12 @@
+import type { Subscription } from "../../../domain/subscription.ts";
+import type { Route } from "../../shell/route.ts";
+import type { ReadAction } from "./read-action.ts";
+
+/** What every part of an action's page has. */
+export interface PartProps {
+  readonly action: ReadAction;
+  /** Those that hear it; `undefined` while they are read, and where this token may not read them. */
+  readonly subscribers: readonly Subscription[] | undefined;
+  readonly route: Route;
+  readonly reload: () => void;
+}

@@ -1,0 +1,139 @@
+import { useEffect, useState } from "preact/hooks";
+import { may } from "../../api/identity.ts";
+import { type ApiError, askText } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { indentedLines, memberText, textOfLines } from "../../parts/json-tokens.ts";
+import { Empty, Say } from "../../parts/states.tsx";
+import { linkTo } from "../../shell/route.ts";
+import type { PartProps } from "./part-props.ts";
+import { isBuiltIn } from "./action-state.tsx";
+import { whyUnreadable } from "./drafts.ts";
+import { actionPath } from "./read-action.ts";
+
+/** Publishes one event, made up or written by hand. */
+export function PublishBox({ action, subscribers }: PartProps) {
+  const name = action.action;
+  const [text, setText] = useState("");
+  const [seed, setSeed] = useState<string | undefined>();
+  const [published, setPublished] = useState<string | undefined>();
+  const [error, setError] = useState<ApiError | undefined>();
+  const [isBusy, setBusy] = useState(false);
+  const run = async (work: () => Promise<void>): Promise<void> => {
+    setBusy(true);
+    setError(undefined);
+    setPublished(undefined);
+    try {
+      await work();
+    } catch (failure) {
+      setError(noted(failure));
+    }
+    setBusy(false);
+  };
+  const sample = (): Promise<void> =>
+    run(async () => {
+      const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
+      setSeed(memberText(data, "seed"));
+      setText(textOfLines(indentedLines(memberText(data, "payload") ?? "{}")));
+    });
+  useEffect(() => void sample(), [name]);
+  const publish = (): Promise<void> =>
+    run(async () => {
+      // The payload goes as it was written, to the byte.
+      const body = `{"action":${JSON.stringify(name)},"payload":${text}}`;
+      const answer = await askText("/v1/events", { method: "POST", text: body });
+      setPublished(memberText(memberText(answer, "data") ?? "{}", "rowid"));
+    });
+  if (isBuiltIn(action)) {
+    return (
+      <div class="panel">
+        <Empty title="evreg publishes these itself">
+          They tell of what happens in it, and can be subscribed to like any other.
+        </Empty>
+      </div>
+    );
+  }
+  if (!may("publish", action.application)) {
+    return (
+      <div class="panel">
+        <Empty title="This token may not publish them">That needs the scope publish.</Empty>
+      </div>
+    );
+  }
+  const unreadable = text.trim() === "" ? "Write a payload, or make one up." : whyUnreadable(text);
+  return (
+    <div class="stack">
+      <div aria-live="polite">
+        {published !== undefined && (
+          <Say
+            state="delivered"
+            title={`Published as event ${published}.`}
+            button={
+              <a class="btn" href={linkTo(["events", published])}>
+                See where it goes
+              </a>
+            }
+          />
+        )}
+        {error !== undefined && <Refused error={error} />}
+      </div>
+      <section aria-labelledby="payload">
+        <header>
+          <h2 id="payload">Payload</h2>
+          {seed !== undefined && <p>made up, seed {seed}</p>}
+          <span class="push">
+            <button class="btn bare" disabled={isBusy} onClick={() => void sample()}>
+              Make up another
+            </button>
+          </span>
+        </header>
+        <textarea
+          class="area tall"
+          aria-labelledby="payload"
+          aria-invalid={error !== undefined && error.status === 422}
+          value={text}
+          autoComplete="off"
+          spellcheck={false}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </section>
+      <div class="row">
+        <button class="btn main" disabled={isBusy || unreadable !== undefined} onClick={() => void publish()}>
+          Publish it
+        </button>
+        <span class="muted">
+          {unreadable ??
+            (subscribers === undefined
+              ? "It is stored, and goes to all who subscribe."
+              : `It is stored, and goes to ${subscribers.length === 1 ? "1 subscription" : `${subscribers.length} subscriptions`}.`)}
+        </span>
+      </div>
+      <Command
+        text={
+          seed === undefined
+            ? `evreg publish ${quoted(name)} --file payload.json`
+            : `evreg trigger ${quoted(name)} --seed ${seed}`
+        }
+      />
+    </div>
+  );
+}
+
+/** Why it was refused: each rule that the payload breaks, with where. */
+function Refused({ error }: { readonly error: ApiError }) {
+  const listed = error.details["errors"];
+  const errors = Array.isArray(listed)
+    ? (listed as readonly { readonly field: string; readonly message: string }[])
+    : [];
+  return (
+    <Say state="failed" title="Not published">
+      {errors.length === 0
+        ? error.message
+        : errors.map(({ field, message }) => (
+            <span key={field + message} class="line">
+              <code>{field === "" ? "the payload" : field}</code> {message}
+            </span>
+          ))}
+    </Say>
+  );
+}

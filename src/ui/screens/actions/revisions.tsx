@@ -1,0 +1,242 @@
+import { useMemo } from "preact/hooks";
+import type { ActionRevision } from "../../../domain/action.ts";
+import { withQuery } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { Failed, Say, Waiting } from "../../parts/states.tsx";
+import { type Column, Table } from "../../parts/table.tsx";
+import { numberText, Time } from "../../parts/time.tsx";
+import { goTo, linkTo } from "../../shell/route.ts";
+import type { PartProps } from "./part-props.ts";
+import { mayChange } from "./action-state.tsx";
+import { BreakList } from "./break-list.tsx";
+import { DiffView } from "./diff-view.tsx";
+import { keepDraft } from "./drafts.ts";
+import { actionPath, type ReadRevision, readRevision } from "./read-action.ts";
+import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
+import { useVerdict } from "./use-verdict.ts";
+
+const PAGE_ROWS = 20;
+/** Characters of two schemas whose difference is said in the list. */
+const SHORT_ENOUGH = 200_000;
+
+interface Row {
+  readonly revision: ActionRevision;
+  readonly change: string;
+}
+
+/** The schemas that an action has had, and what differs between two of them. */
+export function Revisions(props: PartProps) {
+  const { action, route } = props;
+  const { after, from, to } = route.query;
+  const path = withQuery(`${actionPath(action.action)}/revisions`, { limit: PAGE_ROWS + 1, after });
+  const list = useResource<readonly ActionRevision[]>(path);
+  const read = list.answer?.data;
+  const rows = useMemo(
+    () =>
+      read
+        ?.slice(0, PAGE_ROWS)
+        .map((one, index): Row => ({ revision: one, change: changeOf(one, read[index + 1]) })),
+    [read],
+  );
+  const older = read !== undefined && read.length > PAGE_ROWS ? rows?.at(-1)?.revision.revision : undefined;
+  const second = numberIn(to) ?? (action.revision > 1 ? action.revision : undefined);
+  const first = numberIn(from) ?? (second === undefined ? undefined : second - 1);
+  const isPicked = from !== undefined || to !== undefined;
+  const link = (query: Readonly<Record<string, number | undefined>>): string =>
+    linkTo(route.path, { ...route.query, ...query });
+  return (
+    <>
+      {isPicked && first !== undefined && second !== undefined && (
+        <Comparison key={`${first} ${second}`} {...props} first={first} second={second} />
+      )}
+      <section aria-labelledby="revisions">
+        <header>
+          <h2 id="revisions">Revisions</h2>
+          <p>open one to see what it changed, or pick two</p>
+          {action.revision > 1 && (
+            <span class="push row pick">
+              <Pick
+                label="Compare"
+                value={first}
+                most={action.revision}
+                pick={(number) => goTo(link({ from: number, to: second }))}
+              />
+              <Pick
+                label="with"
+                value={second}
+                most={action.revision}
+                pick={(number) => goTo(link({ from: first, to: number }))}
+              />
+            </span>
+          )}
+        </header>
+        <div class="panel">
+          {rows === undefined ? (
+            <Waiting error={list.error} reload={list.reload} rows={4} />
+          ) : (
+            <Table
+              label="Revisions"
+              rows={rows}
+              columns={COLUMNS}
+              keyOf={({ revision }) => revision.revision}
+              link={({ revision: { revision } }) =>
+                revision === 1
+                  ? linkTo(["actions", action.action])
+                  : link({ from: revision - 1, to: revision })
+              }
+              selected={isPicked ? second : undefined}
+            />
+          )}
+          {(older !== undefined || after !== undefined) && (
+            <div class="more">
+              <span>{numberText(rows?.length ?? 0)} shown</span>
+              <span class="row">
+                {after !== undefined && (
+                  <a class="btn bare" href={link({ after: undefined })}>
+                    Newest
+                  </a>
+                )}
+                {older !== undefined && (
+                  <a class="btn bare" href={link({ after: older })}>
+                    Older
+                  </a>
+                )}
+              </span>
+            </div>
+          )}
+        </div>
+      </section>
+      <Command
+        text={`evreg actions ${isPicked ? `diff ${quoted(action.action)} ${first} ${second}` : `history ${quoted(action.action)}`}`}
+      />
+    </>
+  );
+}
+
+const COLUMNS: readonly Column<Row>[] = [
+  { head: "No.", right: true, cell: ({ revision }) => <span class="strong">{revision.revision}</span> },
+  { head: "Since", wide: true, cell: ({ revision }) => <Time at={revision.timestamped} /> },
+  { head: "Change", grow: true, cell: ({ change }) => <code class="soft">{change}</code> },
+  {
+    head: "Accepted",
+    cell: ({ revision: { admission } }) =>
+      admission === null ? (
+        <span class="muted">–</span>
+      ) : admission.compatibility === "none" ? (
+        <span class="warn-text">forced</span>
+      ) : (
+        admission.compatibility
+      ),
+  },
+  {
+    head: "Breaks",
+    right: true,
+    cell: ({ revision: { admission } }) => (
+      <span class={admission !== null && admission.breaks > 0 ? "warn-text" : "muted"}>
+        {admission === null ? "–" : numberText(admission.breaks)}
+      </span>
+    ),
+  },
+];
+
+function changeOf(revision: ActionRevision, before: ActionRevision | undefined): string {
+  if (revision.revision === 1) return "the first";
+  if (before === undefined) return "";
+  const [old, next] = [JSON.stringify(before.schemata), JSON.stringify(revision.schemata)];
+  return old.length + next.length > SHORT_ENOUGH ? "a large schema: open it" : changeInShort(old, next);
+}
+
+const numberIn = (text: string | undefined): number | undefined =>
+  text !== undefined && /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
+
+function Pick(props: {
+  readonly label: string;
+  readonly value: number | undefined;
+  readonly most: number;
+  readonly pick: (number: number) => void;
+}) {
+  const { label, value, most, pick } = props;
+  return (
+    <label class="row">
+      <span class="soft">{label}</span>
+      <span class="field">
+        <input
+          type="number"
+          min={1}
+          max={most}
+          value={value}
+          onChange={(event) => {
+            const number = Number(event.currentTarget.value);
+            if (Number.isInteger(number) && number >= 1 && number <= most) pick(number);
+          }}
+        />
+      </span>
+    </label>
+  );
+}
+
+function Comparison(props: PartProps & { readonly first: number; readonly second: number }) {
+  const { action, route, first, second } = props;
+  const pathOf = (revision: number): string => `${actionPath(action.action)}/revisions/${revision}`;
+  const [before, after] = [
+    useResource<ReadRevision>(pathOf(first), { read: readRevision }),
+    useResource<ReadRevision>(pathOf(second), { read: readRevision }),
+  ];
+  const [old, next] = [before.answer?.data, after.answer?.data];
+  const rows = useMemo(
+    () => (old === undefined || next === undefined ? undefined : diffRows(old.schemaText, next.schemaText)),
+    [old, next],
+  );
+  const found = useVerdict(action.action, next?.schemaText, { revision: first });
+  const verdict = found?.verdict;
+  const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
+  const failed = before.error ?? after.error;
+  if (failed !== undefined) return <Failed error={failed} />;
+  if (rows === undefined || old === undefined || next === undefined) {
+    return <Waiting error={undefined} reload={before.reload} rows={6} />;
+  }
+  const goBack = (): void => {
+    keepDraft(action.action, JSON.stringify(JSON.parse(next.schemaText), null, 2));
+    goTo(linkTo(["actions", action.action, "check"]));
+  };
+  const isOld = second !== action.revision && mayChange(action);
+  return (
+    <>
+      {found === undefined ? (
+        <Say state="pending" title={`Comparing revision ${first} with ${second}…`} />
+      ) : found.verdict === undefined ? (
+        <Say state="failed" title="Not compared">
+          {found.error?.message}
+        </Say>
+      ) : (
+        <Say
+          state={breaks.length > 0 ? "waiting" : "delivered"}
+          title={
+            breaks.length > 0
+              ? `Revision ${second} breaks what revision ${first} promised in ${breaks.length === 1 ? "one place" : `${numberText(breaks.length)} places`}.`
+              : `Revision ${second} breaks nobody who relied on revision ${first}.`
+          }
+          button={
+            isOld && (
+              <button class="btn" onClick={goBack}>
+                Go back to {second}…
+              </button>
+            )
+          }
+        >
+          Revision {second} was applied <Time at={next.timestamped} />
+          {next.admission !== null &&
+            (next.admission.compatibility === "none"
+              ? ", although it broke others"
+              : `, as nobody was broken whom the mode ${next.admission.compatibility} protects`)}
+          .
+        </Say>
+      )}
+      <div class={breaks.length > 0 ? "cols even" : "stack"}>
+        <DiffView rows={rows} breaks={breaks} note={`revision ${first} → ${second}`} route={route} />
+        {breaks.length > 0 && <BreakList breaks={breaks} before={old.schemata} after={next.schemata} />}
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,193 @@
+import { diffArrays } from "diff";
+import { type JsonLine, jsonLines } from "./schema-lines.ts";
+
+/** A line of what two schemas say: of both, or of one. */
+export interface DiffRow {
+  readonly sign: " " | "-" | "+";
+  /** Number of the line, from 1. */
+  readonly before: number | null;
+  readonly after: number | null;
+  readonly line: JsonLine;
+}
+
+/** Lines of both that may differ; a comparison of more could stop the page for seconds, and all of them are shown as changed. */
+const MOST_EDITS = 800;
+
+/** The lines of two JSON texts, each as it is indented. A comma alone is no difference. */
+export function diffRows(before: string, after: string): readonly DiffRow[] {
+  const [old, next] = [jsonLines(before), jsonLines(after)];
+  let head = 0;
+  while (head < old.length && head < next.length && old[head]!.key === next[head]!.key) head += 1;
+  let tail = 0;
+  const most = Math.min(old.length, next.length) - head;
+  while (tail < most && old.at(-1 - tail)!.key === next.at(-1 - tail)!.key) tail += 1;
+  const keys = (lines: readonly JsonLine[]): string[] =>
+    lines.slice(head, lines.length - tail).map(({ key }) => key);
+  const [oldKeys, newKeys] = [keys(old), keys(next)];
+  const parts = diffArrays(oldKeys, newKeys, { maxEditLength: MOST_EDITS }) ?? [
+    { removed: true, added: false, count: oldKeys.length },
+    { removed: false, added: true, count: newKeys.length },
+  ];
+
+  const rows: DiffRow[] = [];
+  let [at, to] = [0, 0];
+  const put = (sign: DiffRow["sign"], count: number): void => {
+    for (let index = 0; index < count; index += 1) {
+      const isOld = sign !== "+";
+      const isNew = sign !== "-";
+      rows.push({
+        sign,
+        before: isOld ? at + 1 : null,
+        after: isNew ? to + 1 : null,
+        line: isNew ? next[to]! : old[at]!,
+      });
+      if (isOld) at += 1;
+      if (isNew) to += 1;
+    }
+  };
+  put(" ", head);
+  for (const { removed, added, count } of parts) put(removed ? "-" : added ? "+" : " ", count);
+  put(" ", tail);
+  return rows;
+}
+
+/** Rows that are shown, or how many alike ones are left out between them. */
+export type Fold =
+  | { readonly kind: "rows"; readonly rows: readonly DiffRow[]; readonly start: number }
+  | { readonly kind: "alike"; readonly count: number; readonly start: number; readonly pointer: string };
+
+const CONTEXT_ROWS = 3;
+/** Fewer alike ones are shown: saying so would take a line itself. */
+const LEAST_FOLDED = 3;
+
+/**
+ * The rows near what differs, and how many alike ones lie between.
+ * @param kept indexes of rows that are shown all the same
+ */
+export function foldedRows(rows: readonly DiffRow[], kept: ReadonlySet<number> = new Set()): readonly Fold[] {
+  const isNear = new Uint8Array(rows.length);
+  for (const [index, { sign }] of rows.entries()) {
+    if (sign === " " && !kept.has(index)) continue;
+    isNear.fill(1, Math.max(0, index - CONTEXT_ROWS), index + CONTEXT_ROWS + 1);
+  }
+  const folds: Fold[] = [];
+  for (let start = 0; start < rows.length;) {
+    let end = start;
+    while (end < rows.length && isNear[end] === isNear[start]) end += 1;
+    const isShown = isNear[start] === 1 || end - start < LEAST_FOLDED;
+    const before = folds.at(-1);
+    if (!isShown) {
+      const pointer = parentOf(rows[end]?.line.pointer ?? "");
+      folds.push({ kind: "alike", count: end - start, start, pointer });
+    } else if (before?.kind === "rows") {
+      folds[folds.length - 1] = { ...before, rows: rows.slice(before.start, end) };
+    } else folds.push({ kind: "rows", rows: rows.slice(start, end), start });
+    start = end;
+  }
+  return folds;
+}
+
+const parentOf = (pointer: string): string => pointer.slice(0, Math.max(0, pointer.lastIndexOf("/")));
+
+/** Both sides beside each other: what was removed stands left of what was added in its place. */
+export function sidesOfRows(
+  rows: readonly DiffRow[],
+): readonly (readonly [DiffRow | undefined, DiffRow | undefined])[] {
+  const pairs: (readonly [DiffRow | undefined, DiffRow | undefined])[] = [];
+  for (let at = 0; at < rows.length;) {
+    const row = rows[at]!;
+    if (row.sign === " ") {
+      pairs.push([row, row]);
+      at += 1;
+      continue;
+    }
+    const run = rows.slice(at, endOfRun(rows, at));
+    const removed = run.filter(({ sign }) => sign === "-");
+    const added = run.filter(({ sign }) => sign === "+");
+    for (let index = 0; index < Math.max(removed.length, added.length); index += 1) {
+      pairs.push([removed[index], added[index]]);
+    }
+    at += run.length;
+  }
+  return pairs;
+}
+
+function endOfRun(rows: readonly DiffRow[], from: number): number {
+  const end = rows.findIndex(({ sign }, index) => index > from && sign === " ");
+  return end === -1 ? rows.length : end;
+}
+
+/** Where what somebody says of a schema is pinned: by index of the row, the numbers of what is said, from 1. */
+export type Pins = ReadonlyMap<number, readonly number[]>;
+
+/**
+ * Finds the row of each break: a changed line at its pointer, rather one whose text its message quotes; else the line that
+ * the pointer names, or the nearest around it.
+ */
+export function pinsOf(
+  rows: readonly DiffRow[],
+  breaks: readonly { readonly pointer: string; readonly message: string }[],
+): Pins {
+  const pins = new Map<number, number[]>();
+  for (const [number, { pointer, message }] of breaks.entries()) {
+    const at = rowFor(rows, pointer, message);
+    if (at !== -1) pins.set(at, [...(pins.get(at) ?? []), number + 1]);
+  }
+  return pins;
+}
+
+/** Breaks in the order of the rows that they are pinned to, so that their numbers rise. */
+export function inOrder<B extends { readonly pointer: string; readonly message: string }>(
+  rows: readonly DiffRow[],
+  breaks: readonly B[],
+): readonly B[] {
+  const placed = breaks.map((broken) => ({ broken, at: rowFor(rows, broken.pointer, broken.message) }));
+  return placed.toSorted((one, other) => one.at - other.at).map(({ broken }) => broken);
+}
+
+function rowFor(rows: readonly DiffRow[], pointer: string, message: string): number {
+  let best = -1;
+  let bestWorth = 0;
+  for (const [index, { sign, line }] of rows.entries()) {
+    const isAt = line.pointer === pointer;
+    if (!isAt && !line.pointer.startsWith(`${pointer}/`)) continue;
+    const quoted = line.pieces.findLast(({ kind }) => kind === "string" || kind === "number")?.text;
+    const isQuoted = quoted !== undefined && message.includes(quoted);
+    const worth = (isQuoted ? 8 : 0) + (sign === " " ? 0 : 4) + (sign === "+" ? 2 : 0) + (isAt ? 1 : 0);
+    if (worth > bestWorth) [best, bestWorth] = [index, worth];
+  }
+  if (best !== -1 || pointer === "") return best === -1 && rows.length > 0 ? 0 : best;
+  return rowFor(rows, parentOf(pointer), message);
+}
+
+/** What changed, in a few words: `+ customer.country and 2 more`. */
+export function changeInShort(before: string, after: string): string {
+  const rows = diffRows(before, after);
+  const changed = rows.filter(({ sign }) => sign !== " ");
+  const signs = new Map<string, Set<string>>();
+  for (const { sign, line } of changed) {
+    const place = placeName(line.pointer);
+    const known = [...signs.keys()].some((one) => place.startsWith(`${one}.`));
+    if (!known) signs.set(place, (signs.get(place) ?? new Set()).add(sign));
+  }
+  const [first, ...others] = [...signs];
+  if (first === undefined) return "nothing but its form";
+  const [place, kinds] = first;
+  const sign = kinds.size === 2 ? "~" : kinds.has("+") ? "+" : "−";
+  return `${sign} ${place}${others.length === 0 ? "" : ` and ${others.length} more`}`;
+}
+
+/** `/properties/customer/properties/country/enum/2` as `customer.country.enum`. */
+function placeName(pointer: string): string {
+  const steps = pointer.split("/").slice(1);
+  const named = steps.filter((step, index) => {
+    const isKeyword = ["properties", "definitions", "$defs"].includes(step);
+    return !(
+      isKeyword &&
+      index + 1 < steps.length &&
+      !["properties", "definitions", "$defs"].includes(steps[index - 1] ?? "")
+    );
+  });
+  while (named.length > 1 && /^\d+$/.test(named.at(-1)!)) named.pop();
+  return named.length === 0 ? "the schema" : named.join(".");
+}

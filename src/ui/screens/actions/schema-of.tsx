@@ -1,0 +1,97 @@
+import type { Subscription } from "../../../domain/subscription.ts";
+import { Command, quoted } from "../../parts/copy.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Status } from "../../parts/status.tsx";
+import { subscriptionState } from "../../parts/subscription-state.ts";
+import { useNow } from "../../parts/time.tsx";
+import { linkTo } from "../../shell/route.ts";
+import type { PartProps } from "./part-props.ts";
+import { usedFields } from "./used-fields.ts";
+
+/** The schema in force, and who depends on it. */
+export function SchemaOf({ action, subscribers }: PartProps) {
+  return (
+    <div class="cols">
+      <JsonView title="Schema" what="the schema" text={action.schemaText} indented />
+      <Subscribers action={action.action} subscribers={subscribers} />
+    </div>
+  );
+}
+
+function Subscribers({
+  action,
+  subscribers,
+}: {
+  readonly action: string;
+  readonly subscribers: readonly Subscription[] | undefined;
+}) {
+  const now = useNow();
+  if (subscribers === undefined) return null;
+  return (
+    <section aria-labelledby="subscribers">
+      <header>
+        <h2 id="subscribers">Subscribers</h2>
+        <p>and the fields that they look at</p>
+      </header>
+      <div class="panel">
+        {subscribers.length === 0 ? (
+          <div class="empty">
+            <p>Nobody hears these events.</p>
+            <Command
+              text={`evreg subscriptions create --application APP --name NAME --action ${quoted(action)} --handler URL`}
+            />
+          </div>
+        ) : (
+          <ul class="lines">
+            {subscribers.map((one) => (
+              <li key={one.rowid}>
+                <div class="row">
+                  <a class="grow strong" href={linkTo(["subscriptions", one.rowid])}>
+                    {one.application}/{one.subscription}
+                  </a>
+                  <span class="push">
+                    <Status state={subscriptionState(one, now)} />
+                  </span>
+                </div>
+                <p class="muted small break">
+                  {one.action !== action && (
+                    <>
+                      by <code>{one.action}</code>.{" "}
+                    </>
+                  )}
+                  <FieldsOf subscription={one} />
+                </p>
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+    </section>
+  );
+}
+
+const MOST_FIELDS = 8;
+
+function FieldsOf({ subscription }: { readonly subscription: Subscription }) {
+  const fields = usedFields([subscription]);
+  const named = (by: "filter" | "order"): string => {
+    const names = fields.flatMap((one) => (one.by === by ? [one.field] : []));
+    const more = names.length - MOST_FIELDS;
+    return `${names.slice(0, MOST_FIELDS).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  };
+  const [filter, order] = [named("filter"), named("order")];
+  return (
+    <>
+      {filter !== "" && (
+        <>
+          Filters by <code>{filter}</code>.{" "}
+        </>
+      )}
+      {order !== "" && (
+        <>
+          In order by <code>{order}</code>.
+        </>
+      )}
+    </>
+  );
+}

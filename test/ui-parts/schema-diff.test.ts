@@ -1,0 +1,176 @@
+import { describe, expect, it } from "vitest";
+import type { Subscription } from "../../src/domain/subscription.ts";
+import { placeInPayload } from "../../src/ui/screens/actions/payload-places.ts";
+import {
+  changeInShort,
+  diffRows,
+  type DiffRow,
+  foldedRows,
+  pinsOf,
+  sidesOfRows,
+} from "../../src/ui/screens/actions/schema-diff.ts";
+import { jsonLines } from "../../src/ui/screens/actions/schema-lines.ts";
+import { touchedFields, usedFields } from "../../src/ui/screens/actions/used-fields.ts";
+
+const text = (value: unknown): string => JSON.stringify(value);
+const said = ({ line }: DiffRow): string =>
+  line.pieces
+    .map((piece) => piece.text)
+    .join("")
+    .trim();
+const shown = (rows: readonly DiffRow[]): readonly string[] =>
+  rows.filter(({ sign }) => sign !== " ").map((row) => `${row.sign} ${said(row)}`);
+
+const large = (prefix: string): string =>
+  text({ enum: Array.from({ length: 12_000 }, (_, index) => `${prefix}${index}`) });
+const subscription = (filter: unknown, ordered: unknown): Subscription =>
+  ({ application: "a", subscription: "b", filter, ordered }) as Subscription;
+
+const LINE = { type: "object", required: ["sku"], properties: { sku: { type: "string" } } };
+const ORDER = {
+  type: "object",
+  required: ["id", "customer"],
+  properties: {
+    id: { type: "string" },
+    customer: { type: "object", properties: { country: { enum: ["DE", "FR", "IT"] } } },
+    lines: { type: "array", items: { $ref: "#/definitions/line" } },
+  },
+  definitions: { line: LINE },
+};
+
+describe("lines of JSON", () => {
+  it("know the place of their value", () => {
+    const lines = jsonLines('{"a/b":[1,{"c":{}}],"~":true}').map(({ pointer }) => pointer);
+    expect(lines).toEqual(["", "/a~1b", "/a~1b/0", "/a~1b/1", "/a~1b/1/c", "/a~1b/1", "/a~1b", "/~0", ""]);
+  });
+});
+
+describe("the difference of two schemas", () => {
+  it("is none where only white space and nothing else differs", () => {
+    const rows = diffRows(text(ORDER), JSON.stringify(ORDER, null, 4));
+    expect(shown(rows)).toEqual([]);
+    expect(changeInShort(text(ORDER), text(ORDER))).toBe("nothing but its form");
+  });
+
+  it("is what was added behind an item, without the comma that came with it", () => {
+    const rows = diffRows(text(ORDER), text({ ...ORDER, required: ["id", "customer", "total"] }));
+    expect(shown(rows)).toEqual(['+ "total"']);
+    expect(rows.findLast(({ sign }) => sign === " ")).toMatchObject({ before: 43, after: 44 });
+  });
+
+  it("takes no line for that of another member, however alike they are", () => {
+    const { id, ...others } = ORDER.properties;
+    const next = { ...ORDER, properties: { ...others, no: { type: "string" } } };
+    expect(shown(diffRows(text(ORDER), text(next)))).toEqual([
+      '- "id": {',
+      '- "type": "string"',
+      "- },",
+      '+ "no": {',
+      '+ "type": "string"',
+      "+ }",
+    ]);
+    expect(changeInShort(text(ORDER), text(next))).toBe("− id and 1 more");
+    expect(id).toBeDefined();
+  });
+
+  it("keeps numbers as they are written", () => {
+    const rows = diffRows('{"maximum":9007199254740993}', '{"maximum":9007199254740992}');
+    expect(shown(rows)).toEqual(['- "maximum": 9007199254740993', '+ "maximum": 9007199254740992']);
+  });
+
+  it("ends soon where nearly all differs", () => {
+    const rows = diffRows(large("a"), large("b"));
+    expect(rows.filter(({ sign }) => sign === "-")).toHaveLength(12_000);
+    expect(rows.filter(({ sign }) => sign === "+")).toHaveLength(12_000);
+  });
+
+  it("leaves out what is alike, but for the lines around a change", () => {
+    const rows = diffRows(
+      text(ORDER),
+      text({ ...ORDER, definitions: { line: { ...LINE, title: "A line" } } }),
+    );
+    const folds = foldedRows(rows);
+    expect(folds[0]).toMatchObject({ kind: "alike", start: 0 });
+    const all = folds.reduce((sum, fold) => sum + (fold.kind === "alike" ? fold.count : fold.rows.length), 0);
+    expect(all).toBe(rows.length);
+    expect(folds.length).toBeLessThanOrEqual(3);
+  });
+
+  it("stands side by side, what was added beside what it replaces", () => {
+    const customer = { type: "object", properties: { country: { enum: ["DE", "FR", "AT"] } } };
+    const next = { ...ORDER, properties: { ...ORDER.properties, customer } };
+    const pairs = sidesOfRows(diffRows(text(ORDER), text(next)));
+    const changed = pairs.filter(([left, right]) => left !== right);
+    expect(changed.map(([left, right]) => [left && said(left), right && said(right)])).toEqual([
+      ['"IT"', '"AT"'],
+    ]);
+  });
+});
+
+describe("a break", () => {
+  it("is pinned to the changed line that it speaks of", () => {
+    const next = {
+      ...ORDER,
+      required: ["id", "customer", "lines", "total"],
+      properties: { ...ORDER.properties, id: { type: "integer" } },
+    };
+    const rows = diffRows(text(ORDER), text(next));
+    const pins = pinsOf(rows, [
+      { pointer: "/required", message: 'The property "total" has become required.' },
+      { pointer: "/required", message: 'The property "lines" has become required.' },
+      { pointer: "/properties/id/type", message: "id must be an integer" },
+      { pointer: "/properties/gone/deep", message: "what has no line" },
+    ]);
+    const lines = [...pins].map(([row, numbers]) => [said(rows[row]!), numbers]);
+    expect(lines).toContainEqual(['"total"', [1]]);
+    expect(lines).toContainEqual(['"lines",', [2]]);
+    expect(lines).toContainEqual(['"type": "integer"', expect.arrayContaining([3])]);
+    expect([...pins.values()].flat()).toHaveLength(4);
+  });
+
+  it("is shown in the payload, through references and lists", () => {
+    const payload = { id: "1", customer: { country: "IT" }, lines: [{ sku: 1 }] };
+    expect(placeInPayload([ORDER], payload, "/definitions/line/properties/sku/type")).toBe("/lines/0/sku");
+    expect(placeInPayload([ORDER], payload, "/properties/customer/properties/country/enum")).toBe(
+      "/customer/country",
+    );
+    expect(placeInPayload([ORDER], payload, "/required")).toBe("");
+    expect(placeInPayload([ORDER], { id: "1" }, "/properties/customer/properties/country")).toBe("");
+    expect(placeInPayload([{}, ORDER], payload, "/properties/customer/type")).toBe("/customer");
+  });
+
+  it("is looked for a bounded time in a schema that has itself in it", () => {
+    const tree: Record<string, unknown> = { properties: {} };
+    for (const name of "abcdefgh") (tree["properties"] as Record<string, unknown>)[name] = { $ref: "#" };
+    expect(placeInPayload([tree], { a: { b: {} } }, "/properties/b/$ref")).toBe("/a/b");
+  });
+});
+
+describe("the members that subscriptions look at", () => {
+  const filter = {
+    required: ["customer"],
+    properties: { customer: { properties: { country: { enum: ["DE"] } } } },
+  };
+
+  it("are the innermost of a filter, and the key of an order", () => {
+    const used = usedFields([subscription(filter, { key: "/customer/id" }), subscription(null, true)]);
+    expect(used.map(({ field, by }) => `${by} ${field}`)).toEqual([
+      "filter customer.country",
+      "order customer.id",
+    ]);
+  });
+
+  it("are named where a change touches them, or takes away what they are in", () => {
+    const used = usedFields([subscription(filter, { key: "/lines/0" })]);
+    const touchedBy = (next: unknown): readonly string[] =>
+      touchedFields(used, diffRows(text(ORDER), text(next)), ORDER, next).map(({ field }) => field);
+    const { customer, ...others } = ORDER.properties;
+    const narrower = { ...customer, properties: { country: { enum: ["DE"] } } };
+    expect(touchedBy({ ...ORDER, properties: { ...others, customer: narrower } })).toEqual([
+      "customer.country",
+    ]);
+    expect(touchedBy({ ...ORDER, properties: others })).toEqual(["customer.country"]);
+    expect(touchedBy({ ...ORDER, title: "An order" })).toEqual([]);
+    expect(touchedBy({ ...ORDER, required: ["id"] })).toEqual([]);
+  });
+});
