@@ -23,7 +23,15 @@ import type {
 import type { EvregError } from "./domain/error.ts";
 import type { BatchOptions, BatchResult, Event, EventQuery, NewEvent, PageMeta } from "./domain/event.ts";
 import type { HandlerTest } from "./domain/handler-test.ts";
-import type { Backup, Finding, FindingsMeta, Health } from "./domain/operations.ts";
+import type {
+  Attention,
+  AttentionMeta,
+  AttentionQuery,
+  Backup,
+  Finding,
+  FindingsMeta,
+  Health,
+} from "./domain/operations.ts";
 import type { BatchItem } from "./domain/publish-body.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResults } from "./domain/pull.ts";
 import type { NewReplay, Replay, ReplayCount, ReplayQuery } from "./domain/replay.ts";
@@ -88,6 +96,11 @@ export interface Evreg {
    * many are open.
    */
   stream(query?: StreamQuery, options?: StreamOptions): Promise<ChangeStream>;
+  /**
+   * What of subscriptions needs a person: the gravest first, and of each kind what has lasted longest. Needs `read`. Bounded,
+   * and cheap however many deliveries there are. `malformed` for a query that cannot be.
+   */
+  attention(query?: AttentionQuery): Promise<{ data: readonly Attention[]; meta: AttentionMeta }>;
   /**
    * Checks the store, folder, clock, tokens, handlers and backlog. Needs `admin` for all applications. What is wrong is a
    * finding, not a failure.

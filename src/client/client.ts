@@ -72,6 +72,7 @@ export function connect(options: ConnectOptions): Evreg {
       return text;
     },
     stream: (query, opening) => streamOver(channel, query, opening),
+    attention: (query) => list("/v1/attention", query),
     doctor: () => list("/v1/doctor"),
     backup: (signal) => backupOver(channel, signal),
     close: () => channel.close(),

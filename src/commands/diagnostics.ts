@@ -1,10 +1,12 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
 import { TargetCommand, examples } from "../cli/base-command.ts";
+import { definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { Finding } from "../domain/operations.ts";
+import { ATTENTION_LIST } from "../resources/subscriptions.ts";
 import { identityColumns } from "../resources/tokens.ts";
 
 export class Doctor extends TargetCommand {
@@ -32,6 +34,33 @@ export class Doctor extends TargetCommand {
     const meta = { warnings: of("warning"), problems: of("problem") };
     await this.outputFor(flags).text({ data, meta }, (width) => findingLines(data, width));
     return meta.problems > 0 ? EXIT.failed : EXIT.done;
+  }
+}
+
+export class AttentionList extends TargetCommand {
+  static override usage = "attention [--application NAME] [--limit NUMBER]";
+  static override summary = "Show what of the subscriptions needs a person, the gravest first.";
+  static override description =
+    "Those that evreg deactivated, that a delivery blocks, that fail or are slowed, what failed for good in the last 24 hours, and pauses that hold deliveries or miss events. The exit code is 0 also if there is something. Needs a token with the scope read.";
+  static override examples = examples("evreg attention", {
+    "Of one application": "evreg attention --application billing",
+    "How much there is, in a script": "evreg attention --json | jq .meta.total",
+  });
+  static override flags = {
+    application: textFlag("Only of this application.", "NAME"),
+    limit: numberFlag("Entries to list, 1 to 500 (default 100)."),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(AttentionList);
+    const { application, limit } = flags;
+    const query = definedOnly({ application, limit });
+    const answer = await this.withTarget(flags, (evreg) => evreg.attention(query));
+    const output = this.outputFor(flags);
+    await output.list(answer, ATTENTION_LIST, "Nothing needs a person.");
+    const { data, meta } = answer;
+    if (meta.total > data.length)
+      output.note(`${data.length} of ${meta.total} are shown; --limit shows more.`);
   }
 }
 

@@ -3,6 +3,7 @@ import type { CommandLoaders } from "../cli/plugin.ts";
 /** All commands, by their ids. One is loaded when it runs, so that each starts as fast as if it were alone. */
 export const COMMANDS: CommandLoaders = {
   apply: async () => (await import("./registry.ts")).Apply,
+  attention: async () => (await import("./diagnostics.ts")).AttentionList,
   audit: async () => (await import("./audit.ts")).Audit,
   backup: async () => (await import("./data.ts")).Backup,
   complete: async () => (await import("./complete.ts")).Complete,

@@ -1,3 +1,5 @@
+import { byApplication, pageLimit, querySchema } from "./request.ts";
+
 export interface Health {
   readonly status: "ok" | "unavailable";
   readonly version: string;
@@ -52,3 +54,62 @@ export interface Backup {
   /** Needed also after its content was read. Safe to call twice. */
   close(): Promise<void>;
 }
+
+/**
+ * Why a subscription needs a person, the gravest first. deactivated: evreg gave up on its handler. blocked: a delivery that used up
+ * its retries holds up those behind it. failing: the last attempt failed. failed: deliveries failed for good within a day.
+ * slowed: no attempt begins for now. paused: a person paused it, and it holds deliveries or has missed events.
+ */
+export const ATTENTION_REASONS = ["deactivated", "blocked", "failing", "failed", "slowed", "paused"] as const;
+export type AttentionReason = (typeof ATTENTION_REASONS)[number];
+
+/** Something that needs a person. A subscription has one for its state at most, and one more for what failed. */
+export interface Attention {
+  readonly reason: AttentionReason;
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  /** ISO 8601 UTC; of `failed` the first within a day. `null` where it is not known. */
+  readonly since: string | null;
+  /** ISO 8601 UTC: no attempt begins before this; `null` if one may. */
+  readonly until: string | null;
+  /**
+   * Deliveries that are held, wait (of `blocked` behind the one that blocks), or have failed; 10,000 stands for at least so
+   * many.
+   */
+  readonly deliveries: number | null;
+  /** The delivery that blocks it, or that failed last. */
+  readonly delivery_id: number | null;
+  /** Events published since it was paused or deactivated, for which it has no delivery; `null` where that is not known. */
+  readonly missed: number | null;
+  /** The last error such as `HTTP 500`, or why it was deactivated. */
+  readonly error: string | null;
+  /** A sentence with all this. */
+  readonly found: string;
+}
+
+export interface AttentionMeta {
+  /** Of all there are. */
+  readonly total: number;
+  /** ISO 8601 UTC, by the clock of whoever looked. */
+  readonly time: string;
+}
+
+export interface AttentionQuery {
+  readonly application?: string;
+  /** 1 to 500, default 100. */
+  readonly limit?: number;
+}
+
+export const ATTENTION_LIMITS = {
+  listDefault: 100,
+  listMax: 500,
+  /** So many deliveries stand for at least so many. */
+  deliveries: 10_000,
+} as const;
+
+export const ATTENTION_QUERY = querySchema("AttentionQuery", {
+  application: byApplication,
+  limit: pageLimit(ATTENTION_LIMITS, "Entries in the answer."),
+});

@@ -8,6 +8,8 @@ import { DELIVERY_RECORDS, DELIVERY_ROUTES } from "./routes/deliveries.ts";
 import { EVENT_RECORDS } from "./routes/event-records.ts";
 import { EVENT_ROUTES } from "./routes/events.ts";
 import {
+  ATTENTION_RECORDS,
+  ATTENTION_ROUTE,
   DOCTOR_RECORDS,
   DOCTOR_ROUTE,
   HEALTH_RECORDS,
@@ -284,6 +286,7 @@ export const ROUTES: readonly Route[] = [
   WHOAMI_ROUTE,
   HEALTH_ROUTE,
   METRICS_ROUTE,
+  ATTENTION_ROUTE,
   DOCTOR_ROUTE,
   BACKUP_ROUTE,
 ];
@@ -300,6 +303,7 @@ const RECORDS: Readonly<Record<string, JsonSchema>> = {
   ...STATS_RECORDS,
   ...AUDIT_RECORDS,
   ...HEALTH_RECORDS,
+  ...ATTENTION_RECORDS,
   ...DOCTOR_RECORDS,
   Error: record(failure),
 };

@@ -2,9 +2,19 @@ import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
+import type { Attention } from "../domain/operations.ts";
 import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";
 import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
+
+const REASON_COLORS = {
+  deactivated: "red",
+  blocked: "red",
+  failing: "yellow",
+  failed: "red",
+  slowed: "yellow",
+  paused: "dim",
+} as const;
 
 const BEARERS = { secret: undefined, own: "a value of its own", none: "none" } as const;
 
@@ -75,6 +85,17 @@ export const SUBSCRIPTIONS = {
   none: (mayBeHidden = false) =>
     `No subscriptions yet${mayBeHidden ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
 } satisfies Resource<Subscription>;
+
+/** What needs a person. */
+export const ATTENTION_LIST = listColumns<Attention>(
+  { reason: { title: "Reason", color: ({ reason }) => REASON_COLORS[reason] } },
+  {
+    reason: {},
+    subscription_id: { title: "ID", align: "right" },
+    since: { title: "SINCE", time: true, dropOrder: 1 },
+    found: { title: "FOUND", shrinkTo: 30 },
+  },
+);
 
 export const NEW_SUBSCRIPTION_RECORD = recordColumns<SubscriptionWithSecret>({
   ...FIELDS,

@@ -63,7 +63,14 @@ export type {
 } from "../domain/event.ts";
 export type { HandlerTest } from "../domain/handler-test.ts";
 export type { BatchItem } from "../domain/publish-body.ts";
-export type { Finding, FindingsMeta } from "../domain/operations.ts";
+export type {
+  Attention,
+  AttentionMeta,
+  AttentionQuery,
+  AttentionReason,
+  Finding,
+  FindingsMeta,
+} from "../domain/operations.ts";
 export type { Health } from "../domain/operations.ts";
 export type {
   NewReplay,

@@ -71,14 +71,18 @@ export class Access {
     if (!this.allowsSome(scope)) throw this.#forbidden(scope);
   }
 
-  /** The applications that may be listed, `undefined` for all. @throws `forbidden` when there are none */
-  readable(): readonly string[] | undefined {
+  /**
+   * The applications that may be listed, `undefined` for all. @throws `forbidden` when there are none
+   * @param application only that one, if it may be listed
+   */
+  readable(application?: string): readonly string[] | undefined {
     this.requireSome("read");
+    if (application !== undefined) return this.allows("read", application) ? [application] : [];
     const applications = new Set<string>();
     for (const scope of ["read", "admin"] as const) {
       const reach = this.#reach.get(scope);
       if (reach === true) return undefined;
-      for (const application of reach ?? []) applications.add(application);
+      for (const held of reach ?? []) applications.add(held);
     }
     return [...applications];
   }

@@ -12,7 +12,8 @@ import { auditPort } from "./audit.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
-import { diagnose, type Environment } from "./doctor.ts";
+import { attentionFor } from "./diagnosis/attention.ts";
+import { diagnose, type Environment } from "./diagnosis/doctor.ts";
 import { eventsPort } from "./events.ts";
 import { PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
@@ -118,6 +119,9 @@ export function createService(options: ServiceOptions): Service {
         },
         async stream(query, opening) {
           return openStream(context, access, query, opening).catch(rethrow);
+        },
+        async attention(query) {
+          return attentionFor(context, access, query).catch(rethrow);
         },
         async doctor() {
           access.require("admin");

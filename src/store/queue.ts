@@ -1,5 +1,6 @@
 import type { Actor } from "../domain/audit.ts";
 import type { AttemptErrorCode, DeliveryStatus } from "../domain/delivery.ts";
+import type { Attention } from "../domain/operations.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
 
@@ -55,6 +56,11 @@ export interface DeliveryQueue {
    * opened; of a subscription with a long backlog some from before may be left out. Delays no write.
    */
   attempts(subscription: number, limit: number): Promise<readonly SubscriptionAttempt[]>;
+  /**
+   * What needs a person, the gravest first, and of each kind what has lasted longest. Its cost is bounded, however many
+   * deliveries there are, and it delays no write.
+   */
+  attention(query: AttentionSelection): Promise<AttentionPage>;
   /** How many deliveries of a subscription are unfinished and not under way, or were cancelled with it. Delays no write. */
   countPending(subscription: number): Promise<number>;
   /**
@@ -288,6 +294,17 @@ export interface BacklogOf {
   readonly subscription?: number | undefined;
   /** Those that hear this action, or one of this pattern. */
   readonly action?: string | undefined;
+}
+
+export interface AttentionSelection {
+  readonly nowMs: number;
+  readonly applications?: readonly string[];
+  readonly limit: number;
+}
+
+export interface AttentionPage {
+  readonly items: readonly Omit<Attention, "found">[];
+  readonly total: number;
 }
 
 /** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */

@@ -320,6 +320,8 @@ export function streamContract(open: OpenEvreg): void {
         ["status", { status: "gone" as never }],
         ["subscription", { subscription: 0 }],
         ["action", { action: "" }],
+        ["action", { action: "a..b" }],
+        ["action", { action: "*.created" }],
       ];
       for (const [field, query] of wrong) {
         const error = await refusal(under.evreg.stream(query), "malformed");

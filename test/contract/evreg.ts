@@ -23,6 +23,7 @@ import { signInContract } from "./evreg-sign-in.ts";
 import { statsContract } from "./evreg-stats.ts";
 import { streamContract } from "./evreg-stream.ts";
 import { subscriptionsContract } from "./evreg-subscriptions.ts";
+import { attentionContract } from "./evreg-attention.ts";
 import { auditContract } from "./evreg-audit.ts";
 import { tokensContract } from "./evreg-tokens.ts";
 import { refusal, useEvreg } from "./harness.ts";
@@ -53,6 +54,7 @@ export function evregContract(name: string, open: OpenEvreg): void {
     deliveriesContract(open);
     replaysContract(open);
     serviceEventsContract(open);
+    attentionContract(open);
     auditContract(open);
     tokensContract(open);
     signInContract(open);

@@ -180,6 +180,16 @@ describe("query plans", () => {
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
+  it("what needs a person is found through the indexes of what is unfinished and failed", () => {
+    connection.write((sql) => void WRITES.updateSubscription(sql, 1, { active: false }, 1));
+    const by = { name: "x", tokenId: null, address: null };
+    const plans = plansOf((sql) => {
+      WRITES.updateSubscription(sql, 2, { active: false }, 1, undefined, by);
+      return runSync(SLICED_READS.listAttention(sql, { nowMs: 9, limit: 9 }));
+    });
+    expect(scans(plans)).toEqual([]);
+  });
+
   it("an ordered subscription is claimed, blocked and put in order through the index of its order", () => {
     connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
     const claim = claimCall(claimRequest({ nowMs: 9 }));

@@ -1,4 +1,5 @@
 import { HTTP_STATUS } from "../../domain/error.ts";
+import { ATTENTION_QUERY, ATTENTION_REASONS } from "../../domain/operations.ts";
 import { PAGE_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import { failure, field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
@@ -96,3 +97,68 @@ export const DOCTOR_ROUTE: Route = operation("GET /v1/doctor", "examine", "Diagn
   maxBytes: 0,
   run: (evreg) => evreg.doctor(),
 });
+
+/** What needs a person. */
+export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
+  Attention: record({
+    reason: {
+      enum: ATTENTION_REASONS,
+      description:
+        "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
+    },
+    subscription_id: field.rowid,
+    application: field.text,
+    subscription: field.text,
+    action: field.text,
+    since: {
+      ...field.nullableTimestamp,
+      description: "Of `failed` the first within a day. `null` if it is not known.",
+    },
+    until: {
+      ...field.nullableTimestamp,
+      description: "No attempt begins before this; `null` if one may.",
+    },
+    deliveries: {
+      ...field.nullableCount,
+      description:
+        "Deliveries that are held, wait (behind the one that blocks), or have failed. 10,000 stands for at least so many.",
+    },
+    delivery_id: {
+      type: ["integer", "null"],
+      minimum: 1,
+      description: "The delivery that blocks it, or that failed last.",
+    },
+    missed: {
+      ...field.nullableCount,
+      description:
+        "Events published since it was paused or deactivated, for which it has no delivery; `null` if that is not known.",
+    },
+    error: {
+      ...field.nullableText,
+      description: "The last error such as `HTTP 500`, or why it was deactivated.",
+    },
+    found: { ...field.text, description: "A sentence with all this." },
+  }),
+};
+
+const ATTENTION_META: JsonSchema = record({
+  total: { ...field.count, description: "Of all there are." },
+  time: field.timestamp,
+});
+
+export const ATTENTION_ROUTE: Route = operation(
+  "GET /v1/attention",
+  "listAttention",
+  "List what needs a person",
+  {
+    tag: "health",
+    description:
+      "Subscriptions that are deactivated, blocked, failing or slowed, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
+    query: ATTENTION_QUERY,
+    answer: [
+      "The entries, the gravest first, and of each kind what has lasted longest.",
+      many("Attention", ATTENTION_META),
+    ],
+    run: (evreg, { query }) => evreg.attention(query),
+  },
+);

@@ -31,8 +31,8 @@ export interface Selection {
 
 /** @throws EvregError `malformed`, and `forbidden` without any right to read */
 export function selectionOf(access: Access, query: StatsQuery, nowMs: number): Selection {
-  const readable = access.readable();
-  const { range = "1h", action, subscription, application, by, limit } = checkQuery(STATS_QUERY, query);
+  const applications = access.readable(query.application);
+  const { range = "1h", action, subscription, by, limit } = checkQuery(STATS_QUERY, query);
   if (subscription !== undefined && action !== undefined) throw notTogether("subscription", "action");
   if (by === "action" && subscription !== undefined) throw notTogether("by=action", "subscription");
   if (by === "subscription" && action !== undefined) throw notTogether("by=subscription", "action");
@@ -44,16 +44,12 @@ export function selectionOf(access: Access, query: StatsQuery, nowMs: number): S
     steps,
     nowMs,
     fromMs: (Math.floor(nowMs / stepMs) - steps + 1) * stepMs,
-    applications: application === undefined ? readable : chosen(application, readable),
+    applications,
     action,
     subscription,
     by,
     limit: limit ?? STATS_LIMITS.rowsDefault,
   };
-}
-
-function chosen(application: string, readable: readonly string[] | undefined): readonly string[] {
-  return readable === undefined || readable.includes(application) ? [application] : [];
 }
 
 function notTogether(one: string, other: string): EvregError {

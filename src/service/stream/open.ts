@@ -1,3 +1,6 @@
+import { EvregError } from "../../domain/error.ts";
+import { checkActionPattern } from "../../domain/names.ts";
+import { malformedField } from "../../domain/request.ts";
 import { checkTopics, STREAM_QUERY, type StreamQuery } from "../../domain/stream.ts";
 import type { ChangeStream, StreamOptions } from "../../evreg.ts";
 import type { Access } from "../auth.ts";
@@ -12,15 +15,11 @@ export async function openStream(
   query: StreamQuery = {},
   { signal }: StreamOptions = {},
 ): Promise<ChangeStream> {
-  const reach = access.readable();
+  const applications = access.readable(query.application);
   const { topics = ["events"], ...filters } = query;
   const checked = checkQuery(STREAM_QUERY, { ...filters, topics: [...topics].join(",") });
-  const { application } = filters;
   const { action, subscription, status, payloads = false, since } = filters;
-  let applications = reach;
-  if (application !== undefined) {
-    applications = reach === undefined || reach.includes(application) ? [application] : [];
-  }
+  if (action !== undefined) checkHeard(action);
   const view = omitUndefined<View>({
     topics: new Set(checkTopics(checked.topics.split(","))),
     action,
@@ -33,4 +32,14 @@ export async function openStream(
   if (signal?.aborted === true) await stream.close();
   signal?.addEventListener("abort", () => void stream.close(), { once: true });
   return stream;
+}
+
+/** A list of what cannot exist is empty; a stream of it would be silent for ever. */
+function checkHeard(action: string): void {
+  try {
+    checkActionPattern("action", action);
+  } catch (error) {
+    if (!(error instanceof EvregError)) throw error;
+    throw malformedField("action", String(error.details["message"]), action);
+  }
 }

@@ -13,6 +13,7 @@ import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts
 import { listAudit, removeAudit } from "./history/audit.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
+import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, findSendable } from "./queue/claim.ts";
@@ -62,6 +63,7 @@ export const SLICED_READS = {
   eventBounds,
   listDeliveries,
   listAttempts,
+  listAttention,
   countPending,
   countDeliveries,
   countBacklog: (sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of }),

@@ -240,6 +240,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       skip: async (id, nowMs, by) => reported(await write("skipDelivery", id, nowMs, by)),
       findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
       attempts: (id, limit) => read("listAttempts", id, limit),
+      attention: (query) => read("listAttention", query),
       countPending: (id) => read("countPending", id),
       backlog: (nowMs, of) => read("countBacklog", nowMs, of),
     },

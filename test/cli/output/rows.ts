@@ -33,6 +33,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     missing: null,
     place: "makes folder",
   },
+  attention: { ok: () => ["--limit", "1"], missing: null, varies: "values" },
   audit: { ok: () => ["--limit", "3"], missing: null, varies: "values" },
   backup: {
     ok: ({ folder }) => [join(folder, "copy.db"), "--force"],

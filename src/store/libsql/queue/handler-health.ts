@@ -74,7 +74,7 @@ export function applySignals(
   if (failed.size > 0) ended.push(...storeFailures(sql, failed, nowMs, disableAfterMs));
   setWaits(sql, "slowed_until_ms", slow);
   setWaits(sql, "retry_wait_until_ms", retryWaits);
-  return ended.filter((one) => deactivate(sql, one));
+  return ended.filter((one) => deactivate(sql, one, nowMs));
 }
 
 /**
@@ -150,12 +150,14 @@ export function clearWaits(sql: Sql, subscriptionId: number): void {
   );
 }
 
-/** Answers whether it was active. */
-function deactivate(sql: Sql, { subscriptionId, reason }: Deactivated): boolean {
+/** Answers whether it was active. Its last failure is what it was deactivated for. */
+function deactivate(sql: Sql, { subscriptionId, reason }: Deactivated, nowMs: number): boolean {
   const changed = sql.run(
-    "UPDATE subscription SET active = 0, disabled_reason = ? WHERE rowid = ? AND active = 1 AND deleted_ms IS NULL",
+    `UPDATE subscription SET active = 0, disabled_reason = ?1, last_failure_ms = ?3
+      WHERE rowid = ?2 AND active = 1 AND deleted_ms IS NULL`,
     reason,
     subscriptionId,
+    nowMs,
   );
   return changed > 0;
 }

@@ -1,4 +1,4 @@
-import { type HandlerPolicy, handlerRefusal } from "../domain/handler-url.ts";
+import { type HandlerPolicy, handlerRefusal } from "../../domain/handler-url.ts";
 import {
   type Finding,
   type FindingsMeta,
@@ -6,14 +6,14 @@ import {
   type Health,
   problem,
   warning,
-} from "../domain/operations.ts";
-import { patternsOf } from "../domain/names.ts";
-import type { Subscription } from "../domain/subscription.ts";
-import type { Token } from "../domain/token.ts";
-import { toIso } from "../runtime/clock.ts";
-import type { Backlog } from "../store/queue.ts";
-import type { ServiceContext } from "./context.ts";
-import { allSubscriptions } from "./subscriptions.ts";
+} from "../../domain/operations.ts";
+import { patternsOf } from "../../domain/names.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { Token } from "../../domain/token.ts";
+import { toIso } from "../../runtime/clock.ts";
+import type { Backlog } from "../../store/queue.ts";
+import type { ServiceContext } from "../context.ts";
+import { allSubscriptions } from "../subscriptions.ts";
 
 /** What a service runs on. */
 export interface Environment {

@@ -1,0 +1,249 @@
+import {
+  type Attention,
+  ATTENTION_LIMITS,
+  ATTENTION_REASONS,
+  type AttentionReason,
+} from "../../../domain/operations.ts";
+import { toIso } from "../../../runtime/clock.ts";
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { AttentionPage, AttentionSelection } from "../../queue.ts";
+import { BLOCKS, countRanges } from "../events/counts.ts";
+import { idRangesOf } from "../events/timeline.ts";
+import { changedActivity } from "../history/audit.ts";
+import { isoOrNull } from "../stored-record.ts";
+import { type Sql, textOf } from "../thread/sql.ts";
+import { DELIVERY_STATE, UNFINISHED_STATES } from "./delivery-state.ts";
+import { WAIT_END } from "./handler-health.ts";
+import { BLOCKED_BY } from "./order.ts";
+
+// What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
+// and only so far.
+
+/** Subscriptions of a step. */
+const SLICE = 50;
+/** Failed deliveries that one answer looks at, and of one subscription. */
+const MAX_FAILED = 20_000;
+const MAX_FAILED_EACH = 1_000;
+/** Unfinished deliveries that one answer counts. */
+const MAX_COUNTED = 200_000;
+/** Paused subscriptions of which is looked what they have missed. */
+const MAX_PAUSED = 200;
+const DAY_MS = 86_400_000;
+
+interface Candidate {
+  readonly id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly active: number;
+  readonly disabled_reason: string | null;
+  readonly created_ms: number;
+  readonly failing_since_ms: number | null;
+  readonly last_failure_ms: number | null;
+  readonly wait_end_ms: number;
+  readonly blocked_by: number | null;
+  readonly has_due: number;
+  readonly has_failed: number;
+}
+
+/** One item before its deliveries are counted. */
+interface Found {
+  readonly of: Candidate;
+  readonly reason: AttentionReason;
+  readonly sinceMs: number | null;
+  readonly more?: Partial<Attention>;
+}
+
+/** What needs a person, the gravest first, and of each kind what has lasted longest. */
+export function* listAttention(sql: Sql, query: AttentionSelection): Steps<AttentionPage> {
+  const { nowMs, limit } = query;
+  const candidates = yield* loadCandidates(sql, query);
+  const found = candidates.flatMap((one) => stateOf(one, nowMs) ?? []);
+  found.push(...(yield* pausedOnes(sql, candidates)));
+  found.push(...(yield* failedOnes(sql, candidates, nowMs)));
+  const first = found.toSorted(inOrder).slice(0, limit);
+  const max = Math.min(ATTENTION_LIMITS.deliveries, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
+  const items: Omit<Attention, "found">[] = [];
+  for (const one of first) {
+    items.push(yield* itemOf(sql, one, nowMs, max));
+    yield;
+  }
+  return { items, total: found.length };
+}
+
+function inOrder(one: Found, other: Found): number {
+  const rank = ({ reason }: Found): number => ATTENTION_REASONS.indexOf(reason);
+  return (
+    rank(one) - rank(other) ||
+    (one.sinceMs ?? Infinity) - (other.sinceMs ?? Infinity) ||
+    one.of.id - other.of.id
+  );
+}
+
+function* loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): Steps<readonly Candidate[]> {
+  const all: Candidate[] = [];
+  for (let last = 0; ;) {
+    const slice = sql.rows<Candidate>(
+      `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabled_reason,
+          s.created_ms, s.failing_since_ms, s.last_failure_ms, ${WAIT_END} AS wait_end_ms, ${BLOCKED_BY} AS blocked_by,
+          EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS has_due,
+          EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
+            WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
+        FROM subscription AS s
+        WHERE s.rowid > ?2 AND s.deleted_ms IS NULL
+          AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
+        ORDER BY s.rowid LIMIT ${SLICE}`,
+      nowMs,
+      last,
+      applications === undefined ? null : JSON.stringify(applications),
+    );
+    all.push(...slice);
+    if (slice.length < SLICE) return all;
+    last = slice.at(-1)?.id ?? last;
+    yield;
+  }
+}
+
+/** The gravest of what a subscription is now, except paused. */
+function stateOf(of: Candidate, nowMs: number): Found | undefined {
+  const { active, disabled_reason: error, blocked_by: delivery, failing_since_ms: failingMs } = of;
+  if (active === 0) {
+    if (error === null) return undefined;
+    return { of, reason: "deactivated", sinceMs: of.last_failure_ms, more: { error } };
+  }
+  if (delivery !== null)
+    return { of, reason: "blocked", sinceMs: failingMs, more: { delivery_id: delivery } };
+  if (failingMs !== null) return { of, reason: "failing", sinceMs: failingMs };
+  return of.wait_end_ms > nowMs ? { of, reason: "slowed", sinceMs: null } : undefined;
+}
+
+/** Those paused by a person that hold deliveries, or have missed events since. */
+function* pausedOnes(sql: Sql, candidates: readonly Candidate[]): Steps<readonly Found[]> {
+  const paused = candidates.filter((one) => one.active === 0 && one.disabled_reason === null);
+  if (paused.length === 0) return [];
+  const changed = yield* changedActivity(
+    sql,
+    paused.map(({ id }) => id),
+  );
+  const found: Found[] = [];
+  for (const [index, of] of paused.entries()) {
+    const change = changed.get(of.id);
+    const sinceMs = change === undefined ? null : change === "created" ? of.created_ms : change;
+    const missed = index < MAX_PAUSED ? yield* countMissed(sql, of.id, sinceMs) : null;
+    if (of.has_due === 0 && (missed ?? 0) === 0) continue;
+    found.push({ of, reason: "paused", sinceMs, more: { missed } });
+    yield;
+  }
+  return found;
+}
+
+/** Events that a subscription has not got since it receives none. */
+function* countMissed(sql: Sql, subscription: number, sinceMs: number | null): Steps<number | null> {
+  if (sinceMs === null) return null;
+  const heard = sql.rows<{ id: number }>(
+    `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
+    subscription,
+  );
+  const actions = heard.map(({ id }) => id);
+  const ranges = yield* idRangesOf(sql, "event", sinceMs, undefined);
+  const counted = yield* countRanges(sql, ranges, { actions, counted: actions }, BLOCKS);
+  return counted.reduce((sum, { events }) => sum + events, 0);
+}
+
+interface FailedRow {
+  readonly id: number;
+  readonly finished_ms: number;
+  readonly last_error: string | null;
+}
+
+/** What has failed for good within a day, of the newest events. */
+function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): Steps<readonly Found[]> {
+  const failed = candidates.filter((one) => one.has_failed === 1);
+  const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
+  const found: Found[] = [];
+  for (const of of failed) {
+    const rows = sql.rows<FailedRow>(
+      `SELECT id, finished_ms, last_error FROM (
+          SELECT rowid AS id, finished_ms, ${textOf("last_error")} AS last_error FROM delivery INDEXED BY delivery_failed_event
+          WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT ?2)
+        WHERE finished_ms >= ?3 ORDER BY finished_ms`,
+      of.id,
+      each,
+      nowMs - DAY_MS,
+    );
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (first !== undefined && last !== undefined) {
+      // So many were looked at, and there may be more.
+      const deliveries = rows.length === each ? ATTENTION_LIMITS.deliveries : rows.length;
+      const more = { deliveries, delivery_id: last.id, error: last.last_error };
+      found.push({ of, reason: "failed", sinceMs: first.finished_ms, more });
+    }
+    yield;
+  }
+  return found;
+}
+
+function* itemOf(
+  sql: Sql,
+  { of, reason, sinceMs, more }: Found,
+  nowMs: number,
+  max: number,
+): Steps<Omit<Attention, "found">> {
+  const { id, application, subscription, action, wait_end_ms: waitEndMs } = of;
+  const isActive = of.active === 1 && reason !== "failed";
+  const item = {
+    reason,
+    subscription_id: id,
+    application,
+    subscription,
+    action,
+    since: isoOrNull(sinceMs),
+    until: isActive && waitEndMs > nowMs ? toIso(waitEndMs) : null,
+    deliveries: null,
+    delivery_id: null,
+    missed: null,
+    error: null,
+    ...more,
+  };
+  if (reason === "failed") return item;
+  const deliveries = countUnfinished(sql, id, max);
+  if (reason === "paused") return { ...item, deliveries };
+  if (reason === "deactivated") {
+    return { ...item, deliveries, missed: yield* countMissed(sql, id, sinceMs) };
+  }
+  const error = lastErrorOf(sql, id, item.delivery_id);
+  return { ...item, error, deliveries: reason === "blocked" ? Math.max(0, deliveries - 1) : deliveries };
+}
+
+/** Up to `max`; more than that are `max`. */
+function countUnfinished(sql: Sql, subscription: number, max: number): number {
+  const { due, behind } = sql.first<{ due: number; behind: number }>(
+    `SELECT (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?2)) AS due,
+        (SELECT count(*) FROM (SELECT state FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?2)
+          WHERE state = ${DELIVERY_STATE.behind}) AS behind`,
+    subscription,
+    max,
+  )!;
+  const counted = due + behind;
+  return counted >= max ? ATTENTION_LIMITS.deliveries : counted;
+}
+
+/** Deliveries that are looked at for an error; those that wait for a retry are due last. */
+const ERRORS = 20;
+
+/** Of the delivery that is given, or of one that failed before and is sent again, or else of the newest that failed for good. */
+function lastErrorOf(sql: Sql, subscription: number, delivery: number | null): string | null {
+  return sql.value<string | null>(
+    `SELECT ${textOf("error")} FROM (SELECT coalesce(
+        (SELECT last_error FROM delivery WHERE rowid = ?2),
+        (SELECT last_error FROM (SELECT last_error FROM delivery INDEXED BY delivery_due
+          WHERE subscription_id = ?1 AND due_ms IS NOT NULL ORDER BY priority DESC, due_ms DESC LIMIT ${ERRORS})
+          WHERE last_error IS NOT NULL LIMIT 1),
+        (SELECT last_error FROM delivery INDEXED BY delivery_failed_event
+          WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT 1)) AS error)`,
+    subscription,
+    delivery,
+  );
+}

@@ -1,0 +1,169 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NewSubscription } from "../../src/domain/subscription.ts";
+import type { AttemptResult, Claim, NextStep } from "../../src/store/queue.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import {
+  ANY_OBJECT,
+  newAction,
+  newEvent,
+  type OpenEvreg,
+  publish,
+  refusal,
+  subscribe,
+  useEvreg,
+} from "./harness.ts";
+
+const NOW = "2026-01-01T00:00:00.000Z";
+
+export function attentionContract(open: OpenEvreg): void {
+  describe("what needs a person", () => {
+    const under = useEvreg(open);
+
+    beforeEach(async () => {
+      await under.evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));
+    });
+
+    const one = async (subscription: string, more: Partial<NewSubscription> = {}): Promise<number> =>
+      (await subscribe(under.evreg, { subscription, action: "a", ...more })).rowid;
+
+    const event = () => publish(under.evreg, newEvent({}, "a"));
+
+    /** Ends the attempts of what is due, as the engine does. */
+    const attempt = async (next: (claim: Claim) => NextStep, more: Partial<AttemptResult> = {}) => {
+      const nowMs = under.clock.now();
+      const { claims } = await under.store.queue.claim(claimRequest({ nowMs, leaseMs: 60_000 }));
+      const results = claims.map((claim) => {
+        const { deliveryId, claimId } = claim;
+        const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, statusCode: 500 };
+        return Object.assign(result, { next: next(claim) }, more);
+      });
+      await under.store.queue.finish(results, nowMs);
+    };
+
+    const nothing = { until: null, deliveries: null, delivery_id: null, missed: null, error: null };
+
+    it("is nothing where all is well, and where a pause keeps nothing back", async () => {
+      await one("fine");
+      await one("paused", { active: false });
+      expect(await under.evreg.attention()).toEqual({ data: [], meta: { total: 0, time: NOW } });
+      await refusal((await under.as(["publish"])).attention(), "forbidden");
+      await refusal(under.evreg.attention({ limit: 0 }), "malformed");
+    });
+
+    it("is a subscription that evreg deactivated, with what is held and was missed", async () => {
+      const id = await one("gone");
+      await event();
+      await under.clock.advance(1_000);
+      const at = "2026-01-01T00:00:01.000Z";
+      const handler = "https://hooks.example.com/evreg";
+      await attempt(() => ({ kind: "gone", reason: "The handler answered 410 Gone.", handler }));
+      await under.clock.advance(1_000);
+      await event();
+      const { data, meta } = await under.evreg.attention();
+      expect(data[0]).toEqual({
+        ...nothing,
+        reason: "deactivated",
+        subscription_id: id,
+        application: "billing",
+        subscription: "gone",
+        action: "a",
+        since: at,
+        deliveries: 0,
+        missed: 1,
+        error: "The handler answered 410 Gone.",
+        found: `billing/gone was deactivated at ${at}; no delivery is held; 1 event missed; The handler answered 410 Gone.`,
+      });
+      expect(data[1]).toMatchObject({ reason: "failed", deliveries: 1, delivery_id: 1, since: at });
+      expect(meta.total).toBe(2);
+    });
+
+    it("is one that a delivery blocks, with how many wait behind it", async () => {
+      const id = await one("ordered", { ordered: true, max_retries: 0 });
+      for (let n = 0; n < 4; n += 1) await event();
+      const atMs = under.clock.now() + 9_000;
+      const wait = { untilMs: atMs, handler: "https://hooks.example.com/evreg" };
+      await attempt(() => ({ kind: "retry", atMs }), { wait });
+      expect((await under.evreg.attention()).data).toEqual([
+        expect.objectContaining({
+          reason: "blocked",
+          subscription_id: id,
+          since: NOW,
+          until: "2026-01-01T00:00:09.000Z",
+          deliveries: 3,
+          delivery_id: 1,
+          error: "HTTP 500",
+          found: `billing/ordered is blocked by delivery 1 since ${NOW}; 3 deliveries wait behind it; HTTP 500.`,
+        }),
+      ]);
+    });
+
+    it("is one that fails, and what failed for good within a day", async () => {
+      const failing = await one("failing");
+      const failed = await one("failed");
+      await event();
+      await attempt(({ subscription }) =>
+        subscription.subscriptionId === failing
+          ? { kind: "retry", atMs: under.clock.now() + 60_000 }
+          : { kind: "failed" },
+      );
+      const reasons = async () =>
+        (await under.evreg.attention()).data.map((entry) => [entry.reason, entry.subscription_id]);
+      expect(await reasons()).toEqual([
+        ["failing", failing],
+        ["failing", failed],
+        ["failed", failed],
+      ]);
+      expect((await under.evreg.attention()).data[0]).toMatchObject({
+        since: NOW,
+        deliveries: 1,
+        error: "HTTP 500",
+        found: `billing/failing fails since ${NOW}; 1 delivery waits; HTTP 500.`,
+      });
+      await under.clock.advance(86_400_001);
+      expect(await reasons()).toEqual([
+        ["failing", failing],
+        ["failing", failed],
+      ]);
+    });
+
+    it("is a pause that holds deliveries or misses events, since when", async () => {
+      const id = await one("paused");
+      const missing = await one("missing", { active: false });
+      await event();
+      await under.clock.advance(1_000);
+      await under.evreg.subscriptions.update(id, { active: false });
+      await under.evreg.subscriptions.update(id, { max_retries: 3 });
+      await under.clock.advance(1_000);
+      await event();
+      const { data } = await under.evreg.attention();
+      expect(data).toMatchObject([
+        { reason: "paused", subscription_id: missing, since: NOW, deliveries: 0, missed: 2 },
+        {
+          reason: "paused",
+          subscription_id: id,
+          since: "2026-01-01T00:00:01.000Z",
+          deliveries: 1,
+          missed: 1,
+          found:
+            "billing/paused is paused since 2026-01-01T00:00:01.000Z; 1 delivery is held; 1 event missed.",
+        },
+      ]);
+    });
+
+    it("is what the caller may read, of one application if it asks, and the gravest where it is cut", async () => {
+      await one("mine");
+      await one("theirs", { application: "shop" });
+      await event();
+      await attempt(() => ({ kind: "retry", atMs: under.clock.now() + 60_000 }));
+      const seen = async (evreg = under.evreg, query = {}) =>
+        (await evreg.attention(query)).data.map(({ subscription }) => subscription);
+      expect(await seen()).toEqual(["mine", "theirs"]);
+      expect(await seen(under.evreg, { application: "shop" })).toEqual(["theirs"]);
+      const reader = await under.as(["read:billing"]);
+      expect(await seen(reader)).toEqual(["mine"]);
+      expect(await seen(reader, { application: "shop" })).toEqual([]);
+      const { data, meta } = await under.evreg.attention({ limit: 1 });
+      expect([data.length, meta.total]).toEqual([1, 2]);
+    });
+  });
+}
