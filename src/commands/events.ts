@@ -12,7 +12,7 @@ import { EVENTS, LIST_WITH_DELIVERIES } from "../resources/events.ts";
 
 export const EventsList = listCommand(EVENTS, {
   usage:
-    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--deliveries] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--action PATTERN] [--from TIME] [--to TIME] [--where MEMBER=VALUE|FILE|JSON]... [--outcome unreceived|failed] [--key VALUE] [--idempotency-key KEY] [--deliveries] [--order asc|desc] [--page NUMBER | --after ID] [--limit NUMBER | --all]",
   summary: "List published events, newest first.",
   examples: examples({
     "The last 50": "evreg events",
@@ -40,6 +40,12 @@ export const EventsList = listCommand(EVENTS, {
       EVENT_OUTCOMES,
       { exclusive: ["page"] },
     ),
+    key: textFlag(
+      "Only those with this key, to a subscription that is --ordered-by one. It goes through them one after the other.",
+      "VALUE",
+      { exclusive: ["page"] },
+    ),
+    "idempotency-key": textFlag("Only the one that was published under this key.", "KEY"),
     deliveries: Flags.boolean({
       summary: "Each with the number of its deliveries in each state.",
     }),
@@ -51,8 +57,11 @@ export const EventsList = listCommand(EVENTS, {
   },
   pageSize: EVENT_LIMITS.listDefault,
   columns: (query) => ("deliveries" in query ? LIST_WITH_DELIVERIES : EVENTS.list),
-  readFlags: async ({ where }) =>
-    Array.isArray(where) ? { where: await whereSchema(where as readonly string[]) } : {},
+  readFlags: async ({ where, "idempotency-key": key }) => ({
+    "idempotency-key": undefined,
+    idempotency_key: key,
+    ...(Array.isArray(where) ? { where: await whereSchema(where as readonly string[]) } : {}),
+  }),
   afterPage: warn,
 });
 

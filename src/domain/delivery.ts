@@ -171,6 +171,8 @@ export const ATTEMPT_ERROR_CODES = [
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
 
 export interface DeliveryWithAttempts extends Delivery {
+  /** Of a subscription that is ordered by key: what `--key` and the query `key` find it by. Absent without, and where it is longer. */
+  readonly key?: string;
   /** In order; of more than 100, the first 50 and the last 50. */
   readonly attempts: readonly Attempt[];
 }

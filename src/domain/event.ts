@@ -1,6 +1,6 @@
 import type { RawJson } from "../json/raw-json.ts";
 import type { Deprecation, SchemaWarning } from "./action.ts";
-import type { DeliveryCounts } from "./delivery.ts";
+import { DELIVERY_LIMITS, type DeliveryCounts } from "./delivery.ts";
 import type { ErrorBody } from "./error.ts";
 import {
   actionName,
@@ -61,6 +61,13 @@ export interface EventQuery {
    * `where`.
    */
   readonly outcome?: EventOutcome;
+  /**
+   * Only events with a delivery to a subscription that is ordered by key, with this key there: a text, or JSON such as `42`. A
+   * search as with `where`.
+   */
+  readonly key?: string;
+  /** Only the event that was published under this key, if the other parameters let it be listed. */
+  readonly idempotency_key?: string;
   /** Whether each event comes with the counts of its deliveries; by default it does not. */
   readonly deliveries?: boolean;
   /** Whether the events come with their payloads; by default they do. Without them a page stays small whatever was published. */
@@ -212,6 +219,22 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     enum: EVENT_OUTCOMES,
     description:
       "unreceived: only events that no handler has received. failed: only events with a delivery that has failed for good. A search as with where, over the deliveries that the token may read.",
+  },
+  key: {
+    type: "string",
+    maxLength: DELIVERY_LIMITS.keyLength,
+    pattern: NO_NUL,
+    description:
+      "Only events with a delivery to a subscription that is ordered by key, with this key there: the text that stands at the pointer or, as JSON, another value such as `42`. A search as with where, over the deliveries that the token may read.",
+    examples: ["C-17", "42"],
+  },
+  idempotency_key: {
+    type: "string",
+    minLength: 1,
+    maxLength: 255,
+    pattern: NO_NUL,
+    description: "Only the event that was published under this idempotency key.",
+    examples: ["order-4711-created"],
   },
   deliveries: {
     type: "boolean",

@@ -29,6 +29,16 @@ export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly stri
   return keyOfScalar(textOf(payload, span));
 }
 
+/**
+ * The value that has this key, as it may be typed: a text as it is, another value as JSON.
+ * @returns `undefined` where there is none, or another, at the pointer
+ */
+export function keyTextOf(payload: Uint8Array, steps: readonly string[], key: number): string | undefined {
+  if (key === NO_KEY || orderKeyOf(payload, steps) !== key) return undefined;
+  const json = textOf(payload, valueAt(payload, steps)!);
+  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+}
+
 /** The keys that somebody may mean who types this: those of the text and, where it is JSON, of that value. */
 export function keysOfText(text: string): readonly number[] {
   const asText = keyOfScalar(JSON.stringify(text));

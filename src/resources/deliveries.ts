@@ -1,8 +1,8 @@
 import { ID_COLUMN } from "../cli/io/table.ts";
-import type { Attempt, Delivery, SubscriptionAttempt } from "../domain/delivery.ts";
+import type { Attempt, Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
-const FIELDS: Fields<Delivery> = {
+const FIELDS: Fields<Delivery & Pick<DeliveryWithAttempts, "key">> = {
   rowid: "Delivery",
   event_id: "Event",
   action: "Action",
@@ -10,6 +10,7 @@ const FIELDS: Fields<Delivery> = {
     title: "Subscription",
     show: (delivery) => `${delivery.subscription_id} ${subscriptionOf(delivery)}`,
   },
+  key: "Key",
   status: { title: "Status", color: colorOf },
   attempt: "Attempts",
   next_attempt_at: "Next attempt",

@@ -38,11 +38,11 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     { page, ...selection }: EventSelection,
     signal: AbortSignal | undefined,
   ): ReturnType<EventsPort["list"]> {
-    const { where: text, outcome } = query;
+    const { where: text, outcome, key } = query;
     const where = text === undefined ? undefined : schemaIn(text);
     const tasks = schemaTasks.runnerFor("check", access.principal, signal);
     const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
-    const request = { ...selection, where, outcome };
+    const request = { ...selection, where, deliveries: { outcome, key } };
     const found = await storedEvents.search(request, access.principal, signal);
     const { events, total, searched, next = null } = found;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
@@ -59,11 +59,12 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
     },
     async list(query = {}, signal) {
       const applications = access.readable();
-      const { action, order = "desc", after, where, outcome } = checkQuery(EVENT_QUERY, query);
+      const { action, order = "desc", after, where, outcome, key } = checkQuery(EVENT_QUERY, query);
       const { page = 1, limit = EVENT_LIMITS.listDefault, payloads = true } = query;
       const selection = omitUndefined<EventSelection>({
         action,
         applications,
+        idempotencyKey: query.idempotency_key,
         ...timeRange(query),
         order,
         limit,
@@ -71,9 +72,10 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
         after,
         payloads,
       });
-      const isSearch = (where ?? outcome) !== undefined;
+      const isSearch = (where ?? outcome ?? key) !== undefined;
       if (query.page !== undefined && (after !== undefined || isSearch)) {
-        const what = after === undefined ? "where and outcome; go on with after" : "after, which replaces it";
+        const what =
+          after === undefined ? "where, outcome and key; go on with after" : "after, which replaces it";
         throw malformedField("page", `cannot be used together with ${what}`, query.page);
       }
       if (isSearch) return search(query, selection, signal);

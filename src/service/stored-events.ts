@@ -1,11 +1,11 @@
 import { CHECK_LIMITS, type CheckedEvents, type EventFailure, type Schemata } from "../domain/action.ts";
 import { EvregError } from "../domain/error.ts";
-import { type EventOutcome, SEARCH_LIMITS } from "../domain/event.ts";
+import { SEARCH_LIMITS } from "../domain/event.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps, type ValidationCaller } from "../schema/validate/compile.ts";
-import type { EventSelection, EventStore, StoredEvent } from "../store/events.ts";
+import type { EventSelection, EventStore, StoredEvent, WantedDeliveries } from "../store/events.ts";
 import type { Candidate, PayloadValidator } from "./payload-validator.ts";
 
 /** Events read at once: fewer of large ones, see `SEARCH_LIMITS.bytes`. */
@@ -14,7 +14,7 @@ const READ_EVENTS = 100;
 const SEARCH_READ_EVENTS = 500;
 
 interface StoredEventsOptions {
-  readonly events: Pick<EventStore, "list" | "withOutcome">;
+  readonly events: Pick<EventStore, "list" | "withDeliveries">;
   readonly clock: Clock;
   readonly payloads: Pick<PayloadValidator, "failureUnder" | "conforms">;
 }
@@ -29,7 +29,7 @@ interface StoredEventCheck {
 /** `limit` is how many are looked for; `payloads` whether they come with what is in them. */
 interface EventSearch extends Omit<EventSelection, "page"> {
   readonly where?: Schemata | undefined;
-  readonly outcome?: EventOutcome | undefined;
+  readonly deliveries?: WantedDeliveries | undefined;
 }
 
 export interface FoundEvents {
@@ -86,7 +86,7 @@ export class StoredEvents {
     return this.#afterOthersOf(caller, () => this.#check(request, endMs, { caller, gone: signal }));
   }
 
-  /** The next events with an outcome and a payload that conforms to a schema, as `check`. Ends early where too few have. */
+  /** The next events with such deliveries and a payload that conforms to a schema, as `check`. Ends early where too few have. */
   search(request: EventSearch, caller: object, signal?: AbortSignal): Promise<FoundEvents> {
     const endMs = this.#options.clock.now() + SEARCH_LIMITS.searchMs;
     return this.#afterOthersOf(caller, () => this.#search(request, endMs, { caller, gone: signal }));
@@ -123,19 +123,20 @@ export class StoredEvents {
   }
 
   async #search(
-    { where, outcome, limit, payloads: isWhole = true, ...selection }: EventSearch,
+    { where, deliveries, limit, payloads: isWhole = true, ...selection }: EventSearch,
     endMs: number,
     caller: ValidationCaller,
   ): Promise<FoundEvents> {
     const { events: store, payloads } = this.#options;
     const candidate = where === undefined ? undefined : await this.#candidate(where, endMs, caller);
     const { applications } = selection;
+    const wanted = (deliveries?.outcome ?? deliveries?.key) === undefined ? undefined : deliveries;
     const events: StoredEvent[] = [];
     let foundBytes = 0;
     const { read, total, next } = await this.#walk({
       selection: { ...selection, payloads: isWhole || candidate !== undefined },
       atOnce: SEARCH_READ_EVENTS,
-      select: outcome && ((ids) => store.withOutcome(ids, outcome, applications)),
+      select: wanted && ((ids) => store.withDeliveries(ids, wanted, applications)),
       maxEvents: SEARCH_LIMITS.events,
       endMs,
       caller,

@@ -19,10 +19,10 @@ export interface EventStore {
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
-  /** Those of the events that have this outcome, over the deliveries to these applications, or to all. */
-  withOutcome(
+  /** Those of the events whose deliveries are so, over the deliveries to these applications, or to all. */
+  withDeliveries(
     ids: readonly number[],
-    outcome: EventOutcome,
+    wanted: WantedDeliveries,
     applications?: readonly string[],
   ): Promise<readonly number[]>;
   /** The deliveries of each of these events, over the same. Delays no write. */
@@ -99,6 +99,7 @@ export interface EventPage {
 export interface EventSelection {
   readonly action?: string;
   readonly applications?: readonly string[];
+  readonly idempotencyKey?: string;
   readonly fromMs?: number;
   readonly toMs?: number;
   readonly order: "asc" | "desc";
@@ -110,6 +111,13 @@ export interface EventSelection {
   readonly after?: number;
   /** Whether the payloads are read; by default they are. */
   readonly payloads?: boolean;
+}
+
+/** What the deliveries of an event must be like. */
+export interface WantedDeliveries {
+  readonly outcome?: EventOutcome | undefined;
+  /** The text of a key, or its JSON: of one of them. */
+  readonly key?: string | undefined;
 }
 
 export interface NextEvents {

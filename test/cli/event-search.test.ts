@@ -28,6 +28,14 @@ test("`events list --deliveries` says what became of each", async () => {
   expect(data).toMatchObject([{ rowid: 5, deliveries: {} }]);
 });
 
+test("`events list --idempotency-key` and `--key` find events by either", async () => {
+  const found = await served.run(["events", "list", "--idempotency-key", "none"]);
+  expect(found.stderr).toContain("No event matches.");
+  const { stderr } = await served.run(["events", "list", "--key", "C-17"]);
+  expect(stderr).toContain("No event matches.");
+  expect(stderr).toContain("0 events found in 5; no more behind.");
+});
+
 test("--where takes members with their values, several of them, and a schema inline", async () => {
   const found = async (...words: string[]) => {
     const { data } = await served.json<readonly { rowid: number }[]>(["events", "list", ...words]);

@@ -237,6 +237,35 @@ export function eventListsContract(open: OpenEvreg): void {
     });
   });
 
+  describe("listing the event of an idempotency key", () => {
+    const under = useSharedEvreg(open, async (target) => {
+      await prepare(target);
+      await publish(target.evreg, { ...newEvent({}, "a"), idempotency_key: "k-8" });
+    });
+    const rowids = async (query: EventQuery, evreg = under.evreg): Promise<number[]> =>
+      (await evreg.events.list({ idempotency_key: "k-8", ...query })).data.map(({ rowid }) => rowid);
+
+    it("finds it, unless another parameter leaves it out", async () => {
+      expect(await under.evreg.events.list({ idempotency_key: "k-8" })).toMatchObject({
+        data: [{ rowid: 8 }],
+        meta: { total: 1, page: 1 },
+      });
+      expect(await rowids({ action: "a", order: "asc", from: "2026-01-01T00:07:00Z" })).toEqual([8]);
+      for (const query of [
+        { action: "b" },
+        { to: "2026-01-01T00:07:00Z" },
+        { after: 8 },
+        { page: 2 },
+        { idempotency_key: "k-9" },
+      ]) {
+        expect(await rowids(query)).toEqual([]);
+      }
+      expect(await rowids({}, await under.as(["read:shop"]))).toEqual([]);
+      expect(await rowids({}, await under.as(["read:crm"]))).toEqual([8]);
+      await refusal(under.evreg.events.list({ idempotency_key: "" }), "malformed");
+    });
+  });
+
   describe("one event", () => {
     const under = useSharedEvreg(open);
 

@@ -85,6 +85,38 @@ export function eventSearchContract(open: OpenEvreg): void {
     });
   });
 
+  describe("searching events by the key of an ordered subscription", () => {
+    const under = useEvreg(open);
+
+    it("finds those with a delivery of this key, which shows it", async () => {
+      const { evreg } = under;
+      await evreg.actions.create(newAction({ action: "a", application: "shop", schemata: ANY_OBJECT }));
+      await subscribe(evreg, { action: "a", subscription: "one", ordered: { key: "/c" } });
+      await subscribe(evreg, { action: "a", subscription: "two" });
+      for (const c of ["C-17", 42, "42", "C-17", [1]]) await publish(evreg, newEvent({ c }, "a"));
+      const found = async (query: EventQuery, port = evreg) => {
+        const { data, meta } = await port.events.list(query);
+        expect(meta).toMatchObject({ searched: expect.any(Number), next: null });
+        return ids(data);
+      };
+      expect(await found({ key: "C-17" })).toEqual([4, 1]);
+      expect(await found({ key: "42", order: "asc" })).toEqual([2, 3]);
+      expect(await found({ key: "C-18" })).toEqual([]);
+      expect(await found({ key: "C-17", outcome: "failed" })).toEqual([]);
+      expect(await found({ key: "C-17", outcome: "unreceived" })).toEqual([4, 1]);
+      expect(await found({ key: "C-17" }, await under.as(["read:shop"]))).toEqual([]);
+      await refusal(evreg.events.list({ key: "C-17", page: 1 }), "malformed");
+
+      const deliveries = (await evreg.deliveries.list({ subscription: 1 })).data;
+      const keys = await Promise.all(
+        deliveries.map(async ({ rowid }) => (await evreg.deliveries.get(rowid)).data.key),
+      );
+      expect(keys).toEqual([undefined, "C-17", "42", "42", "C-17"]);
+      const [other] = (await evreg.deliveries.list({ subscription: 2 })).data;
+      expect((await evreg.deliveries.get(other!.rowid)).data).not.toHaveProperty("key");
+    });
+  });
+
   describe("searching events by their outcome", () => {
     const under = useEvreg(open);
     const found = async (query: EventQuery) => ids((await under.evreg.events.list(query)).data);

@@ -26,9 +26,9 @@ async function publish(count: number, payload: object): Promise<void> {
 }
 
 /** The events of the real store, with something done at each read of events. */
-function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" | "withOutcome"> {
+function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" | "withDeliveries"> {
   return {
-    withOutcome: (...args) => local.store.events.withOutcome(...args),
+    withDeliveries: (...args) => local.store.events.withDeliveries(...args),
     async list(query) {
       await noticed(query.limit);
       return local.store.events.list(query);
@@ -36,7 +36,7 @@ function reading(noticed: (limit: number) => unknown): Pick<EventStore, "list" |
   };
 }
 
-function storedEvents(events: Pick<EventStore, "list" | "withOutcome">): StoredEvents {
+function storedEvents(events: Pick<EventStore, "list" | "withDeliveries">): StoredEvents {
   const { clock } = local;
   const offThread = new ValidationThread(clock);
   const payloads = new PayloadValidator({

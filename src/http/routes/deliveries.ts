@@ -65,14 +65,22 @@ export const DELIVERY_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Delivery: record(delivery),
   Attempt: record(attempt),
   SubscriptionAttempt: record({ delivery_id: field.rowid, event_id: field.rowid, ...attempt }),
-  DeliveryWithAttempts: record({
-    ...delivery,
-    attempts: {
-      type: "array",
-      items: ref("Attempt"),
-      description: "In order; of more than 100, the first 50 and the last 50.",
+  DeliveryWithAttempts: record(
+    {
+      ...delivery,
+      key: {
+        ...field.text,
+        description:
+          "Of a subscription that is ordered by key: its key, by which `key` finds it. Absent without one, and for one of more than 1,024 characters.",
+      },
+      attempts: {
+        type: "array",
+        items: ref("Attempt"),
+        description: "In order; of more than 100, the first 50 and the last 50.",
+      },
     },
-  }),
+    ["key"],
+  ),
 };
 
 export const DELIVERY_ROUTES: readonly Route[] = [

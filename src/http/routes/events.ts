@@ -192,7 +192,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     tag,
     summary: "List events, newest first by default",
     description:
-      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where` or `outcome` goes on with `meta.next`, also where it found nothing yet.",
+      "Use `after` to read long lists: each page costs the same. It replaces `page`. A search by `where`, `outcome` or `key` goes on with `meta.next`, also where it found nothing yet.",
     access: "token",
     scope: "read",
     query: EVENT_QUERY,
@@ -206,7 +206,7 @@ export const EVENT_ROUTES: readonly Route[] = [
           : (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
       // A search holds what it reads, what it has found, and one more.
       const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
-      const isSearch = (query.where ?? query.outcome) !== undefined;
+      const isSearch = (query.where ?? query.outcome ?? query.key) !== undefined;
       // It reads payloads also where it answers none.
       const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
       const largestBytes = !isSearch ? listBytes : Math.min(mostBytes, searchBytes);

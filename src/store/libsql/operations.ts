@@ -15,10 +15,10 @@ import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
-import { countDeliveries } from "./queue/delivery-counts.ts";
+import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
-import { countPending, eventsWithOutcome, listDeliveries } from "./queue/delivery-list.ts";
+import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { listAttempts } from "./queue/last-attempts.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
@@ -37,7 +37,7 @@ export const READS = {
   findRevision,
   listRevisions,
   findEvent,
-  eventsWithOutcome,
+  eventsWithDeliveries,
   findSecret,
   findSubscription,
   findDeletedSubscription,

@@ -195,7 +195,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         const { value, bytes } = await readReply("findEvent", id);
         return value === undefined ? undefined : storedEvent(value, bytes);
       },
-      withOutcome: (ids, outcome, applications) => read("eventsWithOutcome", ids, outcome, applications),
+      withDeliveries: (ids, wanted, applications) => read("eventsWithDeliveries", ids, wanted, applications),
       countDeliveries: (ids, applications) => read("countDeliveries", ids, applications),
       async next(query) {
         const { value, bytes } = await readReply("nextEvents", query);

@@ -53,7 +53,8 @@ export function* listEvents(
 ): Steps<WirePage> {
   const filter = selectActions(sql, query);
   if (filter.actions.length === 0) return { events: [], total: 0, isCut: false };
-  const ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
+  let ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
+  if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges);
   const counted = yield* countRanges(sql, ranges, filter, shape);
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
@@ -77,6 +78,14 @@ export function* listEvents(
   if (query.payloads === false) return { events: rows.map(withoutPayload), total, isCut: false };
   const fitting = withinBytes(rows, query.maxBytes);
   return { events: yield* eventsOf(sql, fitting, out), total, isCut: fitting.length < rows.length };
+}
+
+/** The part of the ranges that has the event with this idempotency key. */
+function onlyWithKey(sql: Sql, key: string, ranges: readonly RowidRange[]): readonly RowidRange[] {
+  const found = sql.first<{ id: number }>("SELECT rowid AS id FROM event WHERE idempotency_key = ?", key);
+  if (found === undefined) return [];
+  const { id } = found;
+  return ranges.some(({ low, high }) => id >= low && id <= high) ? [{ low: id, high: id }] : [];
 }
 
 function withinBytes(rows: readonly EventRow[], maxBytes = Infinity): readonly EventRow[] {

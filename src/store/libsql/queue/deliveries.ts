@@ -13,7 +13,7 @@ import {
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
-import { keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
+import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
 const RETRIABLE = statusesBefore("retry requested");
@@ -27,7 +27,8 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
       FROM ${ATTEMPTS} WHERE delivery_id = ? ORDER BY attempt`,
     id,
   );
-  return { ...deliveryOf(row), attempts: attempts.map(attemptOf) };
+  const key = findKeyText(sql, id);
+  return { ...deliveryOf(row), ...(key === undefined ? {} : { key }), attempts: attempts.map(attemptOf) };
 }
 
 export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | undefined {

@@ -1,7 +1,9 @@
 import type { DeliveryCounts, DeliveryStatus } from "../../../domain/delivery.ts";
+import { keysOfText } from "../../../domain/order-key.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
+import type { WantedDeliveries } from "../../events.ts";
 import type { Sql } from "../thread/sql.ts";
-import { STATUS } from "./delivery-state.ts";
+import { DELIVERY_STATE, STATUS } from "./delivery-state.ts";
 
 /** Deliveries of a step, each of which takes a microsecond or two. */
 const SLICE = 500;
@@ -46,4 +48,36 @@ export function* countDeliveries(
     yield;
   }
   return ids.map((id) => counts.get(id) ?? {});
+}
+
+/** Whether the event `value` has a delivery of which the condition is true, to the applications `?2`. */
+function hasDelivery(condition: string): string {
+  return `EXISTS (
+      SELECT 1 FROM delivery AS d INDEXED BY delivery_event CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.event_id = value AND ${condition}
+        AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2))))`;
+}
+
+/** Those of the events whose deliveries are so; `unreceived` has none that was delivered. */
+export function eventsWithDeliveries(
+  sql: Sql,
+  ids: readonly number[],
+  { outcome, key }: WantedDeliveries,
+  applications?: readonly string[],
+): readonly number[] {
+  const readable = applications === undefined ? null : JSON.stringify(applications);
+  const keys = key === undefined ? null : JSON.stringify(keysOfText(key));
+  // Each statement has all of its values.
+  const conditions = ["?2 IS NULL OR ?3 IS NULL OR TRUE"];
+  if (outcome === "unreceived")
+    conditions.push(`NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)}`);
+  if (outcome === "failed") conditions.push(hasDelivery(`d.state = ${DELIVERY_STATE.failed}`));
+  if (keys !== null) conditions.push(hasDelivery("d.key IN (SELECT value FROM json_each(?3))"));
+  const rows = sql.rows<{ id: number }>(
+    `SELECT value AS id FROM json_each(?1) WHERE (${conditions.join(") AND (")})`,
+    JSON.stringify(ids),
+    readable,
+    keys,
+  );
+  return rows.map(({ id }) => id);
 }

@@ -1,6 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts";
-import type { EventOutcome } from "../../../domain/event.ts";
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { keysOfText } from "../../../domain/order-key.ts";
@@ -240,27 +239,6 @@ function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): St
     }
   }
   return ids;
-}
-
-/** Those of the events that no handler has received, or with a delivery that has failed for good. */
-export function eventsWithOutcome(
-  sql: Sql,
-  ids: readonly number[],
-  outcome: EventOutcome,
-  applications?: readonly string[],
-): readonly number[] {
-  const isUnreceived = outcome === "unreceived";
-  const state = isUnreceived ? DELIVERY_STATE.delivered : DELIVERY_STATE.failed;
-  const rows = sql.rows<{ id: number }>(
-    `SELECT value AS id FROM json_each(?1) WHERE ${isUnreceived ? "NOT " : ""}EXISTS (
-        SELECT 1 FROM delivery AS d INDEXED BY delivery_event
-        CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-        WHERE d.event_id = value AND d.state = ${state}
-          AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2))))`,
-    JSON.stringify(ids),
-    applications === undefined ? null : JSON.stringify(applications),
-  );
-  return rows.map(({ id }) => id);
 }
 
 /** How many deliveries of a subscription are pending, and not under way at the start. */

@@ -1,5 +1,6 @@
 import { EvregError } from "../../../domain/error.ts";
-import { NO_KEY, orderKeyOf, pointerSteps } from "../../../domain/order-key.ts";
+import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
+import { keyTextOf, NO_KEY, orderKeyOf, pointerSteps } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import { receiversOf } from "../catalog/hearing.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
@@ -175,6 +176,23 @@ function keysOf(sql: Sql, placed: readonly Placed[], steps: readonly string[]): 
     }
   }
   return placed.map(({ event_id }) => keys.get(event_id) ?? NO_KEY);
+}
+
+/** The key of one delivery as a text, if its subscription still orders by it. */
+export function findKeyText(sql: Sql, deliveryId: number): string | undefined {
+  const [keyed] = sql.rows<{ eventId: number; payloadBytes: number; key: number; pointer: string }>(
+    `SELECT d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, d.key, s.order_key AS pointer
+      FROM delivery AS d CROSS JOIN event AS e ON e.rowid = d.event_id
+      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+      WHERE d.rowid = ? AND d.key IS NOT NULL AND s.order_key IS NOT NULL`,
+    deliveryId,
+  );
+  if (keyed === undefined) return undefined;
+  const out = new ByteWriter();
+  const span = addPayloads(sql, [keyed], out).get(keyed.eventId);
+  if (span === undefined || span === null) return undefined;
+  const text = keyTextOf(bytesAt(out.pack(), span), pointerSteps(keyed.pointer), keyed.key);
+  return text !== undefined && text.length <= DELIVERY_LIMITS.keyLength ? text : undefined;
 }
 
 /** Whether anything unfinished of a subscription has a place in an order by key. */
