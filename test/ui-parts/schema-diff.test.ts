@@ -84,6 +84,15 @@ describe("the difference of two schemas", () => {
     expect(rows.filter(({ sign }) => sign === "+")).toHaveLength(12_000);
   });
 
+  it("ends soon where all lines only change their places", () => {
+    const list = Array.from({ length: 3_000 }, (_, index) => `v${index}`);
+    const rows = diffRows(text(list), text(list.toReversed()));
+    expect(rows.filter(({ sign }) => sign !== "+").map(({ before }) => before)).toEqual(
+      Array.from({ length: 3_002 }, (_, index) => index + 1),
+    );
+    expect(rows.filter(({ sign }) => sign !== "-")).toHaveLength(3_002);
+  });
+
   it("leaves out what is alike, but for the lines around a change", () => {
     const rows = diffRows(
       text(ORDER),

@@ -2,6 +2,7 @@ import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
 import { Actions } from "../screens/actions/actions.tsx";
+import { Api } from "../screens/api/api.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Overview } from "../screens/overview/overview.tsx";
@@ -61,6 +62,7 @@ export const SCREENS: readonly Screen[] = [
     scope: "read",
     view: Actions,
   },
+  { path: "api", title: "API", icon: "api", group: "operate", key: "i", scope: "read", view: Api },
 ];
 
 export const screenOf = (route: Route): Screen | undefined =>

@@ -10,45 +10,68 @@ export interface DiffRow {
   readonly line: JsonLine;
 }
 
-/** Lines of both that may differ; a comparison of more could stop the page for seconds, and all of them are shown as changed. */
-const MOST_EDITS = 800;
+/** Of lines that both have, in another order; to compare more could stop the page for seconds, and they are shown as changed. */
+const MOST_EDITS = 500;
 
 /** The lines of two JSON texts, each as it is indented. A comma alone is no difference. */
 export function diffRows(before: string, after: string): readonly DiffRow[] {
   const [old, next] = [jsonLines(before), jsonLines(after)];
+  const rows: DiffRow[] = [];
+  let [at, to] = [0, 0];
+  for (const [end, other] of [...pairsOf(old, next), [old.length, next.length] as const]) {
+    for (; at < end; at += 1) rows.push({ sign: "-", before: at + 1, after: null, line: old[at]! });
+    for (; to < other; to += 1) rows.push({ sign: "+", before: null, after: to + 1, line: next[to]! });
+    if (end === old.length && other === next.length) break;
+    rows.push({ sign: " ", before: at + 1, after: to + 1, line: next[to]! });
+    at += 1;
+    to += 1;
+  }
+  return rows;
+}
+
+/** The indexes of lines that stay, in both. */
+function pairsOf(
+  old: readonly JsonLine[],
+  next: readonly JsonLine[],
+): readonly (readonly [number, number])[] {
   let head = 0;
   while (head < old.length && head < next.length && old[head]!.key === next[head]!.key) head += 1;
   let tail = 0;
   const most = Math.min(old.length, next.length) - head;
   while (tail < most && old.at(-1 - tail)!.key === next.at(-1 - tail)!.key) tail += 1;
-  const keys = (lines: readonly JsonLine[]): string[] =>
-    lines.slice(head, lines.length - tail).map(({ key }) => key);
-  const [oldKeys, newKeys] = [keys(old), keys(next)];
-  const parts = diffArrays(oldKeys, newKeys, { maxEditLength: MOST_EDITS }) ?? [
-    { removed: true, added: false, count: oldKeys.length },
-    { removed: false, added: true, count: newKeys.length },
-  ];
 
-  const rows: DiffRow[] = [];
+  const [oldEnd, newEnd] = [old.length - tail, next.length - tail];
+  // What only one of them has cannot stay, and would cost most.
+  const inOld = shared(old, head, oldEnd, next.slice(head, newEnd));
+  const inNew = shared(next, head, newEnd, old.slice(head, oldEnd));
+  const parts = diffArrays(keysOf(old, inOld), keysOf(next, inNew), { maxEditLength: MOST_EDITS }) ?? [];
+  const pairs = Array.from({ length: head }, (_, index) => [index, index] as [number, number]);
   let [at, to] = [0, 0];
-  const put = (sign: DiffRow["sign"], count: number): void => {
+  for (const { added, removed, count } of parts) {
     for (let index = 0; index < count; index += 1) {
-      const isOld = sign !== "+";
-      const isNew = sign !== "-";
-      rows.push({
-        sign,
-        before: isOld ? at + 1 : null,
-        after: isNew ? to + 1 : null,
-        line: isNew ? next[to]! : old[at]!,
-      });
-      if (isOld) at += 1;
-      if (isNew) to += 1;
+      if (!added && !removed) pairs.push([inOld[at]!, inNew[to]!]);
+      if (!added) at += 1;
+      if (!removed) to += 1;
     }
-  };
-  put(" ", head);
-  for (const { removed, added, count } of parts) put(removed ? "-" : added ? "+" : " ", count);
-  put(" ", tail);
-  return rows;
+  }
+  for (let index = 0; index < tail; index += 1) pairs.push([oldEnd + index, newEnd + index]);
+  return pairs;
+}
+
+const keysOf = (lines: readonly JsonLine[], indexes: readonly number[]): string[] =>
+  indexes.map((index) => lines[index]!.key);
+
+/** The indexes of lines, from a first to before an end, that others say, too. */
+function shared(
+  lines: readonly JsonLine[],
+  from: number,
+  end: number,
+  others: readonly JsonLine[],
+): readonly number[] {
+  const keys = new Set(others.map(({ key }) => key));
+  const indexes: number[] = [];
+  for (let index = from; index < end; index += 1) if (keys.has(lines[index]!.key)) indexes.push(index);
+  return indexes;
 }
 
 /** Rows that are shown, or how many alike ones are left out between them. */

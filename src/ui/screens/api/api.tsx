@@ -1,0 +1,112 @@
+import { useEffect, useRef } from "preact/hooks";
+import { apiUrl, askText, type Envelope } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { Empty, Waiting } from "../../parts/states.tsx";
+import { useKeys } from "../../shell/keys.ts";
+import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { foundOperations, type OpenApi, type Operation, operationsOf } from "./open-api.ts";
+import { OperationView } from "./operation-view.tsx";
+
+const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope<OpenApi>> => ({
+  data: JSON.parse(await askText(path, { signal })) as OpenApi,
+});
+
+/** All that the API can do, and trying it. */
+export function Api({ route }: { readonly route: Route }) {
+  const [, id] = route.path;
+  const { answer, error, reload } = useResource<OpenApi>("/openapi.json", { read: readDocument });
+  const document = answer?.data;
+  if (document === undefined) {
+    return (
+      <div class="panel">
+        <h1 class="sr">API</h1>
+        <Waiting error={error} reload={reload} rows={12} />
+      </div>
+    );
+  }
+  const operations = operationsOf(document);
+  const picked = operations.find(({ operationId }) => operationId === id);
+  return (
+    <div class={id === undefined ? "split alone" : "split shows-detail narrow-list"}>
+      <OperationList operations={operations} picked={id} route={route} />
+      {picked !== undefined && (
+        <OperationView key={id} document={document} operation={picked} query={route.query} />
+      )}
+      {picked === undefined && id !== undefined && (
+        <Empty title="There is no such operation">It may be of another version.</Empty>
+      )}
+    </div>
+  );
+}
+
+function OperationList(props: {
+  readonly operations: readonly Operation[];
+  readonly picked: string | undefined;
+  readonly route: Route;
+}) {
+  const { operations, picked, route } = props;
+  const search = route.query["find"] ?? "";
+  const input = useRef<HTMLInputElement>(null);
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), []);
+  useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
+  const found = foundOperations(operations, search);
+  const tags = [...new Set(found.map(({ tags: [tag = ""] }) => tag))];
+  return (
+    <section ref={list} class="stack list" aria-label="Operations">
+      <header class="head">
+        <h1 class="what">API</h1>
+        <div class="acts">
+          <a class="btn" href={apiUrl("/openapi.json")} target="_blank" rel="noopener">
+            openapi.json
+          </a>
+        </div>
+      </header>
+      <div class="field">
+        <input
+          ref={input}
+          value={search}
+          aria-label="Filter operations"
+          placeholder="A path, or what it does"
+          autoComplete="off"
+          spellcheck={false}
+          onInput={(event) =>
+            goTo(linkTo(route.path, { ...route.query, find: event.currentTarget.value }), { replace: true })
+          }
+          onKeyDown={(event) => {
+            if (event.key === "Escape") event.currentTarget.blur();
+          }}
+        />
+        <kbd>/</kbd>
+      </div>
+      {found.length === 0 && <p class="muted">No operation has all of these words.</p>}
+      {tags.map((tag) => (
+        <section key={tag} aria-label={tag}>
+          <header>
+            <h2>{tag[0]!.toUpperCase() + tag.slice(1)}</h2>
+          </header>
+          <ul class="panel operations">
+            {found
+              .filter(({ tags: [first] }) => first === tag)
+              .map(({ operationId, method, path, summary }) => (
+                <li key={operationId}>
+                  <a
+                    href={linkTo(["api", operationId], route.query)}
+                    aria-current={operationId === picked ? "true" : undefined}
+                  >
+                    <Method method={method} />
+                    <code class="path">{path}</code>
+                    <span class="does">{summary}</span>
+                  </a>
+                </li>
+              ))}
+          </ul>
+        </section>
+      ))}
+    </section>
+  );
+}
+
+export function Method({ method }: { readonly method: string }) {
+  return <code class={method === "DELETE" ? "method danger-text" : "method"}>{method}</code>;
+}

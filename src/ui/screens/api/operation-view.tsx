@@ -1,0 +1,95 @@
+import { useState } from "preact/hooks";
+import { Command } from "../../parts/copy.tsx";
+import { linkTo } from "../../shell/route.ts";
+import { commandFor } from "./commands.ts";
+import { answersOf, bodyOf, exampleOf, type OpenApi, type Operation } from "./open-api.ts";
+import { commandWith, curlLine, type Values } from "./request-lines.ts";
+import { Prose, SchemaView, Words } from "./schema-view.tsx";
+import { TryIt } from "./try-it.tsx";
+
+/** One operation: what it does, what to send, what it answers; and trying it. */
+export function OperationView(props: {
+  readonly document: OpenApi;
+  readonly operation: Operation;
+  readonly query: Readonly<Record<string, string>>;
+}) {
+  const { document, operation, query } = props;
+  const schema = bodyOf(operation);
+  const [values, setValues] = useState<Values>({});
+  const [body, setBody] = useState(() =>
+    schema === undefined ? undefined : JSON.stringify(exampleOf(document, schema), null, 2),
+  );
+  const command = commandFor(operation.operationId);
+  return (
+    <article class="detail" aria-label={operation.summary}>
+      <a class="back btn bare" href={linkTo(["api"], query)}>
+        All operations
+      </a>
+      <header class="head">
+        <div class="what">
+          <h2 class="h1">{operation.summary}</h2>
+          <p>
+            <code class="break">
+              <b>{operation.method}</b> {operation.path}
+            </code>
+          </p>
+        </div>
+      </header>
+      <Prose text={operation.description} />
+      <TryIt
+        document={document}
+        operation={operation}
+        values={values}
+        setValues={setValues}
+        body={body}
+        setBody={setBody}
+      />
+      <section aria-labelledby="in-a-shell">
+        <header>
+          <h2 id="in-a-shell">In a shell</h2>
+        </header>
+        <div class="stack tight">
+          {command !== undefined && <Command text={commandWith(command, values)} />}
+          <Command text={curlLine(operation, values, body)} />
+        </div>
+      </section>
+      {schema !== undefined && (
+        <section aria-labelledby="body">
+          <header>
+            <h2 id="body">Body</h2>
+            <p>JSON</p>
+          </header>
+          <div class="panel">
+            <SchemaView document={document} schema={schema} />
+          </div>
+        </section>
+      )}
+      <section aria-labelledby="answers">
+        <header>
+          <h2 id="answers">Answers</h2>
+        </header>
+        <ul class="panel lines">
+          {answersOf(document, operation).map(({ status, description, schema: answered }) => (
+            <li key={status}>
+              {answered !== undefined && status.startsWith("2") ? (
+                <details class="more-of">
+                  <summary>
+                    <code class="strong">{status}</code> <Words text={description} />
+                  </summary>
+                  <SchemaView document={document} schema={answered} />
+                </details>
+              ) : (
+                <>
+                  <code class="strong">{status}</code>{" "}
+                  <span class="soft">
+                    <Words text={description} />
+                  </span>
+                </>
+              )}
+            </li>
+          ))}
+        </ul>
+      </section>
+    </article>
+  );
+}

@@ -1,0 +1,45 @@
+import { apiUrl, withQuery } from "../../api/request.ts";
+import { quoted } from "../../parts/copy.tsx";
+import { needsNoToken, type Operation } from "./open-api.ts";
+
+export type Values = Readonly<Record<string, string>>;
+
+/** The path with its parameters, and the query with those that have a value. Names that are not given stay as `{name}`. */
+export function pathWith({ path, parameters = [] }: Operation, values: Values): string {
+  const filled = path.replace(/\{(\w+)\}/g, (braces, name: string) => {
+    const value = values[name]?.trim() ?? "";
+    return value === "" ? braces : encodeURIComponent(value);
+  });
+  const query = parameters
+    .filter(({ in: where }) => where === "query")
+    .map(({ name }) => [name, values[name]] as const);
+  return withQuery(filled, Object.fromEntries(query));
+}
+
+export function headersWith(
+  { parameters = [] }: Operation,
+  values: Values,
+): Readonly<Record<string, string>> {
+  const given = parameters.filter(({ in: where, name }) => where === "header" && (values[name] ?? "") !== "");
+  return Object.fromEntries(given.map(({ name }) => [name, values[name]!]));
+}
+
+/** The same request for a shell. The token is a variable, never the token. */
+export function curlLine(operation: Operation, values: Values, body: string | undefined): string {
+  const words = ["curl"];
+  if (operation.method !== "GET") words.push("-X", operation.method);
+  if (!needsNoToken(operation)) words.push("-H", `"Authorization: Bearer $EVREG_TOKEN"`);
+  for (const [name, value] of Object.entries(headersWith(operation, values)))
+    words.push("-H", quoted(`${name}: ${value}`));
+  if (body !== undefined) words.push("-H", "'Content-Type: application/json'", "--data-raw", quoted(body));
+  words.push(quoted(apiUrl(pathWith(operation, values))));
+  return words.join(" ");
+}
+
+/** A command's words, with what was typed. */
+export function commandWith(command: string, values: Values): string {
+  return command.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = values[name]?.trim() ?? "";
+    return value === "" ? name.toUpperCase() : quoted(value);
+  });
+}

@@ -1,0 +1,259 @@
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Action } from "../../../domain/action.ts";
+import type { ScopeName } from "../../../domain/token.ts";
+import { identity, may } from "../../api/identity.ts";
+import { ApiError, ask } from "../../api/request.ts";
+import { useResource } from "../../api/resource.ts";
+import { AreaField, Field, TextField } from "../../parts/form.tsx";
+import { JsonView } from "../../parts/json-view.tsx";
+import { Say } from "../../parts/states.tsx";
+import { durationText, sizeText } from "../../parts/time.tsx";
+import { confirm } from "../../shell/confirm.tsx";
+import { CANNOT_BE_UNDONE, NOT_TRIED } from "./commands.ts";
+import {
+  exampleOf,
+  needsNoToken,
+  type OpenApi,
+  type Operation,
+  type Parameter,
+  scopeOf,
+} from "./open-api.ts";
+import { headersWith, pathWith, type Values } from "./request-lines.ts";
+import { Words } from "./schema-view.tsx";
+
+interface Answered {
+  readonly status: number;
+  readonly ms: number;
+  readonly headers: readonly (readonly [string, string])[];
+  readonly text: string;
+}
+
+interface Props {
+  readonly document: OpenApi;
+  readonly operation: Operation;
+  readonly values: Values;
+  readonly setValues: (values: Values) => void;
+  /** `undefined` where nothing is sent. */
+  readonly body: string | undefined;
+  readonly setBody: (body: string) => void;
+}
+
+/** Whether the token has the scope, for all applications or for one. */
+const hasScope = (scope: string | undefined): boolean =>
+  scope === undefined ||
+  !["admin", "write", "listen", "read", "publish"].includes(scope) ||
+  may(scope as ScopeName) ||
+  (identity.value?.scopes ?? []).some((held) => may(scope as ScopeName, held.slice(held.indexOf(":") + 1)));
+
+/** Sends the request with the token of this page. */
+export function TryIt(props: Props) {
+  const { operation } = props;
+  const why = NOT_TRIED[operation.operationId];
+  const scope = scopeOf(operation);
+  const cannot =
+    why ??
+    (needsNoToken(operation) || hasScope(scope) ? undefined : `Your token has not the scope ${scope}.`);
+  if (cannot !== undefined)
+    return (
+      <Say state="pending" title="Not tried here">
+        {cannot}
+      </Say>
+    );
+  return <Form {...props} />;
+}
+
+function Form({ document, operation, values, setValues, body, setBody }: Props) {
+  const [answered, setAnswered] = useState<Answered | undefined>();
+  const [error, setError] = useState("");
+  const [sending, setSending] = useState<AbortController | undefined>();
+  const current = useRef(sending);
+  current.current = sending;
+  useEffect(() => () => current.current?.abort(), []);
+  const { method, path, parameters = [], operationId } = operation;
+  const missing = parameters.find(
+    ({ in: where, name }) => where === "path" && (values[name] ?? "").trim() === "",
+  );
+
+  const send = async (): Promise<void> => {
+    const consequence = CANNOT_BE_UNDONE[operationId];
+    if (consequence !== undefined || method === "DELETE") {
+      const yes = await confirm({
+        title: `${operation.summary}?`,
+        body: consequence ?? "It cannot be undone.",
+        act: `Send ${method}`,
+        danger: true,
+        ...(values["id"] === undefined ? {} : { type: values["id"].trim() }),
+      });
+      if (!yes) return;
+    }
+    const controller = new AbortController();
+    setSending(controller);
+    setError("");
+    const startedMs = performance.now();
+    try {
+      const response = await ask(pathWith(operation, values), {
+        method,
+        headers: headersWith(operation, values),
+        signal: controller.signal,
+        ...(body === undefined ? {} : { text: body }),
+      });
+      const text = await response.text();
+      setAnswered({
+        status: response.status,
+        ms: performance.now() - startedMs,
+        headers: [...response.headers],
+        text,
+      });
+    } catch (failure) {
+      setAnswered(undefined);
+      if (!controller.signal.aborted) {
+        setError(failure instanceof ApiError ? failure.message : "The answer broke off.");
+      }
+    }
+    setSending(undefined);
+  };
+  return (
+    <section aria-labelledby="try">
+      <header>
+        <h2 id="try">Try it</h2>
+        <p>{needsNoToken(operation) ? "it needs no token" : "with your token"}</p>
+      </header>
+      <form
+        class="panel pad try"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        {parameters.map((parameter) => (
+          <ParameterField
+            key={parameter.name}
+            document={document}
+            parameter={parameter}
+            isAction={parameter.name === "name" && path.startsWith("/v1/actions/")}
+            value={values[parameter.name] ?? ""}
+            set={(value) => setValues({ ...values, [parameter.name]: value })}
+          />
+        ))}
+        {body !== undefined && (
+          <AreaField
+            label="Body"
+            value={body}
+            set={setBody}
+            rows={Math.min(16, body.split("\n").length + 1)}
+          />
+        )}
+        <div class="form-acts">
+          <button
+            class={method === "DELETE" ? "btn danger" : "btn main"}
+            disabled={sending !== undefined || missing !== undefined}
+          >
+            Send {method}
+          </button>
+          {sending !== undefined && (
+            <button type="button" class="btn bare" onClick={() => sending.abort()}>
+              Stop
+            </button>
+          )}
+          {missing !== undefined && <span class="muted">It needs {missing.name}.</span>}
+        </div>
+      </form>
+      <div aria-live="polite" class="stack tight answered">
+        {error !== "" && (
+          <Say state="failed" title="No answer">
+            {error}
+          </Say>
+        )}
+        {answered !== undefined && <AnswerView answered={answered} />}
+      </div>
+    </section>
+  );
+}
+
+function ParameterField(props: {
+  readonly document: OpenApi;
+  readonly parameter: Parameter;
+  readonly isAction: boolean;
+  readonly value: string;
+  readonly set: (value: string) => void;
+}) {
+  const { document, parameter, isAction, value, set } = props;
+  const { name, schema } = parameter;
+  const actions = useResource<readonly Action[]>(isAction ? "/v1/actions" : undefined);
+  const options = schema.type === "boolean" ? ["true", "false"] : schema.enum?.map(String);
+  const hint = schema.description === undefined ? undefined : <Words text={schema.description} />;
+  if (options !== undefined) {
+    return (
+      <Field label={name} hint={hint}>
+        {(names) => (
+          <select {...names} class="field" value={value} onChange={(event) => set(event.currentTarget.value)}>
+            <option value="">
+              {schema.default === undefined ? "not sent" : `${String(schema.default)} (default)`}
+            </option>
+            {options.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+    );
+  }
+  const example = schema.examples?.[0] ?? schema.default;
+  const placeholder = isAction
+    ? String(exampleOf(document, schema))
+    : example === undefined
+      ? ""
+      : String(example);
+  const list = actions.answer?.data.map(({ action }) => action);
+  return (
+    <TextField
+      label={name}
+      value={value}
+      set={set}
+      hint={hint}
+      placeholder={placeholder}
+      {...(parameter.required === true ? { required: true } : {})}
+      {...(schema.type === "integer" ? { mode: "numeric" as const } : {})}
+      {...(list === undefined ? {} : { list })}
+    />
+  );
+}
+
+function AnswerView({ answered }: { readonly answered: Answered }) {
+  const { status, ms, headers, text } = answered;
+  const isJson = headers.some(([name, value]) => name === "content-type" && value.includes("json"));
+  const note = `${durationText(ms)}, ${sizeText(new Blob([text]).size)}`;
+  return (
+    <>
+      <p class="row">
+        <span class={`badge ${status < 300 ? "active" : status < 500 ? "waiting" : "failed"}`}>{status}</span>
+        <span class="muted">{note}</span>
+      </p>
+      <details class="more-of">
+        <summary>{headers.length} headers</summary>
+        <dl class="members">
+          {headers.map(([name, value]) => (
+            <div key={name}>
+              <dt>
+                <code>{name}</code>
+              </dt>
+              <dd>
+                <code class="break">{value}</code>
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </details>
+      {text !== "" &&
+        (isJson ? (
+          <JsonView key={text} title="Answer" what="the answer" text={text} indented note="" />
+        ) : (
+          <pre class="panel code tall plain" tabIndex={0}>
+            {text.slice(0, 65_536)}
+          </pre>
+        ))}
+    </>
+  );
+}
