@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { isDark } from "../shell/theme.ts";
-import { numberText } from "./time.tsx";
+import { rateText } from "./rates.ts";
+import { numberText } from "./texts.ts";
 
 /** A value for each step; `null` where none is known. */
 type Values = readonly (number | null)[];
@@ -13,7 +14,6 @@ export interface ChartLine {
   readonly look: "line" | "dashed" | "bars";
 }
 
-const HEIGHT = 232;
 const BAR_SHARE = 0.6;
 const BAR_WIDEST = 10;
 
@@ -70,9 +70,6 @@ export function momentText(at: number, stepS: number): string {
   return stepS >= 3_600 ? `${day.format(date)} ${time}` : time;
 }
 
-export const rateText = (value: number): string =>
-  numberText(value >= 100 ? Math.round(value) : Number(value.toFixed(1)));
-
 /**
  * Values over time. A gap stays a gap, nothing is smoothed, and the zero line is there.
  * @param props.times of the steps' starts, in seconds
@@ -102,7 +99,7 @@ export function Chart(props: {
     const chart = new uPlot(
       {
         width: element.clientWidth,
-        height: HEIGHT,
+        height: element.clientHeight,
         padding: [8, 8, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 7, width: 0 } },
@@ -132,7 +129,9 @@ export function Chart(props: {
       element,
     );
     plot.current = chart;
-    const watch = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }));
+    const watch = new ResizeObserver(() =>
+      chart.setSize({ width: element.clientWidth, height: element.clientHeight }),
+    );
     watch.observe(element);
     return () => {
       watch.disconnect();

@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Health } from "../../domain/operations.ts";
+import { useAttention } from "../api/attention.ts";
 import { identity } from "../api/identity.ts";
 import { useResource } from "../api/resource.ts";
 import { Empty } from "../parts/states.tsx";
@@ -26,6 +27,7 @@ export function App() {
 function Shell() {
   const [open, setOpen] = useState<"find" | "keys" | null>(null);
   const health = useResource<Health>("/health", { everyMs: HEALTH_EVERY_MS });
+  useAttention();
   const screen = screenOf(route.value);
   useKeys([
     { key: "find", what: "Find or go to", run: () => setOpen("find") },

@@ -1,5 +1,6 @@
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/request.ts";
+import { attention, needyAmong } from "../api/attention.ts";
 import { may, identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
@@ -22,6 +23,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
       <a href={linkTo([screen.path])} aria-current={screen === current ? "page" : undefined}>
         <Icon name={screen.icon} />
         {screen.title}
+        {screen === SCREENS[0] && <NeedsPerson />}
       </a>
     </li>
   );
@@ -85,6 +87,22 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
         )}
       </div>
     </nav>
+  );
+}
+
+/** How many things need a person; on narrow screens a dot. */
+function NeedsPerson() {
+  const { answer } = attention.value;
+  if (answer === undefined) return null;
+  const count = needyAmong(answer.data, Date.now()).length;
+  if (count === 0) return null;
+  const isMore = (answer.meta?.total ?? 0) > answer.data.length;
+  return (
+    <span class="n alert">
+      {count}
+      {isMore && "+"}
+      <span class="sr"> {count === 1 ? "thing needs" : "things need"} a person</span>
+    </span>
   );
 }
 

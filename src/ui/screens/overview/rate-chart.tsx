@@ -1,6 +1,7 @@
 import { useMemo } from "preact/hooks";
 import type { Stats } from "../../../domain/stats/stats.ts";
-import { Chart, type ChartLine, momentText, rateText } from "../../parts/chart.tsx";
+import { Chart, type ChartLine, momentText } from "../../parts/chart.tsx";
+import { rateText } from "../../parts/rates.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText } from "../../parts/time.tsx";
 import { type FigureRow, figureRows, RANGES, type Rates, ratesOf } from "./figures.ts";

@@ -1,8 +1,8 @@
 import type { Stats, StatsBacklog } from "../../../domain/stats/stats.ts";
 import { durationText, numberText } from "../../parts/time.tsx";
-import { rateText } from "../../parts/chart.tsx";
+import { failedShare, percentText, rateText } from "../../parts/rates.ts";
 import { CAUSES } from "./backlog.tsx";
-import { failedShare, percentText, RANGES } from "./figures.ts";
+import { RANGES } from "./figures.ts";
 
 const unfinishedIn = (backlog: StatsBacklog): number =>
   CAUSES.reduce((total, { cause }) => total + backlog[cause].deliveries, 0);
@@ -38,10 +38,8 @@ export function StatStrip({ stats }: { readonly stats: Stats }) {
       </div>
       <div>
         <dt>Delivered after</dt>
-        <dd class="figure">
-          {p50 === null ? "–" : durationText(p50)} {p50 !== null && <small>p50</small>}
-        </dd>
-        <dd>{p99 === null ? "nothing delivered" : `${durationText(p99)} p99`}</dd>
+        <dd class="figure">{p50 === null ? "–" : durationText(p50)}</dd>
+        <dd>{p99 === null ? "nothing delivered" : `p50; p99 ${durationText(p99)}`}</dd>
       </div>
       <div>
         <dt>Unfinished now</dt>

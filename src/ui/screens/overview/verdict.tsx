@@ -1,15 +1,216 @@
+import { useState } from "preact/hooks";
+import type { Attention } from "../../../domain/operations.ts";
 import type { Stats } from "../../../domain/stats/stats.ts";
-import { durationText } from "../../parts/time.tsx";
+import { attention, type Needy, needyAmong } from "../../api/attention.ts";
+import { may } from "../../api/identity.ts";
+import { Failed } from "../../parts/states.tsx";
+import { Status } from "../../parts/status.tsx";
+import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
+import { linkTo } from "../../shell/route.ts";
 
-/** How things are in one sentence, and what needs a person. */
+const SHOWN = 6;
+/** Deliveries that were due for longer are late. */
+const LATE_MS = 10_000;
+
+/** How things are in one sentence, what needs a person, and what each of them can do about it. */
 export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
-  const p99 = stats?.totals.latency_ms.p99 ?? null;
+  const now = useNow(5_000);
+  const [isAll, setAll] = useState(false);
+  const { answer, error } = attention.value;
+  const items = answer === undefined ? undefined : needyAmong(answer.data, now);
+  const shown = isAll ? items : items?.slice(0, SHOWN);
   return (
-    <header class="head">
-      <div class="what">
-        <h1>Overview</h1>
-        <p class="lede">{p99 !== null && `99 of 100 deliveries arrive within ${durationText(p99)}.`}</p>
-      </div>
-    </header>
+    <>
+      <header class="head">
+        <div class="what">
+          <h1 aria-live="polite">{items === undefined ? "Overview" : verdictOf(items.length)}</h1>
+          <p class="lede">{stats === undefined ? " " : restOf(stats, (items ?? []).length > 0, now)}</p>
+        </div>
+      </header>
+      {error !== undefined && <Failed error={error} />}
+      {shown !== undefined && items !== undefined && shown.length > 0 && (
+        <section class="panel" aria-label="What needs a person">
+          <ul class="attention">
+            {shown.map((needy) => (
+              <li key={needy.id}>
+                <Status state={needy.state?.reason ?? "failed"} />
+                <p>
+                  <a href={linkTo(["subscriptions", needy.id])}>
+                    {needy.application}/{needy.subscription}
+                  </a>{" "}
+                  {needy.state !== undefined && <StateWords item={needy.state} />}{" "}
+                  {needy.failed !== undefined && (
+                    <FailedWords item={needy.failed} isAlone={needy.state === undefined} />
+                  )}
+                </p>
+                <span class="acts">
+                  <Acts needy={needy} />
+                </span>
+              </li>
+            ))}
+          </ul>
+          {items.length > SHOWN && (
+            <div class="more">
+              <span>
+                {shown.length} of {numberText(items.length)}, the gravest first
+              </span>
+              <button class="btn bare" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+                {isAll ? "Fewer" : "All of them"}
+              </button>
+            </div>
+          )}
+        </section>
+      )}
+    </>
+  );
+}
+
+function verdictOf(count: number): string {
+  if (count === 0) return "Nothing needs a person";
+  return count === 1 ? "1 thing needs a person" : `${numberText(count)} things need a person`;
+}
+
+function restOf({ totals, backlog }: Stats, isTrouble: boolean, now: number): string {
+  const { since } = backlog.due;
+  const lateMs = since === null ? 0 : now - Date.parse(since);
+  const { p99 } = totals.latency_ms;
+  const late =
+    lateMs > LATE_MS
+      ? `Deliveries have been due for ${durationText(lateMs)}`
+      : isTrouble
+        ? "All else arrives: nothing is overdue"
+        : "Nothing is overdue";
+  return p99 === null ? `${late}.` : `${late}, and 99 of 100 deliveries arrive within ${durationText(p99)}.`;
+}
+
+/** `3 deliveries wait`; the server counts up to 10,000. */
+function deliveries(count: number | null, one: string, many: string): string {
+  if (count === null || count === 0) return "";
+  const least = count >= 10_000 ? "at least " : "";
+  return count === 1 ? ` 1 delivery ${one}.` : ` ${least}${numberText(count)} deliveries ${many}.`;
+}
+
+/** A state in words, with the times in the reader's zone. */
+function StateWords({ item }: { readonly item: Attention }) {
+  const { reason, since, until, error, delivery_id: delivery, deliveries: count, missed } = item;
+  const began = since !== null && (
+    <>
+      {" "}
+      since <Time at={since} />
+    </>
+  );
+  const last = error !== null && (
+    <>
+      {" "}
+      The last error is <code>{error}</code>.
+    </>
+  );
+  const lost =
+    missed !== null &&
+    missed > 0 &&
+    ` ${numberText(missed)} published meanwhile ${missed === 1 ? "is" : "are"} missed.`;
+  switch (reason) {
+    case "deactivated":
+      return (
+        <>
+          evreg gave up on its handler{began}. {error}
+          {deliveries(count, "is held", "are held")}
+          {lost}
+        </>
+      );
+    case "blocked":
+      return (
+        <>
+          Delivery {delivery} blocks it{began}.{last}
+          {deliveries(count, "waits behind it", "wait behind it")}
+        </>
+      );
+    case "failing":
+      return (
+        <>
+          Every attempt fails{began}.{last}
+          {deliveries(count, "waits", "wait")}
+        </>
+      );
+    case "slowed":
+      return (
+        <>
+          Nothing is sent{" "}
+          {until !== null && (
+            <>
+              before <Time at={until} />, <Relative at={until} />
+            </>
+          )}
+          .{deliveries(count, "waits", "wait")}
+        </>
+      );
+    default:
+      return (
+        <>
+          A person paused it
+          {since !== null && (
+            <>
+              {" "}
+              at <Time at={since} />
+            </>
+          )}
+          .{deliveries(count, "is held", "are held")}
+          {lost}
+        </>
+      );
+  }
+}
+
+/** What failed for good. @param props.isAlone whether nothing else said what the error is */
+function FailedWords({ item, isAlone }: { readonly item: Attention; readonly isAlone: boolean }) {
+  const { deliveries: count, since, error } = item;
+  return (
+    <>
+      {numberText(count ?? 0)} {count === 1 ? "has" : "have"} failed for good
+      {since !== null && (
+        <>
+          {" "}
+          since <Time at={since} />
+        </>
+      )}
+      {isAlone && error !== null && (
+        <>
+          , the last with <code>{error}</code>
+        </>
+      )}
+      .
+    </>
+  );
+}
+
+function Acts({ needy }: { readonly needy: Needy }) {
+  const { id, application, state, failed } = needy;
+  const blocking = state?.reason === "blocked" ? state.delivery_id : null;
+  return (
+    <>
+      {failed !== undefined && (
+        <a class="btn" href={linkTo(["deliveries"], { subscription: id, status: "failed" })}>
+          {failed.deliveries === 1 ? "See it" : `See the ${numberText(failed.deliveries ?? 0)}`}
+        </a>
+      )}
+      {blocking !== null ? (
+        <a class="btn" href={linkTo(["deliveries", blocking])}>
+          See why
+        </a>
+      ) : state !== undefined ? (
+        <a class="btn" href={linkTo(["subscriptions", id])}>
+          Review
+        </a>
+      ) : (
+        may("write", application) && (
+          <a
+            class="btn"
+            href={linkTo(["subscriptions", id, "replay"], { status: "failed", from: failed?.since })}
+          >
+            Replay…
+          </a>
+        )
+      )}
+    </>
   );
 }

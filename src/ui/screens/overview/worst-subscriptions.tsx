@@ -1,12 +1,13 @@
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { failedShare, percentText } from "../../parts/rates.ts";
 import { Empty } from "../../parts/states.tsx";
 import { Status, type SubscriptionState } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
-import { failedShare, percentText, RANGES } from "./figures.ts";
+import { RANGES } from "./figures.ts";
 
 const SHOWN = 12;
 const WORST_FIRST: readonly SubscriptionState[] = [

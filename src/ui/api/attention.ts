@@ -1,0 +1,59 @@
+import { signal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Attention, AttentionMeta } from "../../domain/operations.ts";
+import type { ApiError, Envelope } from "./request.ts";
+import { identity } from "./identity.ts";
+import { useResource } from "./resource.ts";
+
+/** What needs a person, read once for the navigation and the overview. */
+export const attention = signal<{
+  readonly answer: Envelope<readonly Attention[], AttentionMeta> | undefined;
+  readonly error: ApiError | undefined;
+}>({ answer: undefined, error: undefined });
+
+const EVERY_MS = 5_000;
+/** What has failed or been slowed for less than this mends itself more often than not. */
+const SETTLES_MS = 60_000;
+
+/** Keeps it up to date while the page is shown, where the token may read anything. */
+export function useAttention(): void {
+  const mayRead = (identity.value?.scopes ?? []).some((scope) => /^(read|admin)(:|$)/.test(scope));
+  const { answer, error } = useResource<readonly Attention[], AttentionMeta>(
+    mayRead ? "/v1/attention" : undefined,
+    { everyMs: EVERY_MS },
+  );
+  useEffect(() => {
+    attention.value = { answer, error };
+  }, [answer, error]);
+}
+
+/** A subscription that needs a person: for its state, for deliveries that failed for good, or for both. */
+export interface Needy {
+  readonly id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly state: Attention | undefined;
+  readonly failed: Attention | undefined;
+}
+
+/** Each subscription that needs a person, the gravest first. */
+export function needyAmong(items: readonly Attention[], now: number): readonly Needy[] {
+  const bySubscription = Map.groupBy(lasting(items, now), ({ subscription_id: id }) => id);
+  return [...bySubscription].map(([id, of]) => ({
+    id,
+    application: of[0]!.application,
+    subscription: of[0]!.subscription,
+    state: of.find(({ reason }) => reason !== "failed"),
+    failed: of.find(({ reason }) => reason === "failed"),
+  }));
+}
+
+/** What began to fail a moment ago may not need anybody. */
+function lasting(items: readonly Attention[], now: number): readonly Attention[] {
+  return items.filter(
+    ({ reason, since }) =>
+      (reason !== "failing" && reason !== "slowed") ||
+      since === null ||
+      now - Date.parse(since) >= SETTLES_MS,
+  );
+}
