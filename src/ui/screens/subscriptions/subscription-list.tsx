@@ -1,9 +1,12 @@
+import { useMemo } from "preact/hooks";
+import type { Stats, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { may, identity } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { failedShare, percentText, rateText } from "../../parts/rates.ts";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
@@ -23,6 +26,10 @@ const EVERY_MS = 5_000;
 const LONG_ROWS = 500;
 const LONG_EVERY_MS = 30_000;
 const PAGE_ROWS = 100;
+const FIGURES_EVERY_MS = 10_000;
+const MOST_FIGURES = 1_000;
+const SPAN_MINUTES = 60;
+const QUIET = <span class="muted">–</span>;
 
 /** Whether somebody who may create at least one of them looks at the list. */
 export const mayCreate = (): boolean =>
@@ -42,7 +49,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const later = useResource<readonly Subscription[]>(first.answer === undefined ? undefined : path, {
     everyMs: isLong ? LONG_EVERY_MS : EVERY_MS,
   });
-  const { error, reload } = first.answer === undefined ? first : later;
+  const { error: failure, reload } = first.answer === undefined ? first : later;
   const stateOf = (subscription: Subscription) => subscriptionState(subscription, now);
   const found = (later.answer ?? first.answer)?.data
     .filter((subscription) => state === undefined || stateOf(subscription) === state)
@@ -50,6 +57,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
   const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
 
+  const figures = useFigures(isLong);
   const columns: readonly Column<Subscription>[] = [
     {
       head: "Subscription",
@@ -59,14 +67,30 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
     { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },
     {
-      head: "Handler",
+      head: "A minute",
+      right: true,
       wide: true,
-      cell: ({ handler }) =>
-        handler === null ? (
-          <span class="muted">consumers pull</span>
-        ) : (
-          <code class="cut-text soft">{handler}</code>
-        ),
+      cell: ({ rowid }) => {
+        const row = figures.get(rowid);
+        return row === undefined ? QUIET : rateText((row.delivered + row.failed_attempts) / SPAN_MINUTES);
+      },
+    },
+    {
+      head: "Success",
+      right: true,
+      cell: ({ rowid }) => {
+        const row = figures.get(rowid);
+        const share = row === undefined ? null : failedShare(row);
+        return share === null ? QUIET : percentText(100 - share);
+      },
+    },
+    {
+      head: "Last error",
+      wide: true,
+      cell: ({ rowid }) => {
+        const error = figures.get(rowid)?.last_error ?? null;
+        return error === null ? QUIET : <code>{error}</code>;
+      },
     },
   ];
   const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
@@ -95,10 +119,10 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         names={FILTERS}
         plain="application"
       />
-      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
+      {failure !== undefined && rows !== undefined && <Failed error={failure} reload={reload} />}
       <div class="panel">
         {rows === undefined ? (
-          <Waiting error={error} reload={reload} rows={10} />
+          <Waiting error={failure} reload={reload} rows={10} />
         ) : rows.length === 0 ? (
           <NoSubscriptions isFiltered={isFiltered} />
         ) : (
@@ -137,8 +161,24 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
           </div>
         )}
       </div>
-      {rows !== undefined && rows.length > 0 && <Command text={command} />}
+      {rows !== undefined && rows.length > 0 && (
+        <>
+          <p class="muted">Figures of the last hour.</p>
+          <Command text={command} />
+        </>
+      )}
     </section>
+  );
+}
+
+/** What each subscription did in the last hour. */
+function useFigures(isLong: boolean): ReadonlyMap<number, SubscriptionFigures> {
+  const path = withQuery("/v1/stats", { range: "1h", by: "subscription", limit: MOST_FIGURES });
+  const rows = useResource<Stats>(path, { everyMs: isLong ? LONG_EVERY_MS : FIGURES_EVERY_MS }).answer?.data
+    .rows;
+  return useMemo(
+    () => new Map(((rows ?? []) as readonly SubscriptionFigures[]).map((row) => [row.subscription_id, row])),
+    [rows],
   );
 }
 

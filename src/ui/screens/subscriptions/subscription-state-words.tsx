@@ -1,13 +1,15 @@
 import type { ComponentChildren } from "preact";
+import type { Attention } from "../../../domain/operations.ts";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { attention } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { askJson, withQuery } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
+import { DeliveryActs } from "../../parts/delivery-acts.tsx";
 import { Say } from "../../parts/states.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
-import { durationText, Relative, Time, useNow } from "../../parts/time.tsx";
-import { confirm } from "../../shell/confirm.tsx";
+import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
 
@@ -34,6 +36,9 @@ export function StateInWords(props: {
     isFailing ? withQuery("/v1/deliveries", { subscription: rowid, status: "waiting", limit: 1 }) : undefined,
     { everyMs: EVERY_MS },
   ).answer?.data[0];
+  const blocking = useResource<Delivery>(blockedBy === null ? undefined : `/v1/deliveries/${blockedBy}`, {
+    everyMs: EVERY_MS,
+  }).answer?.data;
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", application);
   const act = (words: string, run: () => void): ComponentChildren =>
     mayWrite ? (
@@ -64,19 +69,19 @@ export function StateInWords(props: {
       .
     </>
   );
+  const held = <Held item={attention.value.answer?.data.find(isOf(rowid))} id={rowid} />;
   if (state === "active") return null;
   if (state === "deactivated") {
     return (
       <Say state={state} title="evreg has deactivated it" button={act("Reactivate", activate)}>
-        {subscription.disabled_reason} Its deliveries are held. What is published meanwhile is missed; a
-        replay of what was missed sends it.
+        {subscription.disabled_reason} {held}
       </Say>
     );
   }
   if (state === "paused") {
     return (
       <Say state={state} title="A person has paused it" button={act("Resume", activate)}>
-        Its deliveries are held. What is published meanwhile is missed; a replay of what was missed sends it.
+        {held}
       </Say>
     );
   }
@@ -92,32 +97,9 @@ export function StateInWords(props: {
           </>
         }
         button={
-          mayWrite && (
+          blocking !== undefined && (
             <span class="row">
-              <button
-                class="btn"
-                onClick={askFor(`/v1/deliveries/${blockedBy}/retry`, `Delivery ${blockedBy} is tried now.`)}
-              >
-                Try it now
-              </button>
-              <button
-                class="btn danger"
-                onClick={() =>
-                  void confirm({
-                    title: `Skip delivery ${blockedBy}?`,
-                    body: "It then has failed, and the next one is sent. It can be sent again later, then out of its order.",
-                    act: "Skip it",
-                    keep: "Keep waiting",
-                    danger: true,
-                  }).then(
-                    (yes) =>
-                      yes &&
-                      askFor(`/v1/deliveries/${blockedBy}/skip`, `Delivery ${blockedBy} is skipped.`)(),
-                  )
-                }
-              >
-                Skip it…
-              </button>
+              <DeliveryActs delivery={blocking} subscription={subscription} done={changed} />
             </span>
           )
         }
@@ -163,5 +145,35 @@ export function StateInWords(props: {
       )}{" "}
       Nothing is lost.
     </Say>
+  );
+}
+
+const isOf =
+  (id: number) =>
+  ({ subscription_id: of, reason }: Attention): boolean =>
+    of === id && (reason === "paused" || reason === "deactivated");
+
+/** What a pause does to deliveries and events, counted as far as it is known. */
+function Held({ item, id }: { readonly item: Attention | undefined; readonly id: number }) {
+  const { deliveries, missed, since } = item ?? { deliveries: null, missed: null, since: null };
+  return (
+    <>
+      {since !== null && (
+        <>
+          Since <Time at={since} />.{" "}
+        </>
+      )}
+      {deliveries === null
+        ? "Its deliveries are held."
+        : `${numberText(deliveries)} of its deliveries are held.`}{" "}
+      {missed === null || missed === 0
+        ? "What is published meanwhile is missed; a replay of what was missed sends it."
+        : `${numberText(missed)} published since ${missed === 1 ? "is" : "are"} missed; `}
+      {missed !== null && missed > 0 && (
+        <a href={linkTo(["subscriptions", id, "replay"], { status: "missed", from: since })}>
+          a replay sends them
+        </a>
+      )}
+    </>
   );
 }
