@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { LENGTHS } from "./test/faults/lengths.ts";
 import { storeThreadInOneFile } from "./test/support/store-thread.ts";
+import { findChromium } from "./test/ui/chromium.ts";
 
 const TESTS: Readonly<Record<string, string[]>> = {
   faults: [
@@ -13,6 +14,7 @@ const TESTS: Readonly<Record<string, string[]>> = {
   ],
   places: ["test/places/*.test.ts"],
   docs: ["test/docs/*.test.ts"],
+  ui: ["test/ui/*.test.ts"],
   exe: ["test/exe/*.test.ts", "test/e2e/*.test.ts", "test/cli/{terminal,output/streams}.test.ts"],
 };
 
@@ -29,15 +31,21 @@ function foldersPlace(): string {
   }
 }
 
+// Said once, by `npm test` itself.
+if (process.env["npm_lifecycle_event"] === "test") {
+  const where = findChromium() === undefined ? "needs chromium, and there is none here" : "has these";
+  process.stdout.write(`The tests of the page in a browser are left out: npm run test:ui ${where}.\n`);
+}
+
 /**
  * `vitest --mode faults` runs the tests that have a long form, in that, and nothing else; `--mode exe` those of the single
  * executable, and the end-to-end ones with it in the place of the installed program; `--mode places` tries copies of this
- * checkout in other folders; `--mode docs` runs the examples of all documents, not of the front page alone.
+ * checkout in other folders; `--mode ui` the page in a browser; `--mode docs` runs the examples of all documents, not of the front page alone.
  */
 export default defineConfig(({ mode }) => ({
   plugins: [storeThreadInOneFile()],
   test: {
-    include: TESTS[mode] ?? ["test/!(exe|places)/**/*.test.ts"],
+    include: TESTS[mode] ?? ["test/!(exe|places|ui)/**/*.test.ts"],
     // Files run one after the other in the same processes, with what they import loaded once: a process for each takes
     // 0.3 s of CPU before its first test. So each file leaves its process as it found it.
     isolate: TESTS[mode] !== undefined,
