@@ -74,11 +74,10 @@ export interface Attention {
   readonly since: string | null;
   /** ISO 8601 UTC: no attempt begins before this; `null` if one may. */
   readonly until: string | null;
-  /**
-   * Deliveries that are held, wait (of `blocked` behind the one that blocks), or have failed; 10,000 stands for at least so
-   * many.
-   */
+  /** Deliveries that are held, wait (of `blocked` behind the one that blocks), or have failed. */
   readonly deliveries: number | null;
+  /** Whether only so many were counted, and there may be more. */
+  readonly at_least: boolean;
   /** The delivery that blocks it, or that failed last. */
   readonly delivery_id: number | null;
   /** Events published since it was paused or deactivated, for which it has no delivery; `null` where that is not known. */
@@ -102,12 +101,7 @@ export interface AttentionQuery {
   readonly limit?: number;
 }
 
-export const ATTENTION_LIMITS = {
-  listDefault: 100,
-  listMax: 500,
-  /** So many deliveries stand for at least so many. */
-  deliveries: 10_000,
-} as const;
+export const ATTENTION_LIMITS = { listDefault: 100, listMax: 500 } as const;
 
 export const ATTENTION_QUERY = querySchema("AttentionQuery", {
   application: byApplication,

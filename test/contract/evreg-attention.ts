@@ -40,7 +40,14 @@ export function attentionContract(open: OpenEvreg): void {
       await under.store.queue.finish(results, nowMs);
     };
 
-    const nothing = { until: null, deliveries: null, delivery_id: null, missed: null, error: null };
+    const nothing = {
+      until: null,
+      deliveries: null,
+      at_least: false,
+      delivery_id: null,
+      missed: null,
+      error: null,
+    };
 
     it("is nothing where all is well, and where a pause keeps nothing back", async () => {
       await one("fine");

@@ -120,8 +120,11 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     },
     deliveries: {
       ...field.nullableCount,
-      description:
-        "Deliveries that are held, wait (behind the one that blocks), or have failed. 10,000 stands for at least so many.",
+      description: "Deliveries that are held, wait (behind the one that blocks), or have failed.",
+    },
+    at_least: {
+      type: "boolean",
+      description: "Whether only so many deliveries were counted, and there may be more.",
     },
     delivery_id: {
       type: ["integer", "null"],

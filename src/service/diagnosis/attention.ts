@@ -33,20 +33,16 @@ const WORDS: Readonly<Record<AttentionReason, (item: Item) => readonly (string |
   deactivated: (item) => [`was deactivated${time("at", item)}`, held(item), missed(item), reason(item)],
   blocked: (item) => [
     `is blocked by delivery ${item.delivery_id}${time("since", item)}`,
-    `${counted(item.deliveries, "waits", "wait")} behind it`,
+    `${counted(item, "waits", "wait")} behind it`,
     reason(item),
   ],
-  failing: (item) => [
-    `fails${time("since", item)}`,
-    `${counted(item.deliveries, "waits", "wait")}`,
-    reason(item),
-  ],
+  failing: (item) => [`fails${time("since", item)}`, `${counted(item, "waits", "wait")}`, reason(item)],
   failed: (item) => [
-    `${counted(item.deliveries, "has", "have")} failed for good${time("since", item)}`,
+    `${counted(item, "has", "have")} failed for good${time("since", item)}`,
     `the last is delivery ${item.delivery_id}`,
     reason(item),
   ],
-  slowed: (item) => [`gets no attempt until ${item.until}`, counted(item.deliveries, "waits", "wait")],
+  slowed: (item) => [`gets no attempt until ${item.until}`, counted(item, "waits", "wait")],
   paused: (item) => [`is paused${time("since", item)}`, held(item), missed(item)],
 };
 
@@ -60,8 +56,8 @@ function time(word: string, { since }: Item): string {
   return since === null ? "" : ` ${word} ${since}`;
 }
 
-function held({ deliveries }: Item): string {
-  return counted(deliveries, "is held", "are held");
+function held(item: Item): string {
+  return counted(item, "is held", "are held");
 }
 
 function missed({ missed: events }: Item): string | false {
@@ -74,8 +70,8 @@ function reason({ error }: Item): string | false {
 }
 
 /** `3 deliveries wait`, `no delivery waits` */
-function counted(count: number | null, one: string, many: string): string {
+function counted({ deliveries: count, at_least }: Item, one: string, many: string): string {
   if (count === null || count === 0) return `no delivery ${one}`;
-  const least = count >= ATTENTION_LIMITS.deliveries ? "at least " : "";
+  const least = at_least ? "at least " : "";
   return `${least}${count.toLocaleString("en")} ${count === 1 ? `delivery ${one}` : `deliveries ${many}`}`;
 }

@@ -1,9 +1,4 @@
-import {
-  type Attention,
-  ATTENTION_LIMITS,
-  ATTENTION_REASONS,
-  type AttentionReason,
-} from "../../../domain/operations.ts";
+import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../../domain/operations.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
@@ -26,6 +21,7 @@ const MAX_FAILED = 20_000;
 const MAX_FAILED_EACH = 1_000;
 /** Unfinished deliveries that one answer counts. */
 const MAX_COUNTED = 200_000;
+const MAX_COUNTED_EACH = 10_000;
 /** Paused subscriptions of which is looked what they have missed. */
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
@@ -62,7 +58,7 @@ export function* listAttention(sql: Sql, query: AttentionSelection): Steps<Atten
   found.push(...(yield* pausedOnes(sql, candidates)));
   found.push(...(yield* failedOnes(sql, candidates, nowMs)));
   const first = found.toSorted(inOrder).slice(0, limit);
-  const max = Math.min(ATTENTION_LIMITS.deliveries, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
+  const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
   const items: Omit<Attention, "found">[] = [];
   for (const one of first) {
     items.push(yield* itemOf(sql, one, nowMs, max));
@@ -173,9 +169,8 @@ function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number):
     );
     const [first, last] = [rows[0], rows.at(-1)];
     if (first !== undefined && last !== undefined) {
-      // So many were looked at, and there may be more.
-      const deliveries = rows.length === each ? ATTENTION_LIMITS.deliveries : rows.length;
-      const more = { deliveries, delivery_id: last.id, error: last.last_error };
+      const counted = { deliveries: rows.length, at_least: rows.length === each };
+      const more = { ...counted, delivery_id: last.id, error: last.last_error };
       found.push({ of, reason: "failed", sinceMs: first.finished_ms, more });
     }
     yield;
@@ -200,34 +195,39 @@ function* itemOf(
     since: isoOrNull(sinceMs),
     until: isActive && waitEndMs > nowMs ? toIso(waitEndMs) : null,
     deliveries: null,
+    at_least: false,
     delivery_id: null,
     missed: null,
     error: null,
     ...more,
   };
   if (reason === "failed") return item;
-  const deliveries = countUnfinished(sql, id, max);
-  if (reason === "paused") return { ...item, deliveries };
+  const counted = countUnfinished(sql, id, max);
+  if (reason === "paused") return { ...item, ...counted };
   if (reason === "deactivated") {
-    return { ...item, deliveries, missed: yield* countMissed(sql, id, sinceMs) };
+    return { ...item, ...counted, missed: yield* countMissed(sql, id, sinceMs) };
   }
   const error = lastErrorOf(sql, id, item.delivery_id);
-  return { ...item, error, deliveries: reason === "blocked" ? Math.max(0, deliveries - 1) : deliveries };
+  if (reason !== "blocked") return { ...item, ...counted, error };
+  return { ...item, ...counted, error, deliveries: Math.max(0, counted.deliveries - 1) };
 }
 
-/** Up to `max`; more than that are `max`. */
-function countUnfinished(sql: Sql, subscription: number, max: number): number {
-  const { due, behind } = sql.first<{ due: number; behind: number }>(
+/** Some `max` of them at most. */
+function countUnfinished(
+  sql: Sql,
+  subscription: number,
+  max: number,
+): { readonly deliveries: number; readonly at_least: boolean } {
+  const { due, keyed } = sql.first<{ due: number; keyed: string }>(
     `SELECT (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL LIMIT ?2)) AS due,
-        (SELECT count(*) FROM (SELECT state FROM delivery INDEXED BY delivery_key
-          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?2)
-          WHERE state = ${DELIVERY_STATE.behind}) AS behind`,
+        (SELECT json_array(count(*), coalesce(sum(state = ${DELIVERY_STATE.behind}), 0)) FROM (SELECT state FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?2)) AS keyed`,
     subscription,
     max,
   )!;
-  const counted = due + behind;
-  return counted >= max ? ATTENTION_LIMITS.deliveries : counted;
+  const [read, behind] = JSON.parse(keyed) as [read: number, behind: number];
+  return { deliveries: due + behind, at_least: due >= max || read >= max };
 }
 
 /** Deliveries that are looked at for an error; those that wait for a retry are due last. */
