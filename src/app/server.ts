@@ -94,6 +94,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { ReplayRunner },
       { Retention },
       { SubscriptionExpiry },
+      { StatsRecorder },
     ] = await loading;
     const { auth, limits, ui } = config;
     const ending = new AbortController();
@@ -150,10 +151,12 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       auditMs,
     });
     const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
+    const recorder = new StatsRecorder({ stats, store: store.stats, clock, logger });
     await engine.start();
     loop.start(clock.now());
     retention.start();
     expiry.start();
+    recorder.start();
     replays.start();
     const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
@@ -176,6 +179,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         retention.stop(),
         expiry.stop(),
       ]);
+      // The last attempts count, too.
+      await recorder.stop();
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
@@ -205,6 +210,7 @@ async function loadServerParts() {
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
     import("../service/subscription-expiry.ts"),
+    import("../service/stats/recorder.ts"),
   ]);
 }
 

@@ -5,6 +5,7 @@ import type { AuditStore } from "./audit.ts";
 import type { CatalogStore } from "./catalog.ts";
 import type { EventStore } from "./events.ts";
 import type { DeliveryQueue, ServiceEventCounts } from "./queue.ts";
+import type { StatsStore } from "./stats.ts";
 import type { ReplayStore } from "./replays.ts";
 
 /**
@@ -28,6 +29,7 @@ export interface Store {
   readonly replays: ReplayStore;
   readonly tokens: TokenStore;
   readonly audit: AuditStore;
+  readonly stats: StatsStore;
   readonly admin: StoreAdmin;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
   close(): Promise<void>;

@@ -2,7 +2,7 @@ import { byAction, byApplication, type QueryProperty, querySchema, rowid } from 
 
 const SECOND_MS = 1_000;
 export const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
+export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** How long a range is, and its steps. */

@@ -37,23 +37,48 @@ export const STATS_RECORDS: Readonly<Record<string, JsonSchema>> = {
     description: "In milliseconds, to 6 %; `null` where there were none.",
   },
   Figures: record(FIGURES),
-  Stats: record({
-    range: { type: "string", enum: Object.keys(STATS_RANGES) },
-    from: field.timestamp,
-    to: { ...field.timestamp, description: "Now; the last step is not over." },
-    step_ms: field.count,
-    series: {
-      ...record(Object.fromEntries(Object.entries(COLUMNS).map(([name, text]) => [name, column(text)]))),
-      description: "A column for each figure, with a value for each step from `from` on.",
+  Stats: record(
+    {
+      range: { type: "string", enum: Object.keys(STATS_RANGES) },
+      from: field.timestamp,
+      to: { ...field.timestamp, description: "Now; the last step is not over." },
+      step_ms: field.count,
+      series: {
+        ...record(Object.fromEntries(Object.entries(COLUMNS).map(([name, text]) => [name, column(text)]))),
+        description: "A column for each figure, with a value for each step from `from` on.",
+      },
+      totals: ref("Figures"),
+      backlog: {
+        ...record({
+          ...Object.fromEntries(BACKLOG_CAUSES.map((cause) => [cause, ref("BacklogShare")])),
+          is_whole: { type: "boolean", description: "`false` when there is more than was counted." },
+        }),
+        description:
+          "What is unfinished now: due, due behind others of its subscription (`busy`), due at a rate limit or for a consumer (`paced`), to be sent later or behind another one (`waiting`), behind one that blocks (`blocked`), under way, held.",
+      },
+      rows: {
+        type: "array",
+        items: { anyOf: [ref("ActionFigures"), ref("SubscriptionFigures")] },
+        description: "With `by`: the busiest first, then those with nothing, by name.",
+      },
     },
-    totals: ref("Figures"),
-    backlog: {
-      ...record({
-        ...Object.fromEntries(BACKLOG_CAUSES.map((cause) => [cause, ref("BacklogShare")])),
-        is_whole: { type: "boolean", description: "`false` when there is more than was counted." },
-      }),
-      description:
-        "What is unfinished now: due, due behind others of its subscription (`busy`), due at a rate limit or for a consumer (`paced`), to be sent later or behind another one (`waiting`), behind one that blocks (`blocked`), under way, held.",
+    ["rows"],
+  ),
+  ActionFigures: record({
+    action: field.text,
+    application: field.text,
+    ...FIGURES,
+    last_published_at: { ...field.nullableTimestamp, description: "Of its last event that is kept." },
+  }),
+  SubscriptionFigures: record({
+    subscription_id: field.rowid,
+    application: field.text,
+    subscription: field.text,
+    action: field.text,
+    ...FIGURES,
+    last_error: {
+      ...field.nullableText,
+      description: "Of the last attempt that failed in this time: a status or an error code.",
     },
   }),
   BacklogShare: record({

@@ -2,6 +2,7 @@ import { bucketOf } from "../../domain/stats/histogram.ts";
 import { MINUTE_MS } from "../../domain/stats/stats.ts";
 import type { DeliveryResult } from "../../domain/stream.ts";
 import { type Series, SeriesTable } from "./series.ts";
+import type { Tally } from "./tally.ts";
 import { codeOf, EMPTY_SLOT, MEASURE, measureOf, merged, seriesOf, type Slot, slotOf } from "./slot.ts";
 
 /** Of whole steps of time, counted since the epoch. */
@@ -78,8 +79,17 @@ class Ring {
 /** Which series are looked at. */
 export type SeriesFilter = (series: Series) => boolean;
 
-/** Is told each count: of which series, what (see `MEASURE`), and how many. */
-type Visit = (series: Series, measure: number, count: number) => void;
+/** The codes of a series in a slot. */
+export interface SeriesRun {
+  readonly series: Series;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Adds what a slot has of one series. */
+export function addRun(tally: Tally, slot: Slot, { from, to }: SeriesRun): void {
+  for (let at = from; at < to; at += 1) tally.count(measureOf(slot.codes[at]!), slot.counts[at]!);
+}
 
 /**
  * What happened in the last minutes, second by second for 5 minutes and in steps of 10 seconds for an hour, and the minutes
@@ -101,6 +111,10 @@ export class StatsCounts {
   #ended: EndedMinute[] = [];
   #startedMs: number;
   readonly #refusals = new WeakSet<object>();
+  /** While ended minutes are being stored. */
+  storing: Promise<void> | undefined;
+  /** How often that has begun. */
+  stores = 0;
 
   constructor(startedMs: number) {
     this.#startedMs = startedMs;
@@ -264,17 +278,15 @@ export class StatsCounts {
     return stepMs === SECOND_MS ? this.#seconds : this.#tens;
   }
 
-  /** Goes through a slot, those of one series together. */
-  visit(slot: Slot, filter: SeriesFilter, visit: Visit): void {
-    let number = -1;
-    let series: Series | undefined;
-    for (const [at, code] of slot.codes.entries()) {
-      if (seriesOf(code) !== number) {
-        number = seriesOf(code);
-        const found = this.series.get(number);
-        series = found !== undefined && filter(found) ? found : undefined;
-      }
-      if (series !== undefined) visit(series, measureOf(code), slot.counts[at]!);
+  /** Each series of a slot that passes the filter, with where in it its codes are. */
+  *runs({ codes }: Slot, filter: SeriesFilter): Generator<SeriesRun> {
+    for (let from = 0; from < codes.length;) {
+      const number = seriesOf(codes[from]!);
+      let to = from + 1;
+      while (to < codes.length && seriesOf(codes[to]!) === number) to += 1;
+      const series = this.series.get(number);
+      if (series !== undefined && filter(series)) yield { series, from, to };
+      from = to;
     }
   }
 }

@@ -26,6 +26,7 @@ export class Tally {
   failedAttempts = 0;
   failed = 0;
   lastError: string | undefined;
+  #lastErrorMs = -Infinity;
   #latency: TimeHistogram | undefined;
   #attempts: TimeHistogram | undefined;
 
@@ -46,6 +47,14 @@ export class Tally {
     }
   }
 
+  /** The last of those that are noted is kept. */
+  noteError(error: string, atMs: number): void {
+    if (atMs < this.#lastErrorMs) return;
+    this.#lastErrorMs = atMs;
+    this.lastError = error;
+  }
+
+  /** @param stored later ones last */
   add(stored: StoredFigures): void {
     this.published += stored.published;
     this.refused += stored.refused;
@@ -55,6 +64,13 @@ export class Tally {
     this.lastError = stored.lastError ?? this.lastError;
     if (stored.latency !== "") (this.#latency ??= new TimeHistogram()).addEncoded(stored.latency);
     if (stored.attempts !== "") (this.#attempts ??= new TimeHistogram()).addEncoded(stored.attempts);
+  }
+
+  /** Adds what was before all that was added. */
+  addEarlier(stored: StoredFigures): void {
+    const { lastError } = this;
+    this.add(stored);
+    this.lastError = lastError ?? this.lastError;
   }
 
   /** How much happened, for an order. */

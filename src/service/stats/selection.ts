@@ -10,6 +10,7 @@ import {
   type StatsRange,
 } from "../../domain/stats/stats.ts";
 import type { Series } from "../../metrics/stats/series.ts";
+import type { StatsOf } from "../../store/stats.ts";
 import type { Access } from "../auth.ts";
 import { checkQuery } from "../requests.ts";
 
@@ -21,10 +22,7 @@ export interface Selection {
   readonly fromMs: number;
   readonly nowMs: number;
   readonly steps: number;
-  /** `undefined` for all. */
-  readonly applications: readonly string[] | undefined;
-  readonly action: string | undefined;
-  readonly subscription: number | undefined;
+  readonly of: StatsOf;
   readonly by: StatsBreakdown | undefined;
   readonly limit: number;
 }
@@ -44,9 +42,7 @@ export function selectionOf(access: Access, query: StatsQuery, nowMs: number): S
     steps,
     nowMs,
     fromMs: (Math.floor(nowMs / stepMs) - steps + 1) * stepMs,
-    applications,
-    action,
-    subscription,
+    of: { applications, action, subscription },
     by,
     limit: limit ?? STATS_LIMITS.rowsDefault,
   };
@@ -57,7 +53,9 @@ function notTogether(one: string, other: string): EvregError {
 }
 
 /** Whether a series belongs to it. */
-export function isSelected({ applications, action, subscription }: Selection): (series: Series) => boolean {
+export function isSelected({
+  of: { applications, action, subscription },
+}: Selection): (series: Series) => boolean {
   const readable = applications === undefined ? undefined : new Set(applications);
   return (series) => {
     if (readable?.has(series.application) === false) return false;

@@ -1,27 +1,46 @@
 import {
+  type ActionFigures,
   BACKLOG_CAUSES,
-  type Column,
+  DAY_MS,
+  HOUR_MS,
+  MINUTE_MS,
+  STATS_RANGES,
   type Stats,
   type StatsBacklog,
   type StatsQuery,
-  type StatsSeries,
+  type SubscriptionFigures,
 } from "../../domain/stats/stats.ts";
 import type { Answer } from "../../evreg.ts";
-import type { StatsCounts } from "../../metrics/stats/stats-counts.ts";
+import type { Series } from "../../metrics/stats/series.ts";
+import type { Slot } from "../../metrics/stats/slot.ts";
+import { addRun, type StatsCounts } from "../../metrics/stats/stats-counts.ts";
 import { Tally } from "../../metrics/stats/tally.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
+import type { ActionSubject, StatsPiece, StatsSpan, SubscriptionSubject } from "../../store/stats.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import { isSelected, type Selection, selectionOf } from "./selection.ts";
+import { seriesOf, spread, type StepValues, valuesOf } from "./steps.ts";
 
 interface ReaderParts {
-  readonly store: Pick<Store, "queue">;
+  readonly store: Pick<Store, "queue" | "stats">;
   readonly clock: Clock;
   readonly stats: StatsCounts;
 }
 
-/** Figures over time, of what was counted. */
+/** What was added up for an answer. */
+interface Counted {
+  readonly steps: StepValues;
+  readonly totals: Tally;
+  /** By action or subscription; empty without a breakdown. */
+  readonly rows: ReadonlyMap<string | number, Tally>;
+}
+
+/** Reads are repeated while minutes are stored meanwhile: they would count twice, or not at all. */
+const MAX_TRIES = 3;
+
+/** Figures over time: of the last minutes from memory, of what was before from the store. */
 export class StatsReader {
   readonly #parts: ReaderParts;
 
@@ -32,50 +51,203 @@ export class StatsReader {
   async read(access: Access, query: StatsQuery = {}): Promise<Answer<Stats>> {
     const { clock, store } = this.#parts;
     const selection = selectionOf(access, query, clock.now());
-    const { range, fromMs, nowMs, stepMs, applications, action, subscription } = selection;
-    const isLimited = applications !== undefined || action !== undefined || subscription !== undefined;
-    const of = isLimited ? { applications, action, subscription } : undefined;
-    const counting = store.queue.backlog(nowMs, of);
-    const { series, totals } = this.#counted(selection);
-    const backlog = backlogOf(await counting);
-    const span = { range, from: toIso(fromMs), to: toIso(nowMs), step_ms: stepMs };
-    return { data: { ...span, series, totals: totals.figures(), backlog } };
+    const { range, fromMs, nowMs, stepMs, of, by } = selection;
+    const isLimited = Object.values(of).some((value) => value !== undefined);
+    const [unfinished, { steps, totals, rows }] = await Promise.all([
+      store.queue.backlog(nowMs, isLimited ? of : undefined),
+      this.#counted(selection),
+    ]);
+    const data = {
+      range,
+      from: toIso(fromMs),
+      to: toIso(nowMs),
+      step_ms: stepMs,
+      series: seriesOf(steps),
+      totals: totals.figures(),
+      backlog: backlogOf(unfinished),
+    };
+    if (by === undefined) return { data };
+    const described = by === "action" ? this.#actions(selection, rows) : this.#subscriptions(selection, rows);
+    return { data: { ...data, rows: await described } };
   }
 
-  #counted(selection: Selection): { readonly series: StatsSeries; readonly totals: Tally } {
+  async #counted(selection: Selection): Promise<Counted> {
     const { stats } = this.#parts;
-    const { fromMs, nowMs, stepMs, steps } = selection;
-    const filter = isSelected(selection);
-    const totals = new Tally();
-    const tallies: (Tally | undefined)[] = Array.from({ length: steps });
-    const knownFrom = Math.max(0, Math.floor((stats.knownFromMs(stepMs) - fromMs) / stepMs));
-    for (let step = knownFrom; step < steps; step += 1) tallies[step] = new Tally();
-    stats.visitSteps(stepMs, fromMs, nowMs, (startMs, slot) => {
-      const tally = tallies[(startMs - fromMs) / stepMs];
-      stats.visit(slot, filter, (_series, measure, count) => {
-        tally?.count(measure, count);
-        totals.count(measure, count);
-      });
-    });
-    return { series: seriesOf(tallies), totals };
+    const isRecent = selection.stepMs < MINUTE_MS;
+    for (let tries = 1; ; tries += 1) {
+      await stats.storing;
+      const { stores } = stats;
+      const counted = await (isRecent ? this.#recent(selection) : this.#stored(selection));
+      if (stats.stores === stores || tries === MAX_TRIES) return counted;
+    }
+  }
+
+  /** By the rings; where they do not reach back far enough, an hour has minutes from the store. */
+  async #recent(selection: Selection): Promise<Counted> {
+    const { stats } = this.#parts;
+    const { fromMs, nowMs, stepMs } = selection;
+    const knownFromMs = Math.max(fromMs, stats.knownFromMs(stepMs));
+    const adding = new Adding(selection);
+    for (let atMs = knownFromMs; atMs <= nowMs; atMs += stepMs) adding.stepAt(atMs);
+    stats.visitSteps(stepMs, fromMs, nowMs, (startMs, slot) => adding.addSlot(stats, slot, startMs));
+    const minuteFromMs = Math.ceil(fromMs / MINUTE_MS) * MINUTE_MS;
+    const minuteToMs = Math.floor(knownFromMs / MINUTE_MS) * MINUTE_MS;
+    const isHour = stepMs === STATS_RANGES["1h"].stepMs;
+    if (!isHour || minuteToMs <= minuteFromMs) return adding.counted();
+    const minutes = { span: 1, fromMs: minuteFromMs, toMs: minuteToMs } as const;
+    await this.#addStored(adding, minutes, minutesBetween(minuteFromMs, minuteToMs));
+    return adding.counted();
+  }
+
+  async #stored(selection: Selection): Promise<Counted> {
+    const { stats } = this.#parts;
+    const { fromMs, nowMs, stepMs } = selection;
+    const adding = new Adding(selection);
+    if (stats.startedMs <= nowMs) adding.stepAt(nowMs);
+    for (const { startMs, slot } of stats.unstored(nowMs)) {
+      if (startMs >= fromMs) adding.addSlot(stats, slot, startMs);
+    }
+    const span: StatsSpan = stepMs < HOUR_MS ? 1 : 60;
+    await this.#addStored(adding, { span, fromMs, toMs: nowMs }, piecesSince(fromMs, nowMs));
+    return adding.counted();
+  }
+
+  async #addStored(
+    adding: Adding,
+    time: { readonly span: StatsSpan; readonly fromMs: number; readonly toMs: number },
+    pieces: readonly StatsPiece[],
+  ): Promise<void> {
+    const { store } = this.#parts;
+    const { of, by, stepMs } = adding.selection;
+    const own = Math.max(stepMs, MINUTE_MS);
+    const [steps, totals] = await Promise.all([
+      store.stats.steps({ ...of, ...time, stepMs: own }),
+      by === undefined ? [] : store.stats.totals({ ...of, by, pieces }),
+    ]);
+    for (const { startMs, figures } of steps) {
+      const tally = new Tally();
+      tally.add(figures);
+      adding.totals.add(figures);
+      if (own === stepMs) adding.stepAt(startMs).add(figures);
+      else adding.spreadAt(startMs, spread(valuesOf(tally), own / stepMs));
+    }
+    for (const { action, subscription, figures } of totals) {
+      adding.rowOf(by === "action" ? action : subscription).addEarlier(figures);
+    }
+  }
+
+  async #actions(
+    { of, limit }: Selection,
+    rows: ReadonlyMap<string | number, Tally>,
+  ): Promise<readonly ActionFigures[]> {
+    const found = await this.#parts.store.stats.actions({ ...of, first: busiest(rows), limit });
+    return found.map((action) => actionFigures(action, rows.get(action.action)));
+  }
+
+  async #subscriptions(
+    { of, limit }: Selection,
+    rows: ReadonlyMap<string | number, Tally>,
+  ): Promise<readonly SubscriptionFigures[]> {
+    const found = await this.#parts.store.stats.subscriptions({ ...of, first: busiest(rows), limit });
+    return found.map((subscription) => subscriptionFigures(subscription, rows.get(subscription.id)));
   }
 }
 
-/** @param tallies of each step; `undefined` where nothing is known */
-function seriesOf(tallies: readonly (Tally | undefined)[]): StatsSeries {
-  const column = (valueOf: (tally: Tally) => number | null): Column =>
-    tallies.map((tally) => (tally === undefined ? null : valueOf(tally)));
-  const latencies = tallies.map((tally) => tally?.latency);
-  return {
-    published: column(({ published }) => published),
-    refused: column(({ refused }) => refused),
-    delivered: column(({ delivered }) => delivered),
-    failed_attempts: column(({ failedAttempts }) => failedAttempts),
-    failed: column(({ failed }) => failed),
-    latency_p50_ms: latencies.map((latency) => latency?.p50 ?? null),
-    latency_p95_ms: latencies.map((latency) => latency?.p95 ?? null),
-    latency_p99_ms: latencies.map((latency) => latency?.p99 ?? null),
-  };
+function actionFigures(
+  { action, application, lastPublishedMs }: ActionSubject,
+  tally: Tally = new Tally(),
+): ActionFigures {
+  const last_published_at = lastPublishedMs === null ? null : toIso(lastPublishedMs);
+  return { action, application, ...tally.figures(), last_published_at };
+}
+
+function subscriptionFigures(
+  { id: subscription_id, ...names }: SubscriptionSubject,
+  tally: Tally = new Tally(),
+): SubscriptionFigures {
+  return { subscription_id, ...names, ...tally.figures(), last_error: tally.lastError ?? null };
+}
+
+/** Adds up what belongs to a selection. */
+class Adding {
+  readonly selection: Selection;
+  readonly totals = new Tally();
+  readonly #filter: (series: Series) => boolean;
+  readonly #tallies: (Tally | undefined)[];
+  readonly #spread: StepValues;
+  readonly #rows = new Map<string | number, Tally>();
+
+  constructor(selection: Selection) {
+    this.selection = selection;
+    this.#filter = isSelected(selection);
+    this.#tallies = Array.from({ length: selection.steps });
+    this.#spread = Array.from({ length: selection.steps });
+  }
+
+  /** The step with that time, of which something is known. */
+  stepAt(ms: number): Tally {
+    const { fromMs, stepMs } = this.selection;
+    return (this.#tallies[Math.floor((ms - fromMs) / stepMs)] ??= new Tally());
+  }
+
+  spreadAt(startMs: number, values: readonly StepValues[number][]): void {
+    const { fromMs, stepMs } = this.selection;
+    for (const [index, one] of values.entries()) this.#spread[(startMs - fromMs) / stepMs + index] = one;
+  }
+
+  rowOf(key: string | number): Tally {
+    let tally = this.#rows.get(key);
+    if (tally === undefined) this.#rows.set(key, (tally = new Tally()));
+    return tally;
+  }
+
+  addSlot(stats: StatsCounts, slot: Slot, startMs: number): void {
+    const step = this.stepAt(startMs);
+    const { by, fromMs } = this.selection;
+    for (const run of stats.runs(slot, this.#filter)) {
+      const { action, subscription, lastError, lastErrorMs } = run.series;
+      addRun(step, slot, run);
+      addRun(this.totals, slot, run);
+      const key = by === "action" ? action : subscription;
+      if (by === undefined || key === "" || key === 0) continue;
+      const row = this.rowOf(key);
+      addRun(row, slot, run);
+      if (lastError !== undefined && lastErrorMs >= fromMs) row.noteError(lastError, lastErrorMs);
+    }
+  }
+
+  counted(): Counted {
+    const steps = this.#tallies.map((tally, step) =>
+      tally === undefined ? this.#spread[step] : valuesOf(tally),
+    );
+    return { steps, totals: this.totals, rows: this.#rows };
+  }
+}
+
+/** The time from then until now in days where it has whole ones, else in hours, else in minutes. */
+function piecesSince(fromMs: number, nowMs: number): readonly StatsPiece[] {
+  const pieces: StatsPiece[] = [];
+  for (let atMs = fromMs; atMs <= nowMs;) {
+    const [span, spanMs] = SPANS.find(([, ms]) => atMs % ms === 0) ?? [1, MINUTE_MS];
+    pieces.push({ span, startMs: atMs });
+    atMs += spanMs;
+  }
+  return pieces;
+}
+
+const SPANS: readonly (readonly [StatsSpan, number])[] = [
+  [1_440, DAY_MS],
+  [60, HOUR_MS],
+];
+
+function minutesBetween(fromMs: number, toMs: number): readonly StatsPiece[] {
+  const minutes = Array.from({ length: (toMs - fromMs) / MINUTE_MS });
+  return minutes.map((_, index) => ({ span: 1, startMs: fromMs + index * MINUTE_MS }));
+}
+
+/** The keys of those with the most, the most first. */
+function busiest(rows: ReadonlyMap<string | number, Tally>): readonly (string | number)[] {
+  return [...rows].toSorted(([, one], [, other]) => other.weight - one.weight).map(([key]) => key);
 }
 
 function backlogOf(backlog: Backlog): StatsBacklog {
@@ -83,8 +255,5 @@ function backlogOf(backlog: Backlog): StatsBacklog {
     const { deliveries, sinceMs } = backlog[cause];
     return [cause, { deliveries, since: sinceMs === undefined ? null : toIso(sinceMs) }] as const;
   });
-  return {
-    ...(Object.fromEntries(shares) as Omit<StatsBacklog, "is_whole">),
-    is_whole: backlog.isWhole,
-  } as StatsBacklog;
+  return { ...Object.fromEntries(shares), is_whole: backlog.isWhole } as StatsBacklog;
 }

@@ -11,6 +11,14 @@ import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, removeAudit } from "./history/audit.ts";
+import {
+  addStats,
+  readStatsSteps,
+  readStatsTotals,
+  removeStats,
+  statsActions,
+  statsSubscriptions,
+} from "./history/stats.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
@@ -70,6 +78,10 @@ export const SLICED_READS = {
   findExpired: (sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after),
   planReplay,
   countReplay,
+  readStatsSteps,
+  readStatsTotals,
+  statsActions,
+  statsSubscriptions,
 } as const;
 
 /** Writes that are done one by one in a transaction. */
@@ -91,6 +103,8 @@ export const WRITES = {
       bytes,
     ),
   noteBackup,
+  addStats,
+  removeStats,
 } as const;
 
 /** Writes of which all in a transaction are done together. `unpack` and `pack` say how they cross the thread. */
@@ -99,11 +113,16 @@ export const BATCHED_WRITES = {
   finishAttempts: { unpack: unpackResults, run: finishAttempts, pack: packFinished },
 } as const;
 
-/** Writes that a power cut may undo: they give nothing an id, and what was claimed is due again after any end. */
+/**
+ * Writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and figures may lack
+ * a minute.
+ */
 export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>([
   "claimDue",
   "extendLeases",
   "releaseExpired",
+  "addStats",
+  "removeStats",
 ]);
 
 type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;

@@ -2,6 +2,7 @@ import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
 import type { DamagedEvents } from "../health.ts";
 import type { AttemptResult, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
+import { STATS_SPANS } from "../stats.ts";
 import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import type { WireNextEvent } from "./events/next.ts";
@@ -278,6 +279,16 @@ export function createLibsqlStore(parts: StoreParts): Store {
     audit: {
       list: (query) => read("listAudit", query),
       removeExpired: async (beforeMs) => (await writeRows(MAX_REMOVED_ROWS, "removeAudit", beforeMs)).value,
+    },
+    stats: {
+      add: async (startMs, rows) => {
+        await writeRows(STATS_SPANS.length * rows.length, "addStats", startMs, rows);
+      },
+      steps: (query) => read("readStatsSteps", query),
+      totals: (query) => read("readStatsTotals", query),
+      actions: (query) => read("statsActions", query),
+      subscriptions: (query) => read("statsSubscriptions", query),
+      removeExpired: async (beforeMs) => (await writeRows(MAX_REMOVED_ROWS, "removeStats", beforeMs)).value,
     },
     admin: {
       backup: (signal) => backups.make(signal),

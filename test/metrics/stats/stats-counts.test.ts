@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { DeliveryResult } from "../../../src/domain/stream.ts";
 import type { Series } from "../../../src/metrics/stats/series.ts";
-import { StatsCounts } from "../../../src/metrics/stats/stats-counts.ts";
+import { addRun, StatsCounts } from "../../../src/metrics/stats/stats-counts.ts";
 import { Tally } from "../../../src/metrics/stats/tally.ts";
 
 const MINUTE_MS = 60_000;
@@ -39,7 +39,7 @@ describe("figures in memory", () => {
     const found: Record<number, number> = {};
     stats.visitSteps(stepMs, START + fromMs, START + nowMs, (startMs, slot) => {
       const tally = new Tally();
-      stats.visit(slot, of, (_series, measure, count) => tally.count(measure, count));
+      for (const run of stats.runs(slot, of)) addRun(tally, slot, run);
       if (tally.published > 0) found[startMs - START] = tally.published;
     });
     return found;
@@ -111,16 +111,12 @@ describe("figures in memory", () => {
     stats.attempted({ ...RESULT, status: "filtered", duration_ms: null }, undefined, START);
     const tally = new Tally();
     let last: Series | undefined;
-    stats.visitSteps(1_000, START, START, (_start, slot) =>
-      stats.visit(
-        slot,
-        () => true,
-        (series, measure, count) => {
-          last = series;
-          tally.count(measure, count);
-        },
-      ),
-    );
+    stats.visitSteps(1_000, START, START, (_start, slot) => {
+      for (const run of stats.runs(slot, () => true)) {
+        last = run.series;
+        addRun(tally, slot, run);
+      }
+    });
     expect(tally.figures()).toEqual({
       published: 0,
       refused: 0,
@@ -139,13 +135,13 @@ describe("figures in memory", () => {
     stats.refused(failure, START);
     stats.refused(new Error("no"), START);
     const found: string[] = [];
-    stats.visitSteps(1_000, START, START, (_start, slot) =>
-      stats.visit(
-        slot,
-        () => true,
-        ({ action }, _measure, count) => found.push(`${action} ${count}`),
-      ),
-    );
+    stats.visitSteps(1_000, START, START, (_start, slot) => {
+      for (const run of stats.runs(slot, () => true)) {
+        const tally = new Tally();
+        addRun(tally, slot, run);
+        found.push(`${run.series.action} ${tally.refused}`);
+      }
+    });
     expect(found.toSorted()).toEqual([" 1", "user.created 1"]);
   });
 

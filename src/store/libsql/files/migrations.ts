@@ -118,6 +118,32 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE key IS NOT NULL AND due_ms IS NOT NULL AND failures > 0`,
     ],
   },
+  {
+    version: 19,
+    name: "figures over time",
+    schemaDigest: "b6fd508ffa0c81e0d2adca203db94d57",
+    statements: [
+      // See history/stats.ts. What happened in a minute, hour or day (`span`, in minutes), which begins `at` that minute since the
+      // epoch. `kind`: 0 all, 1 an application, 2 an action, 3 a subscription, with its rowid as `id`. Histograms of times, see
+      // domain/stats/histogram.ts. In the order of time, as all of a minute are written together, and removed.
+      `CREATE TABLE stats (
+        span INTEGER NOT NULL,
+        at INTEGER NOT NULL,
+        kind INTEGER NOT NULL,
+        id INTEGER NOT NULL,
+        application TEXT NOT NULL,
+        published INTEGER NOT NULL,
+        refused INTEGER NOT NULL,
+        delivered INTEGER NOT NULL,
+        failed_attempts INTEGER NOT NULL,
+        failed INTEGER NOT NULL,
+        latency BLOB,
+        attempts BLOB,
+        last_error TEXT,
+        PRIMARY KEY (span, at, kind, id, application)
+      ) STRICT, WITHOUT ROWID`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;
