@@ -1,11 +1,20 @@
 import { Flags } from "@oclif/core";
 import { styleText } from "node:util";
 import { TargetCommand, examples } from "../cli/base-command.ts";
-import { definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
+import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
+import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
 import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { Finding } from "../domain/operations.ts";
+import {
+  type ActionFigures,
+  STATS_BREAKDOWNS,
+  STATS_RANGE_NAMES,
+  type SubscriptionFigures,
+} from "../domain/stats/stats.ts";
+import type { Answer } from "../evreg.ts";
+import { ACTION_FIGURES, STATS_RECORD, SUBSCRIPTION_FIGURES } from "../resources/stats.ts";
 import { ATTENTION_LIST } from "../resources/subscriptions.ts";
 import { identityColumns } from "../resources/tokens.ts";
 
@@ -132,5 +141,48 @@ export class Metrics extends TargetCommand {
     const { flags } = await this.parse(Metrics);
     const text = await this.withTarget(flags, (evreg) => evreg.metrics());
     await this.outputFor(flags).plain(text);
+  }
+}
+
+export class Stats extends TargetCommand {
+  static override usage =
+    "stats [--range 5m|1h|24h|7d] [--action ACTION | --subscription ID|NAME] [--application APPLICATION] [--by action|subscription [--limit NUMBER]]";
+  static override summary = "Show what happened in the last minutes, hours or days.";
+  static override description =
+    "What was published, refused, delivered and failed, how long that took, and what is unfinished now. The latency is from publishing to the handler's answer. With --by a line for each action or subscription, the busiest first. --json also has the value of each step of time. A server counts; without one, on a data folder itself, it shows what was stored.";
+  static override examples = examples("evreg stats", {
+    "Which handlers failed today": "evreg stats --range 24h --by subscription",
+    "Published each hour of the last week": "evreg stats --range 7d --json | jq -c .data.series.published",
+  });
+  static override flags = {
+    range: choiceFlag("The time up to now (default 1h).", STATS_RANGE_NAMES),
+    by: choiceFlag("A line for each of these.", STATS_BREAKDOWNS),
+    action: textFlag("Only of this action, or of a pattern such as order.*.", "ACTION"),
+    subscription: subscriptionFlag,
+    application: textFlag("Only of this application.", "APPLICATION"),
+    limit: numberFlag("Lines with --by, 1 to 1,000 (default 100).", { dependsOn: ["by"] }),
+  };
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Stats);
+    const { range, by, action, application, limit } = flags;
+    const output = this.outputFor(flags);
+    const answer = await this.withTarget(flags, async (evreg) => {
+      const { subscription: typed } = flags;
+      const subscription = typed === undefined ? undefined : await subscriptionId(evreg, typed);
+      return evreg.stats(definedOnly({ range, by, action, subscription, application, limit }));
+    });
+    const { rows } = answer.data;
+    if (rows === undefined || output.format !== "table") return output.record(answer, STATS_RECORD);
+    const data = { data: rows };
+    if (by === "action") {
+      return output.list(
+        data as Answer<readonly ActionFigures[]>,
+        ACTION_FIGURES,
+        "There is no such action.",
+      );
+    }
+    const none = "There is no such subscription.";
+    return output.list(data as Answer<readonly SubscriptionFigures[]>, SUBSCRIPTION_FIGURES, none);
   }
 }

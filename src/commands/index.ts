@@ -19,6 +19,7 @@ export const COMMANDS: CommandLoaders = {
   publish: async () => (await import("./publish.ts")).Publish,
   restore: async () => (await import("./data.ts")).Restore,
   serve: async () => (await import("./serve.ts")).Serve,
+  stats: async () => (await import("./diagnostics.ts")).Stats,
   trigger: async () => (await import("./publish.ts")).Trigger,
   whoami: async () => (await import("./diagnostics.ts")).Whoami,
   "actions:check": async () => (await import("./action-check.ts")).ActionsCheck,

@@ -22,8 +22,10 @@ export const STATS_LIMITS = {
   keptMs: 8 * DAY_MS,
 } as const;
 
-const BREAKDOWNS = ["action", "subscription"] as const;
-export type StatsBreakdown = (typeof BREAKDOWNS)[number];
+export const STATS_RANGE_NAMES = ["5m", "1h", "24h", "7d"] as const satisfies readonly StatsRange[];
+
+export const STATS_BREAKDOWNS = ["action", "subscription"] as const;
+export type StatsBreakdown = (typeof STATS_BREAKDOWNS)[number];
 
 export interface StatsQuery {
   /** By default `1h`. */
@@ -136,7 +138,7 @@ const limit: QueryProperty = {
 export const STATS_QUERY = querySchema("StatsQuery", {
   range: {
     type: "string",
-    enum: Object.keys(STATS_RANGES),
+    enum: STATS_RANGE_NAMES,
     default: "1h",
     description: "The time up to now, in steps of 1 s, 10 s, 5 min or 1 h.",
   },
@@ -146,6 +148,6 @@ export const STATS_QUERY = querySchema("StatsQuery", {
     description: "Only the subscription with this rowid. Not together with `action`.",
   },
   application: byApplication,
-  by: { type: "string", enum: BREAKDOWNS, description: "Adds totals for each action or subscription." },
+  by: { type: "string", enum: STATS_BREAKDOWNS, description: "Adds totals for each action or subscription." },
   limit,
 });

@@ -1,4 +1,4 @@
-import { BACKLOG_CAUSES, STATS_QUERY, STATS_RANGES } from "../../domain/stats/stats.ts";
+import { BACKLOG_CAUSES, STATS_QUERY, STATS_RANGE_NAMES } from "../../domain/stats/stats.ts";
 import { field, type JsonSchema, one, operation, record, ref, type Route } from "./route.ts";
 
 const milliseconds: JsonSchema = { type: ["integer", "null"], minimum: 0 };
@@ -39,7 +39,7 @@ export const STATS_RECORDS: Readonly<Record<string, JsonSchema>> = {
   Figures: record(FIGURES),
   Stats: record(
     {
-      range: { type: "string", enum: Object.keys(STATS_RANGES) },
+      range: { type: "string", enum: STATS_RANGE_NAMES },
       from: field.timestamp,
       to: { ...field.timestamp, description: "Now; the last step is not over." },
       step_ms: field.count,
