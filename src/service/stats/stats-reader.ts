@@ -21,6 +21,7 @@ import type { ActionSubject, StatsPiece, StatsSpan, SubscriptionSubject } from "
 import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import { isSelected, type Selection, selectionOf } from "./selection.ts";
+import { StoredReads } from "./stored-reads.ts";
 import { seriesOf, spread, type StepValues, valuesOf } from "./steps.ts";
 
 interface ReaderParts {
@@ -43,9 +44,11 @@ const MAX_TRIES = 3;
 /** Figures over time: of the last minutes from memory, of what was before from the store. */
 export class StatsReader {
   readonly #parts: ReaderParts;
+  readonly #reads: StoredReads;
 
   constructor(parts: ReaderParts) {
     this.#parts = parts;
+    this.#reads = new StoredReads(parts.store.stats, parts.stats);
   }
 
   async read(access: Access, query: StatsQuery = {}): Promise<Answer<Stats>> {
@@ -73,17 +76,17 @@ export class StatsReader {
 
   async #counted(selection: Selection): Promise<Counted> {
     const { stats } = this.#parts;
-    const isRecent = selection.stepMs < MINUTE_MS;
+    const isOfRings = selection.stepMs < MINUTE_MS;
     for (let tries = 1; ; tries += 1) {
       await stats.storing;
       const { stores } = stats;
-      const counted = await (isRecent ? this.#recent(selection) : this.#stored(selection));
+      const counted = await (isOfRings ? this.#fromRings(selection) : this.#fromStore(selection));
       if (stats.stores === stores || tries === MAX_TRIES) return counted;
     }
   }
 
   /** By the rings; where they do not reach back far enough, an hour has minutes from the store. */
-  async #recent(selection: Selection): Promise<Counted> {
+  async #fromRings(selection: Selection): Promise<Counted> {
     const { stats } = this.#parts;
     const { fromMs, nowMs, stepMs } = selection;
     const knownFromMs = Math.max(fromMs, stats.knownFromMs(stepMs));
@@ -99,7 +102,7 @@ export class StatsReader {
     return adding.counted();
   }
 
-  async #stored(selection: Selection): Promise<Counted> {
+  async #fromStore(selection: Selection): Promise<Counted> {
     const { stats } = this.#parts;
     const { fromMs, nowMs, stepMs } = selection;
     const adding = new Adding(selection);
@@ -108,7 +111,9 @@ export class StatsReader {
       if (startMs >= fromMs) adding.addSlot(stats, slot, startMs);
     }
     const span: StatsSpan = stepMs < HOUR_MS ? 1 : 60;
-    await this.#addStored(adding, { span, fromMs, toMs: nowMs }, piecesSince(fromMs, nowMs));
+    // To the end of the minute, so that what is asked for stays the same for so long.
+    const toMs = (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS;
+    await this.#addStored(adding, { span, fromMs, toMs }, piecesSince(fromMs, nowMs));
     return adding.counted();
   }
 
@@ -117,12 +122,11 @@ export class StatsReader {
     time: { readonly span: StatsSpan; readonly fromMs: number; readonly toMs: number },
     pieces: readonly StatsPiece[],
   ): Promise<void> {
-    const { store } = this.#parts;
     const { of, by, stepMs } = adding.selection;
     const own = Math.max(stepMs, MINUTE_MS);
     const [steps, totals] = await Promise.all([
-      store.stats.steps({ ...of, ...time, stepMs: own }),
-      by === undefined ? [] : store.stats.totals({ ...of, by, pieces }),
+      this.#reads.steps({ ...of, ...time, stepMs: own }),
+      by === undefined ? [] : this.#reads.totals({ ...of, by, pieces }),
     ]);
     for (const { startMs, figures } of steps) {
       const tally = new Tally();
