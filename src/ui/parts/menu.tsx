@@ -1,20 +1,20 @@
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Icon } from "./icons.tsx";
 
-/** What is done seldom, behind a button. It closes once something was picked, at `Esc`, and with a click beside it. */
-export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+/** For what opens over the page: it closes once something in it was picked, at `Esc`, and with a click beside it. */
+export function useClosing(): RefObject<HTMLDetailsElement | null> {
   const details = useRef<HTMLDetailsElement>(null);
   useEffect(() => {
     const close = (event: Event): void => {
       const menu = details.current;
       if (menu === null || !menu.open) return;
-      const isInside = event.target instanceof Node && menu.contains(event.target);
+      const target = event.target instanceof Element ? event.target : null;
       if (event instanceof KeyboardEvent) {
         if (event.key !== "Escape") return;
         menu.open = false;
         menu.querySelector("summary")?.focus();
-      } else if (!isInside || (event.target as Element).closest("li") !== null) menu.open = false;
+      } else if (!menu.contains(target) || menu.contains(target?.closest("li") ?? null)) menu.open = false;
     };
     addEventListener("click", close);
     addEventListener("keydown", close);
@@ -23,6 +23,12 @@ export function Menu({ label, children }: { readonly label: string; readonly chi
       removeEventListener("keydown", close);
     };
   }, []);
+  return details;
+}
+
+/** What is done seldom, behind a button. */
+export function Menu({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+  const details = useClosing();
   return (
     <details ref={details} class="menu">
       <summary class="btn icon-only" aria-label={label} title={label}>

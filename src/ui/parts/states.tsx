@@ -85,7 +85,7 @@ export function Waiting({
   }, []);
   if (error !== undefined) return <Failed error={error} reload={reload} />;
   return (
-    <div class={late ? "skeleton late" : "skeleton"} aria-busy="true" aria-label="Loading">
+    <div class={late ? "skeleton late" : "skeleton"} role="status" aria-busy="true" aria-label="Loading">
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} />
       ))}

@@ -102,22 +102,31 @@ export const wordOf = (state: State): string => state[0]!.toUpperCase() + state.
  * The glyph of a state and its word.
  * @param props.badge for one beside a title
  * @param props.word `false` where the word stands elsewhere: the glyph has it as its name
+ * @param props.words instead of its word, for what is no delivery and no subscription
  */
-export function Status(props: { readonly state: State; readonly badge?: boolean; readonly word?: boolean }) {
-  const { state, badge, word } = props;
+export function Status(props: {
+  readonly state: State;
+  readonly badge?: boolean;
+  readonly word?: boolean;
+  readonly words?: string;
+}) {
+  const { state, badge, word, words } = props;
   if (word === false) {
     return (
-      <svg class={`glyph ${state}`} viewBox="0 0 12 12" role="img" aria-label={wordOf(state)}>
+      <svg class={`glyph ${state}`} viewBox="0 0 12 12" role="img" aria-label={words ?? wordOf(state)}>
         {SHAPES[state]}
       </svg>
     );
   }
   return (
-    <span class={badge === true ? `st badge ${state}` : `st ${state}`} title={MEANING[state]}>
+    <span
+      class={badge === true ? `st badge ${state}` : `st ${state}`}
+      title={words === undefined ? MEANING[state] : undefined}
+    >
       <svg viewBox="0 0 12 12" aria-hidden="true">
         {SHAPES[state]}
       </svg>
-      {wordOf(state)}
+      {words ?? wordOf(state)}
     </span>
   );
 }

@@ -4,18 +4,22 @@ import { attention, needyAmong } from "../api/attention.ts";
 import { may, identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
+import { useClosing } from "../parts/menu.tsx";
 import { Status } from "../parts/status.tsx";
 import { linkTo, route } from "./route.ts";
 import { type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
 import { nextTheme, theme } from "./theme.ts";
 
-/** Screens whose token has the scope for one application also show. */
-const isOffered = ({ scope }: Screen): boolean =>
-  may(scope) || (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1)));
+/** Most screens also show where the token has the scope for one application. */
+const isOffered = ({ scope, forAll }: Screen): boolean =>
+  may(scope) ||
+  (forAll !== true &&
+    (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1))));
 
 /** The navigation: at the left, on narrow screens at the bottom. */
 export function Rail(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
+  const more = useClosing();
   const current = screenOf(route.value);
   const offered = SCREENS.filter(isOffered);
   const link = (screen: Screen, narrow: boolean) => (
@@ -41,7 +45,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
       <ul class="tabs">
         {daily.map((screen) => link(screen, screen.path !== "deliveries"))}
         <li class="narrow-only">
-          <details class="more-screens">
+          <details ref={more} class="more-screens">
             <summary>
               <Icon name="more" />
               More

@@ -3,10 +3,14 @@ import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
 import { Actions } from "../screens/actions/actions.tsx";
 import { Api } from "../screens/api/api.tsx";
+import { Audit } from "../screens/audit/audit.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";
+import { Doctor } from "../screens/doctor/doctor.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Overview } from "../screens/overview/overview.tsx";
+import { Replays } from "../screens/replays/replays.tsx";
 import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
+import { Tokens } from "../screens/tokens/tokens.tsx";
 import type { Route } from "./route.ts";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
@@ -21,6 +25,8 @@ export interface Screen {
   readonly key: string;
   /** What a token needs to see anything in it. */
   readonly scope: ScopeName;
+  /** Whether it needs that for all applications. */
+  readonly forAll?: boolean;
   readonly view: ComponentType<{ readonly route: Route }>;
 }
 
@@ -61,6 +67,45 @@ export const SCREENS: readonly Screen[] = [
     key: "a",
     scope: "read",
     view: Actions,
+  },
+  {
+    path: "replays",
+    title: "Replays",
+    icon: "replays",
+    group: "operate",
+    key: "r",
+    scope: "read",
+    view: Replays,
+  },
+  {
+    path: "tokens",
+    title: "Tokens",
+    icon: "tokens",
+    group: "operate",
+    key: "t",
+    scope: "admin",
+    forAll: true,
+    view: Tokens,
+  },
+  {
+    path: "audit",
+    title: "Audit",
+    icon: "audit",
+    group: "operate",
+    key: "u",
+    scope: "admin",
+    forAll: true,
+    view: Audit,
+  },
+  {
+    path: "doctor",
+    title: "Doctor",
+    icon: "doctor",
+    group: "operate",
+    key: "c",
+    scope: "admin",
+    forAll: true,
+    view: Doctor,
   },
   { path: "api", title: "API", icon: "api", group: "operate", key: "i", scope: "read", view: Api },
 ];

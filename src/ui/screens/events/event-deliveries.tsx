@@ -46,12 +46,7 @@ export function EventDeliveries({
               const isOpen = open === String(delivery.rowid);
               return (
                 <li key={delivery.rowid}>
-                  <a
-                    class="way"
-                    href={linkOf(isOpen ? NONE : delivery.rowid)}
-                    aria-expanded={isOpen}
-                    aria-label={`${nameOf(delivery)}, ${delivery.status}`}
-                  >
+                  <a class="way" href={linkOf(isOpen ? NONE : delivery.rowid)} aria-expanded={isOpen}>
                     <Icon name="open" />
                     <Status state={delivery.status} />
                     <span class="name">{nameOf(delivery)}</span>

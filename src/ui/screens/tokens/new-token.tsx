@@ -1,0 +1,169 @@
+import { useState } from "preact/hooks";
+import type { ScopeName, TokenWithSecret } from "../../../domain/token.ts";
+import { askJson } from "../../api/request.ts";
+import { noted } from "../../api/resource.ts";
+import { Copy } from "../../parts/copy.tsx";
+import { ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { useRecordName } from "../../shell/record-name.ts";
+import { linkTo } from "../../shell/route.ts";
+
+const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
+  ["publish", "publishes events"],
+  ["read", "sees everything but tokens"],
+  ["listen", "claims deliveries of pull subscriptions"],
+  ["write", "changes actions and subscriptions, sends again; holds listen"],
+  ["admin", "may do everything"],
+];
+
+const DAY_MS = 86_400_000;
+const LIVES = {
+  never: ["Never", null],
+  day: ["In a day", DAY_MS],
+  month: ["In 30 days", 30 * DAY_MS],
+  year: ["In a year", 365 * DAY_MS],
+} as const satisfies Readonly<Record<string, readonly [string, number | null]>>;
+type Life = keyof typeof LIVES;
+
+/** A form for a new token, which is shown once. */
+export function NewTokenForm() {
+  const [name, setName] = useState("");
+  const [scopes, setScopes] = useState<ReadonlySet<ScopeName>>(new Set(["publish"]));
+  const [application, setApplication] = useState("");
+  const [life, setLife] = useState<Life>("year");
+  const [wrong, setWrong] = useState<{ readonly field: string; readonly message: string } | undefined>();
+  const [isSending, setSending] = useState(false);
+  const [created, setCreated] = useState<TokenWithSecret | undefined>();
+  useRecordName("New");
+  if (created !== undefined) return <Created token={created} />;
+  const limit = application.trim();
+  const send = async (): Promise<void> => {
+    setSending(true);
+    setWrong(undefined);
+    const [, lifeMs] = LIVES[life];
+    const body = {
+      name: name.trim(),
+      scopes: SCOPES.filter(([scope]) => scopes.has(scope)).map(([scope]) =>
+        limit === "" ? scope : `${scope}:${limit}`,
+      ),
+      ...(lifeMs === null ? {} : { expires_at: new Date(Date.now() + lifeMs).toISOString() }),
+    };
+    try {
+      setCreated((await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body })).data);
+    } catch (error) {
+      const { message, details } = noted(error);
+      const field = details["field"];
+      setWrong({ field: typeof field === "string" ? field : "", message });
+    } finally {
+      setSending(false);
+    }
+  };
+  const errorAt = (field: string): string | undefined =>
+    wrong?.field.startsWith(field) === true ? wrong.message : undefined;
+  const isElsewhere = wrong !== undefined && !/^(name|scopes)/.test(wrong.field);
+  return (
+    <section class="stack narrow" aria-label="New token">
+      <header class="head">
+        <div class="what">
+          <h1>New token</h1>
+          <p class="lede">It is shown once, when it is there. Only its digest is stored.</p>
+        </div>
+      </header>
+      <form
+        class="form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          void send();
+        }}
+      >
+        <FieldGroup title="Whose it is">
+          <TextField
+            label="Name"
+            value={name}
+            set={setName}
+            error={errorAt("name")}
+            hint="For people: who uses it. The audit shows it."
+            placeholder="shop backend"
+          />
+          <ChoiceField<Life>
+            label="Expires"
+            value={life}
+            choices={(Object.keys(LIVES) as Life[]).map((one) => [one, LIVES[one][0]] as const)}
+            set={setLife}
+          />
+        </FieldGroup>
+        <FieldGroup title="What it may do">
+          <div class="form-row" role="group" aria-label="Scopes">
+            <span class="label">Scopes</span>
+            <div>
+              {SCOPES.map(([scope, what]) => (
+                <label key={scope} class="check">
+                  <input
+                    type="checkbox"
+                    checked={scopes.has(scope)}
+                    onChange={(event) => {
+                      const next = new Set(scopes);
+                      if (event.currentTarget.checked) next.add(scope);
+                      else next.delete(scope);
+                      setScopes(next);
+                    }}
+                  />
+                  <span>
+                    <code>{scope}</code> {what}
+                  </span>
+                </label>
+              ))}
+              {errorAt("scopes") !== undefined && (
+                <p class="danger-text" role="alert">
+                  {errorAt("scopes")}
+                </p>
+              )}
+            </div>
+          </div>
+          <TextField
+            label="Only for"
+            value={application}
+            set={setApplication}
+            hint="One application. Left empty: all of them."
+            placeholder="billing"
+          />
+        </FieldGroup>
+        <div class="form-acts">
+          <button class="btn main" disabled={isSending || name.trim() === "" || scopes.size === 0}>
+            Create it
+          </button>
+          <a class="btn" href={linkTo(["tokens"])}>
+            Cancel
+          </a>
+          {isElsewhere && (
+            <p class="danger-text" role="alert">
+              {wrong.message}
+            </p>
+          )}
+        </div>
+      </form>
+    </section>
+  );
+}
+
+function Created({ token }: { readonly token: TokenWithSecret }) {
+  return (
+    <section class="stack narrow" aria-label="New token">
+      <h1>{token.name} is created</h1>
+      <div class="panel pad stack">
+        <p class="soft">
+          It may do: {token.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
+        </p>
+        <div class="cmd">
+          <code>{token.token}</code>
+          <Copy text={token.token} what="the token" />
+        </div>
+      </div>
+      <div class="form-acts">
+        <a class="btn" href={linkTo(["tokens"])}>
+          All tokens
+        </a>
+      </div>
+    </section>
+  );
+}
