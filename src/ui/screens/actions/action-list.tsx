@@ -1,10 +1,12 @@
+import { useMemo } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
+import type { ActionFigures, Stats } from "../../../domain/stats/stats.ts";
 import { identity } from "../../api/identity.ts";
 import { useResource } from "../../api/resource.ts";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { numberText } from "../../parts/time.tsx";
+import { numberText, Time } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { ActionWord, stateOf } from "./action-state.tsx";
 
@@ -14,8 +16,13 @@ const FILTERS: readonly FilterName[] = [
   { name: "state", example: "deprecated", values: ["active", "deprecated", "retired"] },
 ];
 const PAGE_ROWS = 100;
+const STATS_PATH = "/v1/stats?range=1h&by=action&limit=1000";
+const STATS_EVERY_MS = 10_000;
 
-const COLUMNS: readonly Column<Action>[] = [
+/** What is known of an action's last hour; `undefined` while nothing is. */
+type FiguresOf = (action: string) => ActionFigures | undefined;
+
+const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   { head: "Action", grow: true, cell: ({ action }) => <span title={action}>{action}</span> },
   {
     head: "Application",
@@ -33,7 +40,21 @@ const COLUMNS: readonly Column<Action>[] = [
       </span>
     ),
   },
-  { head: "Revision", right: true, cell: ({ revision }) => revision },
+  { head: "Revision", right: true, wide: true, cell: ({ revision }) => revision },
+  {
+    head: "Last hour",
+    right: true,
+    cell: ({ action }) => {
+      const count = figuresOf(action)?.published;
+      return count === undefined || count === 0 ? <span class="muted">–</span> : numberText(count);
+    },
+  },
+  {
+    head: "Last published",
+    right: true,
+    wide: true,
+    cell: ({ action }) => <Time at={figuresOf(action)?.last_published_at ?? null} />,
+  },
 ];
 
 const mayCreate = (): boolean =>
@@ -49,6 +70,12 @@ function matches(action: Action, query: Route["query"]): boolean {
 /** All actions by name. */
 export function ActionList({ route }: { readonly route: Route }) {
   const { answer, error, reload } = useResource<readonly Action[]>("/v1/actions");
+  const stats = useResource<Stats>(STATS_PATH, { everyMs: STATS_EVERY_MS });
+  const rowsOfActions = stats.answer?.data.rows as readonly ActionFigures[] | undefined;
+  const figuresOf = useMemo((): FiguresOf => {
+    const byName = new Map(rowsOfActions?.map((row) => [row.action, row]));
+    return (action) => byName.get(action);
+  }, [rowsOfActions]);
   const found = answer?.data.filter((action) => matches(action, route.query));
   const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
   const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
@@ -76,7 +103,7 @@ export function ActionList({ route }: { readonly route: Route }) {
           <Table
             label="Actions"
             rows={rows}
-            columns={COLUMNS}
+            columns={columns(figuresOf)}
             keyOf={({ action }) => action}
             link={({ action }) => linkTo(["actions", action])}
           />

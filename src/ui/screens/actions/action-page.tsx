@@ -1,6 +1,9 @@
+import type { Figures, Stats } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Failed, Waiting } from "../../parts/states.tsx";
+import { numberText } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { ActionBadge, hears, mayChange, PROTECTED } from "./action-state.tsx";
 import { ActionSettings } from "./action-settings.tsx";
@@ -28,6 +31,9 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
     everyMs: EVERY_MS,
     read: readAction,
   });
+  const stats = useResource<Stats>(withQuery("/v1/stats", { range: "1h", action: name }), {
+    everyMs: EVERY_MS,
+  });
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
   const action = answer?.data;
   if (action === undefined) {
@@ -35,6 +41,13 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
       <div class="panel">
         <h1 class="sr">{name}</h1>
         <Waiting error={error} reload={reload} />
+        {error?.status === 404 && (
+          <div class="empty">
+            <a class="btn" href="#/actions">
+              All actions
+            </a>
+          </div>
+        )}
       </div>
     );
   }
@@ -45,8 +58,8 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
   return (
     <>
       {error !== undefined && <Failed error={error} reload={reload} />}
-      <ActionHead action={action} subscribers={subscribers?.length} />
-      <nav class="parts" aria-label="Of this action">
+      <ActionHead action={action} subscribers={subscribers?.length} totals={stats.answer?.data.totals} />
+      <nav class="record-parts" aria-label="Of this action">
         {offered.map(({ path, title }) => (
           <a
             key={title}
@@ -72,9 +85,11 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
 function ActionHead({
   action,
   subscribers,
+  totals,
 }: {
   readonly action: ReadAction;
   readonly subscribers: number | undefined;
+  readonly totals: Figures | undefined;
 }) {
   const { action: name, application, revision, compatibility, compatibility_against: against } = action;
   return (
@@ -104,6 +119,13 @@ function ActionHead({
             <span>
               <b>Subscribers</b>
               {subscribers}
+            </span>
+          )}
+          {totals !== undefined && (
+            <span>
+              <b>In the last hour</b>
+              {numberText(totals.published)} published
+              {totals.refused > 0 && <span class="warn-text">, {numberText(totals.refused)} refused</span>}
             </span>
           )}
           {action.successor !== null && (

@@ -119,7 +119,7 @@ function Form({ document, operation, values, setValues, body, setBody }: Props) 
         <p>{needsNoToken(operation) ? "it needs no token" : "with your token"}</p>
       </header>
       <form
-        class="panel pad try"
+        class="panel pad try-form"
         onSubmit={(event) => {
           event.preventDefault();
           void send();
