@@ -4,6 +4,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -14,7 +15,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { constants, zstdCompressSync } from "node:zlib";
+import { constants, gzipSync, zstdCompressSync } from "node:zlib";
 import { bundleValidationThread, bundleProgram, bundleStoreThread } from "./bundle.ts";
 import { ADDON } from "./inside.ts";
 import { HOST, MISSING, packageFolder, ROOT, type Target, TARGETS, versionIn } from "./packages.ts";
@@ -78,6 +79,7 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
     const assets = {
       "store-thread.cjs": put("store-thread.cjs", storeThread),
       "validation-thread.cjs": put("validation-thread.cjs", validationThread),
+      ...pageAssets(put),
       [ADDON]: put(ADDON, zstdCompressSync(native, { params: { [constants.ZSTD_c_compressionLevel]: 9 } })),
     };
     const output = join(work, file);
@@ -113,6 +115,16 @@ async function buildExecutable(name: string, { platform, arch, node, addon }: Ta
   } finally {
     rmSync(work, { recursive: true, force: true });
   }
+}
+
+/** The files of the page, as `npm run build` makes them, packed as browsers take them; see `runtime/page-files.ts`. */
+function pageAssets(put: (path: string, content: Uint8Array) => string): Record<string, string> {
+  const folder = join(ROOT, "dist/ui");
+  const assets = readdirSync(folder).map((name) => {
+    const packed = gzipSync(readFileSync(join(folder, name)), { level: 9 });
+    return [`ui/${name}`, put(`${name}.gz`, packed)] as const;
+  });
+  return Object.fromEntries(assets);
 }
 
 /** The layout of what is put inside changes between versions, so the Node that writes it must be the one that reads it. */

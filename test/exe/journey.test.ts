@@ -65,6 +65,22 @@ test("from nothing to a verified delivery, and on after kill -9", async () => {
   expect((await act(["events"])).meta.total).toBe(2);
 });
 
+test("the page for browsers is inside", async () => {
+  const server = await alone.serve();
+  const page = await fetch(`${server.url}/`, { headers: { accept: "text/html" } });
+  expect({ url: page.url, status: page.status }).toEqual({ url: `${server.url}/ui/`, status: 200 });
+  const html = await page.text();
+  expect(html).toBe(readFileSync(join(CHECKOUT, "dist/ui/index.html"), "utf8"));
+  for (const [, part = ""] of html.matchAll(/(?:src|href)="([^"]+)"/g)) {
+    for (const encoding of ["gzip", "identity"]) {
+      const headers = { "accept-encoding": encoding };
+      const got = Buffer.from(await (await fetch(new URL(part, page.url), { headers })).arrayBuffer());
+      expect(got.equals(readFileSync(join(CHECKOUT, "dist/ui", part))), `${part}, ${encoding}`).toBe(true);
+    }
+  }
+  expect((await server.end("SIGTERM")).code).toBe(0);
+});
+
 test("the executable prints the same version as the installed program", async () => {
   for (const words of [
     ["--version"],

@@ -72,6 +72,13 @@ describe("findings of the doctor", () => {
     for (const finding of findingsOf(WELL)) expect(finding).toMatchObject({ status: "ok", remedy: null });
   });
 
+  it("say nothing of the end of a token that was made for hours, as for a browser", () => {
+    const browser = token({ name: "browser", timestamped: inHours(-1), expires_at: inHours(11) });
+    for (const finding of findingsOf({ ...WELL, tokens: [token(), browser] })) {
+      expect(finding).toMatchObject({ status: "ok", remedy: null });
+    }
+  });
+
   it("count paused subscriptions, also where all is well", () => {
     expect(findingsOf(WELL)).toContainEqual(
       expect.objectContaining({

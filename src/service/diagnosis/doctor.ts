@@ -128,11 +128,18 @@ function encryptionFinding({ encrypts }: DoctorInput): Finding {
   );
 }
 
+const SHORT_LIVED_MS = 24 * 60 * 60_000;
+
+/** Made for a day at most, as for a browser: nobody waits for another. */
+function isShortLived({ expires_at: at, timestamped }: Token): boolean {
+  return at !== null && Date.parse(at) - Date.parse(timestamped) <= SHORT_LIVED_MS;
+}
+
 function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
   const valid = all.filter((token) => inMs(token) > 0);
-  const soon = valid.filter((token) => inMs(token) <= SOON_MS);
+  const soon = valid.filter((token) => inMs(token) <= SOON_MS && !isShortLived(token));
   if (soon.length > 0) {
     const list = named(soon.map(({ name, expires_at: at }) => `${name} (${at})`));
     return warning(
