@@ -83,16 +83,17 @@ function restOf({ totals, backlog }: Stats, isTrouble: boolean, now: number): st
   return p99 === null ? `${late}.` : `${late}, and 99 of 100 deliveries arrive within ${durationText(p99)}.`;
 }
 
-/** `3 deliveries wait`; the server counts up to 10,000. */
-function deliveries(count: number | null, one: string, many: string): string {
+/** `3 deliveries wait` */
+function deliveries(item: Attention, one: string, many: string): string {
+  const { deliveries: count, at_least: isLeast } = item;
   if (count === null || count === 0) return "";
-  const least = count >= 10_000 ? "at least " : "";
+  const least = isLeast ? "at least " : "";
   return count === 1 ? ` 1 delivery ${one}.` : ` ${least}${numberText(count)} deliveries ${many}.`;
 }
 
 /** A state in words, with the times in the reader's zone. */
 function StateWords({ item }: { readonly item: Attention }) {
-  const { reason, since, until, error, delivery_id: delivery, deliveries: count, missed } = item;
+  const { reason, since, until, error, delivery_id: delivery, missed } = item;
   const began = since !== null && (
     <>
       {" "}
@@ -114,7 +115,7 @@ function StateWords({ item }: { readonly item: Attention }) {
       return (
         <>
           evreg gave up on its handler{began}. {error}
-          {deliveries(count, "is held", "are held")}
+          {deliveries(item, "is held", "are held")}
           {lost}
         </>
       );
@@ -122,14 +123,14 @@ function StateWords({ item }: { readonly item: Attention }) {
       return (
         <>
           Delivery {delivery} blocks it{began}.{last}
-          {deliveries(count, "waits behind it", "wait behind it")}
+          {deliveries(item, "waits behind it", "wait behind it")}
         </>
       );
     case "failing":
       return (
         <>
           Every attempt fails{began}.{last}
-          {deliveries(count, "waits", "wait")}
+          {deliveries(item, "waits", "wait")}
         </>
       );
     case "slowed":
@@ -141,7 +142,7 @@ function StateWords({ item }: { readonly item: Attention }) {
               before <Time at={until} />, <Relative at={until} />
             </>
           )}
-          .{deliveries(count, "waits", "wait")}
+          .{deliveries(item, "waits", "wait")}
         </>
       );
     default:
@@ -154,7 +155,7 @@ function StateWords({ item }: { readonly item: Attention }) {
               at <Time at={since} />
             </>
           )}
-          .{deliveries(count, "is held", "are held")}
+          .{deliveries(item, "is held", "are held")}
           {lost}
         </>
       );
@@ -163,9 +164,10 @@ function StateWords({ item }: { readonly item: Attention }) {
 
 /** What failed for good. @param props.isAlone whether nothing else said what the error is */
 function FailedWords({ item, isAlone }: { readonly item: Attention; readonly isAlone: boolean }) {
-  const { deliveries: count, since, error } = item;
+  const { deliveries: count, at_least: isLeast, since, error } = item;
   return (
     <>
+      {isLeast ? "at least " : ""}
       {numberText(count ?? 0)} {count === 1 ? "has" : "have"} failed for good
       {since !== null && (
         <>
