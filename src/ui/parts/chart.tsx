@@ -1,6 +1,6 @@
-import { useEffect, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
-import { isDark } from "../shell/theme.ts";
+import type { TargetedPointerEvent } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
 import { rateText } from "./rates.ts";
 import { numberText } from "./texts.ts";
 
@@ -14,35 +14,14 @@ export interface ChartLine {
   readonly look: "line" | "dashed" | "bars";
 }
 
+const EDGE = { top: 8, right: 8, bottom: 22 } as const;
+const DIGIT_WIDTH = 7;
+const MARK_HEIGHT = 44;
+const MARK_WIDTH = 76;
 const BAR_SHARE = 0.6;
 const BAR_WIDEST = 10;
-
-/** A colour of the tokens as the browser computes it, which is what a canvas takes. */
-function colourOf(element: HTMLElement, name: string): string {
-  element.style.color = `var(--${name})`;
-  const { color } = getComputedStyle(element);
-  element.style.color = "";
-  return color;
-}
-
-const LOOKS = {
-  line: (colour: (name: string) => string): Partial<uPlot.Series> => ({
-    stroke: colour("success-mark"),
-    fill: colour("success-soft"),
-    width: 1.5,
-  }),
-  dashed: (colour: (name: string) => string): Partial<uPlot.Series> => ({
-    stroke: colour("text-3"),
-    dash: [3, 3],
-    width: 1.25,
-  }),
-  bars: (colour: (name: string) => string): Partial<uPlot.Series> => ({
-    stroke: colour("danger-mark"),
-    fill: colour("danger-mark"),
-    width: 0,
-    paths: uPlot.paths.bars!({ size: [BAR_SHARE, BAR_WIDEST] }),
-  }),
-} satisfies Readonly<Record<ChartLine["look"], unknown>>;
+/** Room above the highest value. */
+const HEADROOM = 1.06;
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const clockOfSeconds = new Intl.DateTimeFormat(undefined, {
@@ -54,6 +33,7 @@ const clockOfSeconds = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
 const MINUTE_S = 60;
+const HOUR_S = 3_600;
 const DAY_S = 86_400;
 
 /** The text of a moment on the axis: as exact as the marks are apart. */
@@ -67,7 +47,46 @@ function markText(at: number, apart: number): string {
 export function momentText(at: number, stepS: number): string {
   const date = new Date(at * 1_000);
   const time = (stepS < MINUTE_S ? clockOfSeconds : clock).format(date);
-  return stepS >= 3_600 ? `${day.format(date)} ${time}` : time;
+  return stepS >= HOUR_S ? `${day.format(date)} ${time}` : time;
+}
+
+/** Where values and times lie, in pixels. */
+interface Scales {
+  readonly x: (time: number) => number;
+  readonly y: (value: number) => number;
+  readonly slot: number;
+}
+
+const point = (value: number): string => value.toFixed(1);
+
+/** Each run of known values on its own; a value between two gaps is a dot. */
+function linePath(times: readonly number[], values: Values, { x, y }: Scales): string {
+  return runsOf(values)
+    .map((run) => {
+      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
+      return `M${points.join("L")}${run.length === 1 ? "h.01" : ""}`;
+    })
+    .join("");
+}
+
+function groundPath(times: readonly number[], values: Values, { x, y }: Scales): string {
+  return runsOf(values)
+    .map((run) => {
+      const points = run.map((index) => `${point(x(times[index]!))} ${point(y(values[index]!))}`);
+      const ends = [run[0]!, run.at(-1)!].map((index) => point(x(times[index]!)));
+      return `M${ends[0]} ${point(y(0))}L${points.join("L")}L${ends[1]} ${point(y(0))}Z`;
+    })
+    .join("");
+}
+
+function barsPath(times: readonly number[], values: Values, { x, y, slot }: Scales): string {
+  const width = Math.max(1, Math.min(BAR_WIDEST, slot * BAR_SHARE));
+  return values
+    .map((value, index) => {
+      if (value === null || value === 0) return "";
+      return `M${point(x(times[index]!) - width / 2)} ${point(y(0))}V${point(y(value))}h${point(width)}V${point(y(0))}Z`;
+    })
+    .join("");
 }
 
 /**
@@ -83,89 +102,103 @@ export function Chart(props: {
   const { times, lines, story } = props;
   const box = useRef<HTMLDivElement>(null);
   const tip = useRef<HTMLDivElement>(null);
-  const plot = useRef<uPlot | null>(null);
+  const [size, setSize] = useState({ width: 0, height: 0 });
   const [at, setAt] = useState<number | null>(null);
-  const dark = isDark.value;
-  const looks = lines.map(({ look }) => look).join();
-  const data: uPlot.AlignedData = [[...times], ...lines.map(({ values }) => [...values])];
-  const latest = useRef(data);
-  latest.current = data;
-
   useEffect(() => {
     const element = box.current!;
-    const colour = (name: string): string => colourOf(element, name);
-    const axis = { stroke: colour("text-3"), font: `11px ${getComputedStyle(element).fontFamily}` };
-    const grid = { stroke: colour("line"), width: 1 };
-    const chart = new uPlot(
-      {
-        width: element.clientWidth,
-        height: element.clientHeight,
-        padding: [8, 8, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 7, width: 0 } },
-        scales: { y: { range: (_, __, most) => [0, Math.max(1, most * 1.08)] } },
-        axes: [
-          {
-            ...axis,
-            grid: { show: false },
-            ticks: { show: false },
-            size: 26,
-            space: 76,
-            values: (_, splits) => splits.map((split) => markText(split, splits[1]! - splits[0]!)),
-          },
-          {
-            ...axis,
-            grid,
-            ticks: { show: false },
-            size: (_, values) => 16 + 7 * Math.max(...(values ?? [""]).map((value) => value.length)),
-            space: 44,
-            values: (_, splits) => splits.map((split) => numberText(split)),
-          },
-        ],
-        series: [{}, ...lines.map(({ look }) => ({ points: { show: false }, ...LOOKS[look](colour) }))],
-        hooks: { setCursor: [(shown) => setAt(shown.cursor.idx ?? null)] },
-      },
-      latest.current,
-      element,
-    );
-    plot.current = chart;
     const watch = new ResizeObserver(() =>
-      chart.setSize({ width: element.clientWidth, height: element.clientHeight }),
+      setSize({ width: element.clientWidth, height: element.clientHeight }),
     );
     watch.observe(element);
-    return () => {
-      watch.disconnect();
-      chart.destroy();
-      plot.current = null;
-      setAt(null);
-    };
-  }, [dark, looks]);
+    return () => watch.disconnect();
+  }, []);
 
-  useEffect(() => plot.current?.setData(latest.current), [times, lines]);
+  const from = times[0] ?? 0;
+  const to = times.at(-1) ?? from;
+  const stepS = times.length > 1 ? times[1]! - from : 1;
+  const { width, height } = size;
+  const most = Math.max(1, ...lines.flatMap(({ values }) => values.map((value) => value ?? 0))) * HEADROOM;
+  const marks = marksUpTo(most, Math.max(1, Math.floor(height / MARK_HEIGHT)));
+  const left = 12 + DIGIT_WIDTH * Math.max(...marks.map((mark) => numberText(mark).length));
+  const right = width - EDGE.right;
+  const bottom = height - EDGE.bottom;
+  const slot = (right - left) / Math.max(1, times.length);
+  const scales: Scales = {
+    slot,
+    x: (time) => left + slot / 2 + ((time - from) / stepS) * slot,
+    y: (value) => bottom - (value / most) * (bottom - EDGE.top),
+  };
+  const zoneS = -new Date(to * 1_000).getTimezoneOffset() * MINUTE_S;
+  const time = timeMarks(from, to, Math.max(1, Math.floor((right - left) / MARK_WIDTH)), zoneS);
+  const drawn = useMemo(
+    () =>
+      width === 0
+        ? null
+        : lines.map(({ name, look, values }) => (
+            <g key={name}>
+              {look === "line" && <path class="ground" d={groundPath(times, values, scales)} />}
+              <path class={look} d={(look === "bars" ? barsPath : linePath)(times, values, scales)} />
+            </g>
+          )),
+    [times, lines, width, height],
+  );
 
-  const stepS = times.length > 1 ? times[1]! - times[0]! : 1;
-  const time = at === null ? undefined : times[at];
+  const shown = at === null ? undefined : times[at];
+  const move = (event: TargetedPointerEvent<SVGSVGElement>): void => {
+    const place = Math.floor(
+      (event.clientX - event.currentTarget.getBoundingClientRect().left - left) / slot,
+    );
+    setAt(place >= 0 && place < times.length ? place : null);
+  };
   useEffect(() => {
-    if (tip.current === null || plot.current === null || time === undefined) return;
-    const left = plot.current.valToPos(time, "x") + plot.current.over.offsetLeft;
-    const isRight = left > (box.current?.clientWidth ?? 0) / 2;
-    tip.current.style.left = `${left}px`;
-    tip.current.classList.toggle("before", isRight);
-  }, [time]);
+    if (tip.current === null || shown === undefined) return;
+    const x = scales.x(shown);
+    tip.current.style.left = `${x}px`;
+    tip.current.classList.toggle("before", x > width / 2);
+  });
   return (
     <figure class="chart" role="img" aria-label={story}>
-      <div ref={box} class="plot" />
-      {time !== undefined && at !== null && (
-        <div ref={tip} class="tip" aria-hidden="true">
-          <b>{momentText(time, stepS)}</b>
-          {lines.map(({ name, values }) => (
-            <span key={name}>
-              {name}
-              <i>{values[at] === null || values[at] === undefined ? "–" : rateText(values[at])}</i>
-            </span>
-          ))}
-        </div>
-      )}
+      <div ref={box} class="plot">
+        {width > 0 && (
+          <svg
+            width={width}
+            height={height}
+            aria-hidden="true"
+            onPointerMove={move}
+            onPointerDown={move}
+            onPointerLeave={() => setAt(null)}
+          >
+            {marks.map((mark) => (
+              <g key={mark}>
+                <path class="grid" d={`M${left} ${Math.round(scales.y(mark)) + 0.5}H${right}`} />
+                <text x={left - 8} y={scales.y(mark) + 4} text-anchor="end">
+                  {numberText(mark)}
+                </text>
+              </g>
+            ))}
+            {time.marks.map((mark) => (
+              <text key={mark} x={scales.x(mark)} y={height - 6} text-anchor="middle">
+                {markText(mark, time.apart)}
+              </text>
+            ))}
+            {drawn}
+            {shown !== undefined && (
+              <path class="cursor" d={`M${Math.round(scales.x(shown)) + 0.5} ${EDGE.top}V${bottom}`} />
+            )}
+          </svg>
+        )}
+        {shown !== undefined && at !== null && (
+          <div ref={tip} class="tip" aria-hidden="true">
+            <b>{momentText(shown, stepS)}</b>
+            {lines.map(({ name, values }) => (
+              <span key={name}>
+                {name}
+                <i>{typeof values[at] === "number" ? rateText(values[at]) : "not known"}</i>
+              </span>
+            ))}
+          </div>
+        )}
+      </div>
     </figure>
   );
 }

@@ -32,8 +32,9 @@ export function StatStrip({ stats }: { readonly stats: Stats }) {
         <dt>Failed attempts</dt>
         <dd class="figure">{share === null ? "–" : percentText(share)}</dd>
         <dd>
-          {numberText(totals.failed_attempts)}
-          {totals.failed > 0 && `, ${numberText(totals.failed)} for good`}
+          {totals.failed > 0
+            ? `${numberText(totals.failed)} for good`
+            : `${numberText(totals.failed_attempts)} of them`}
         </dd>
       </div>
       <div>

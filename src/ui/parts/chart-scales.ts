@@ -1,0 +1,60 @@
+const NICE = [1, 2, 5, 10];
+
+/** The marks of an axis from 0 up to a value: at most so many, at round numbers that are apart by the same. */
+export function marksUpTo(most: number, count: number): readonly number[] {
+  const rough = Math.max(most, 1) / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const apart = Math.max(1, NICE.find((factor) => factor * power >= rough)! * power);
+  return Array.from({ length: Math.floor(most / apart) + 1 }, (_, index) => index * apart);
+}
+
+const MINUTE_S = 60;
+const HOUR_S = 3_600;
+const DAY_S = 86_400;
+const APART_S = [
+  10,
+  30,
+  MINUTE_S,
+  2 * MINUTE_S,
+  5 * MINUTE_S,
+  10 * MINUTE_S,
+  15 * MINUTE_S,
+  30 * MINUTE_S,
+  HOUR_S,
+  2 * HOUR_S,
+  3 * HOUR_S,
+  6 * HOUR_S,
+  12 * HOUR_S,
+  DAY_S,
+  2 * DAY_S,
+  7 * DAY_S,
+];
+
+/**
+ * The marks of an axis of time: at most so many, at round times of the reader's day.
+ * @param zoneS how far the reader's clock is ahead of UTC
+ * @returns in seconds, with how far they are apart
+ */
+export function timeMarks(
+  from: number,
+  to: number,
+  count: number,
+  zoneS: number,
+): { readonly marks: readonly number[]; readonly apart: number } {
+  const apart = APART_S.find((size) => (to - from) / size <= count) ?? APART_S.at(-1)!;
+  const first = Math.ceil((from + zoneS) / apart) * apart - zoneS;
+  const length = Math.max(0, Math.floor((to - first) / apart) + 1);
+  return { marks: Array.from({ length }, (_, index) => first + index * apart), apart };
+}
+
+/** What lies between gaps: places of known values that follow each other. */
+export function runsOf(values: readonly (number | null)[]): readonly (readonly number[])[] {
+  const runs: number[][] = [];
+  for (const [index, value] of values.entries()) {
+    if (value === null) continue;
+    const run = runs.at(-1);
+    if (run !== undefined && run.at(-1) === index - 1) run.push(index);
+    else runs.push([index]);
+  }
+  return runs;
+}
