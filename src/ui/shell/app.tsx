@@ -14,6 +14,7 @@ import { Rail } from "./rail.tsx";
 import { recordName } from "./record-name.ts";
 import { goTo, linkTo, route } from "./route.ts";
 import { screenOf, SCREENS } from "./screens.tsx";
+import { View } from "./view.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { Toasts } from "./toast.tsx";
 
@@ -47,7 +48,6 @@ function Shell() {
   useEffect(() => {
     document.title = title.join(" · ");
   }, [title.join()]);
-  const View = screen?.view;
   return (
     <>
       <a class="skip" href="#main" onClick={focusMain}>
@@ -56,7 +56,7 @@ function Shell() {
       <Rail health={health.answer?.data} error={health.error} />
       <Bar screen={screen} find={() => setOpen("find")} />
       <main id="main" tabIndex={-1}>
-        {View === undefined ? (
+        {screen === undefined ? (
           <Empty
             title="There is no such screen"
             button={
@@ -68,7 +68,7 @@ function Shell() {
             The address names none. It may be of another version.
           </Empty>
         ) : (
-          <View route={route.value} />
+          <View key={screen.path} screen={screen} route={route.value} />
         )}
       </main>
       <Toasts />

@@ -1,16 +1,6 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
-import { Actions } from "../screens/actions/actions.tsx";
-import { Api } from "../screens/api/api.tsx";
-import { Audit } from "../screens/audit/audit.tsx";
-import { Deliveries } from "../screens/deliveries/deliveries.tsx";
-import { Doctor } from "../screens/doctor/doctor.tsx";
-import { Events } from "../screens/events/events.tsx";
-import { Overview } from "../screens/overview/overview.tsx";
-import { Replays } from "../screens/replays/replays.tsx";
-import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
-import { Tokens } from "../screens/tokens/tokens.tsx";
 import type { Route } from "./route.ts";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
@@ -27,8 +17,11 @@ export interface Screen {
   readonly scope: ScopeName;
   /** Whether it needs that for all applications. */
   readonly forAll?: boolean;
-  readonly view: ComponentType<{ readonly route: Route }>;
+  /** Loads what shows it. Each screen is a file of its own, so that a browser loads what is looked at. */
+  readonly view: () => Promise<ScreenView>;
 }
+
+export type ScreenView = ComponentType<{ readonly route: Route }>;
 
 export const SCREENS: readonly Screen[] = [
   {
@@ -38,9 +31,17 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "o",
     scope: "read",
-    view: Overview,
+    view: async () => (await import("../screens/overview/overview.tsx")).Overview,
   },
-  { path: "events", title: "Events", icon: "events", group: "daily", key: "e", scope: "read", view: Events },
+  {
+    path: "events",
+    title: "Events",
+    icon: "events",
+    group: "daily",
+    key: "e",
+    scope: "read",
+    view: async () => (await import("../screens/events/events.tsx")).Events,
+  },
   {
     path: "deliveries",
     title: "Deliveries",
@@ -48,7 +49,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "d",
     scope: "read",
-    view: Deliveries,
+    view: async () => (await import("../screens/deliveries/deliveries.tsx")).Deliveries,
   },
   {
     path: "subscriptions",
@@ -57,7 +58,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "s",
     scope: "read",
-    view: Subscriptions,
+    view: async () => (await import("../screens/subscriptions/subscriptions.tsx")).Subscriptions,
   },
   {
     path: "actions",
@@ -66,7 +67,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "a",
     scope: "read",
-    view: Actions,
+    view: async () => (await import("../screens/actions/actions.tsx")).Actions,
   },
   {
     path: "replays",
@@ -75,7 +76,7 @@ export const SCREENS: readonly Screen[] = [
     group: "operate",
     key: "r",
     scope: "read",
-    view: Replays,
+    view: async () => (await import("../screens/replays/replays.tsx")).Replays,
   },
   {
     path: "tokens",
@@ -85,7 +86,7 @@ export const SCREENS: readonly Screen[] = [
     key: "t",
     scope: "admin",
     forAll: true,
-    view: Tokens,
+    view: async () => (await import("../screens/tokens/tokens.tsx")).Tokens,
   },
   {
     path: "audit",
@@ -95,7 +96,7 @@ export const SCREENS: readonly Screen[] = [
     key: "u",
     scope: "admin",
     forAll: true,
-    view: Audit,
+    view: async () => (await import("../screens/audit/audit.tsx")).Audit,
   },
   {
     path: "doctor",
@@ -105,9 +106,17 @@ export const SCREENS: readonly Screen[] = [
     key: "c",
     scope: "admin",
     forAll: true,
-    view: Doctor,
+    view: async () => (await import("../screens/doctor/doctor.tsx")).Doctor,
   },
-  { path: "api", title: "API", icon: "api", group: "operate", key: "i", scope: "read", view: Api },
+  {
+    path: "api",
+    title: "API",
+    icon: "api",
+    group: "operate",
+    key: "i",
+    scope: "read",
+    view: async () => (await import("../screens/api/api.tsx")).Api,
+  },
 ];
 
 export const screenOf = (route: Route): Screen | undefined =>
