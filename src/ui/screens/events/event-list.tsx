@@ -28,6 +28,8 @@ const FILTERS: readonly FilterName[] = [
   { name: "from", example: "1h" },
   { name: "to", example: "2026-02-01" },
   { name: "outcome", example: "failed", values: ["unreceived", "failed"] },
+  { name: "key", example: "C-17" },
+  { name: "idempotency_key", example: "order-4711-created" },
   { name: "where", example: "country=FR" },
 ];
 const PAGE_ROWS = 50;
@@ -48,12 +50,12 @@ export function EventList({
   readonly route: Route;
   readonly selected: number | undefined;
 }) {
-  const { action, outcome, where, after } = route.query;
+  const { action, outcome, where, key, idempotency_key: used, after } = route.query;
   const { from, to } = useTimeRange(route.query);
   const wanted = useMemo(() => (where === undefined ? undefined : whereSchema(where)), [where]);
   const wrong = wanted !== undefined && "wrong" in wanted ? wanted.wrong : undefined;
   const schema = wanted !== undefined && "schema" in wanted ? wanted.schema : undefined;
-  const isSearch = (outcome ?? where) !== undefined;
+  const isSearch = (outcome ?? where ?? key) !== undefined;
   const isNewest = after === undefined && !isSearch && to === undefined;
   const path = withQuery("/v1/events", {
     limit: PAGE_ROWS,
@@ -63,6 +65,8 @@ export function EventList({
     from,
     to,
     outcome,
+    key,
+    idempotency_key: used,
     where: schema,
     after,
   });
