@@ -28,6 +28,7 @@ export function Api({ route }: { readonly route: Route }) {
   const picked = operations.find(({ operationId }) => operationId === id);
   return (
     <div class={id === undefined ? "split alone" : "split shows-detail narrow-list"}>
+      {id !== undefined && <h1 class="sr">{picked?.summary ?? "API"}</h1>}
       <OperationList operations={operations} picked={id} route={route} />
       {picked !== undefined && (
         <OperationView key={id} document={document} operation={picked} query={route.query} />
@@ -55,7 +56,7 @@ function OperationList(props: {
   return (
     <section ref={list} class="stack list" aria-label="Operations">
       <header class="head">
-        <h1 class="what">API</h1>
+        {picked === undefined ? <h1 class="what">API</h1> : <p class="h1 what">API</p>}
         <div class="acts">
           <a class="btn" href={apiUrl("/openapi.json")} target="_blank" rel="noopener">
             openapi.json

@@ -1,0 +1,95 @@
+import { describe, expect, test } from "vitest";
+import { axeViolations, useWorld } from "./harness.ts";
+
+const world = useWorld({
+  dev: false,
+  async prepare(evreg) {
+    await evreg.actions.create({
+      action: "order.created",
+      application: "shop",
+      schemata: { type: "object" },
+    });
+  },
+});
+const open = (address: string, look = {}) => world.open(address, { token: world.token!, ...look });
+
+describe.each([
+  { scheme: "light", width: 1280 },
+  { scheme: "dark", width: 390, touch: true },
+] as const)("$scheme, $width px", (look) => {
+  test("axe finds nothing wrong in the operations", async () => {
+    const page = await open("#/api", look);
+    const wrong: string[] = [];
+    for (const address of [
+      "#/api",
+      "#/api/createSubscription",
+      "#/api/getBackup",
+      "#/api?find=none-has-this",
+      "#/api/none",
+    ]) {
+      await page.goto(`${world.server.url}/ui/${address}`);
+      await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
+      wrong.push(...(await axeViolations(page)).map((line) => `${address}: ${line}`));
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      if (overflow > 0) wrong.push(`${address}: ${overflow} px too wide`);
+    }
+    expect(wrong).toEqual([]);
+  });
+});
+
+test("an operation is found by keys alone, tried, and shown for a shell without the token", async () => {
+  const page = await open("#/api");
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await page.keyboard.press("/");
+  await page.keyboard.type("get one action");
+  await page.getByRole("link", { name: "Get one action" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("textbox", { name: "name" }).fill("order.created");
+  await page.keyboard.press("Enter");
+  await page.getByRole("region", { name: "Answer", exact: true }).getByText('"shop"').waitFor();
+  const text = await page.locator("main").innerText();
+  expect(text).toContain(
+    `curl -H "Authorization: Bearer $EVREG_TOKEN" ${world.server.url}/v1/actions/order.created`,
+  );
+  expect(text).toContain("evreg actions get order.created");
+  expect(text).not.toContain(world.token);
+});
+
+test("a body begins with an example, and a refusal is shown as the answer that it is", async () => {
+  const page = await open("#/api/createAction", { expected: /status of 4/ });
+  const body = page.getByRole("textbox", { name: "Body" });
+  expect(JSON.parse(await body.inputValue())).toMatchObject({
+    action: "user.created",
+    schemata: { type: "object" },
+  });
+  await body.fill('{"action":"order.created","application":"shop","schemata":{}}');
+  await page.getByRole("button", { name: "Send POST" }).click();
+  await page.getByText("409", { exact: true }).first().waitFor();
+});
+
+test("what cannot be undone is sent once its number was typed, and a stream is only explained", async () => {
+  const { rowid } = (await world.evreg.tokens.create({ name: "other", scopes: ["read"] })).data;
+  const page = await open("#/api/revokeToken");
+  await page.getByRole("textbox", { name: "id" }).fill(String(rowid));
+  await page.getByRole("button", { name: "Send DELETE" }).click();
+  const act = page.getByRole("dialog").getByRole("button", { name: "Send DELETE" });
+  expect(await act.isDisabled()).toBe(true);
+  await page.getByRole("dialog").getByRole("textbox").fill(String(rowid));
+  await act.click();
+  await page.getByRole("region", { name: "Answer", exact: true }).waitFor();
+  expect((await world.evreg.tokens.list()).data.map(({ name }) => name)).not.toContain("other");
+  await page.goto(`${world.server.url}/ui/#/api/stream`);
+  await page.getByText("Not tried here").waitFor();
+});
+
+test("what the token may not do is not offered", async () => {
+  const { token } = (await world.evreg.tokens.create({ name: "reader", scopes: ["read"] })).data;
+  const page = await world.open("#/api/createAction", { token });
+  await page.getByText("Your token has not the scope write.").waitFor();
+  await page.goto(`${world.server.url}/ui/#/actions`);
+  await page.getByRole("link", { name: "order.created" }).click();
+  await page.getByRole("link", { name: "Check a schema" }).waitFor();
+  expect(await page.getByRole("link", { name: "Settings" }).count()).toBe(0);
+  await page.getByRole("link", { name: "Publish", exact: true }).click();
+  await page.getByText("This token may not publish them").waitFor();
+});
