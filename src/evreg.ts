@@ -302,7 +302,7 @@ export interface TokensPort {
   list(): Promise<Answer<readonly Token[]>>;
   /** Only this answer shows the token itself. `invalid`. */
   create(input: NewToken): Promise<Answer<TokenWithSecret>>;
-  /** Answers the revoked token's record. Its own needs no scope. `not_found`. */
+  /** Answers the revoked token's record. Its own needs no scope. Browsers that it signed in end with it. `not_found`. */
   revoke(id: number): Promise<Answer<Token>>;
   /**
    * A code for signing a browser in, for one use within two minutes. Needs no scope; of a server that asks for no token it is

@@ -196,11 +196,10 @@ export class TokenCache {
     return known.principal;
   }
 
-  /** Call it once the store has revoked the token. */
-  evict(rowid: number): void {
+  /** Call it once the store has revoked a token. Others may have ended with it; all are read again. */
+  evict(): void {
     this.#revocations++;
-    const revoked = [...this.#known.values()].find((known) => known.rowid === rowid);
-    if (revoked !== undefined) this.#known.delete(revoked.hash);
+    this.#known.clear();
   }
 
   /** Stores the uses recorded so far. Never rejects. */

@@ -73,6 +73,42 @@ test("a token that was revoked gives no other, and one that ends soon none that 
   expect(status).toBe(401);
 });
 
+test("the tokens of browsers end with the one that they were made with, and those made with them", async () => {
+  const { data } = await harness.owner.tokens.create({ name: "parent", scopes: ["read"] });
+  const tokens: string[] = [data.token];
+  for (let made = 0; made < 2; made += 1) {
+    const { body } = await post("/v1/tokens/codes", undefined, tokens.at(-1));
+    const exchanged = await post("/v1/tokens/exchange", { code: body.data["code"] });
+    tokens.push(exchanged.body.data["token"]);
+  }
+  const other = await harness.token("read");
+  for (const token of tokens) expect(await mayRead(token)).toBe(200);
+  await harness.owner.tokens.revoke(data.rowid);
+  for (const token of tokens) expect(await mayRead(token)).toBe(401);
+  expect(await mayRead(other)).toBe(200);
+  const { data: changes } = await harness.owner.audit.list({ limit: 3 });
+  expect(changes.map(({ change, name }) => [change, name])).toEqual([
+    ["token.revoked", "browser"],
+    ["token.revoked", "browser"],
+    ["token.revoked", "parent"],
+  ]);
+});
+
+test("a browser's token is no reason to give up the last one that manages, and leaves the list once it has ended", async () => {
+  const own = await startHarness();
+  const admin = (await own.owner.tokens.create({ name: "admin", scopes: ["admin"] })).data;
+  const { code } = (await own.owner.tokens.createCode()).data;
+  const { body } = await post("/v1/tokens/exchange", { code }, undefined, own);
+  const headers = { authorization: `Bearer ${body.data["token"]}` };
+  const { status } = await fetch(`${own.url}/v1/tokens/${admin.rowid}`, { method: "DELETE", headers });
+  expect(status).toBe(409);
+  own.local.clock.set(own.local.clock.now() + 13 * 3_600_000);
+  await own.owner.tokens.create({ name: "later", scopes: ["read"] });
+  const { data } = await own.owner.tokens.list();
+  expect(data.map(({ name }) => name)).toEqual(["admin", "later"]);
+  await own.close();
+});
+
 test("no code is needed where no token is, and none is made where there is no page", async () => {
   const [open, without] = [await startHarness({ dev: true }), await startHarness({ ui: { enabled: false } })];
   const answer = await post("/v1/tokens/codes", undefined, undefined, open);

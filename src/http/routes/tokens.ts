@@ -85,7 +85,8 @@ export const TOKEN_ROUTES: readonly Route[] = [
     run: (evreg, { body }) => evreg.tokens.exchangeCode(body),
   }),
   operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
-    description: "A token may revoke itself, whatever its scopes.",
+    description:
+      "A token may revoke itself, whatever its scopes. The tokens of browsers that were signed in with it end with it.",
     isAudited: true,
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],

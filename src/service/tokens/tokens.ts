@@ -60,7 +60,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
         give: (principal) => browserToken(context, principal, actorOf(principal)),
         async end({ rowid }, principal) {
           await store.tokens.revoke(rowid, clock.now(), { by: actorOf(principal) });
-          tokens.evict(rowid);
+          tokens.evict();
         },
       });
       return { data };
@@ -72,7 +72,7 @@ export function tokensPort(context: ServiceContext, access: Access): TokensPort 
       // The last admin token can only be revoked on the data folder: without it, none can be made over the network.
       const options = { managed: access.principal !== LOCAL_OWNER, by: access.actor };
       const revoked = existing(await store.tokens.revoke(id, clock.now(), options), "token", id);
-      tokens.evict(id);
+      tokens.evict();
       return { data: revoked };
     },
   };
@@ -99,7 +99,8 @@ async function browserToken(
   }
   const endsMs = parseIsoTime(principal.expires_at ?? "") ?? Infinity;
   const expiresAtMs = Math.min(context.clock.now() + BROWSER_HOLDS_MS, endsMs);
-  return minted(context, { name: "browser", scopes: principal.scopes, expiresAtMs }, by);
+  const { scopes, tokenId: parentId = 0 } = principal;
+  return minted(context, { name: "browser", scopes, expiresAtMs, parentId }, by);
 }
 
 /**

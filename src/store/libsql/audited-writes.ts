@@ -97,11 +97,11 @@ export const AUDITED_WRITES = {
   },
   /** @param managedAtMs as at `revokeToken` */
   revokeToken(sql: Sql, id: number, nowMs: number, managedAtMs?: number, by?: By) {
-    const revoked = revokeToken(sql, id, managedAtMs);
-    if (revoked !== undefined) {
-      recordChange(sql, { change: "token.revoked", id, name: revoked.name }, nowMs, by);
+    const all = revokeToken(sql, id, managedAtMs);
+    for (const { rowid, name } of all) {
+      recordChange(sql, { change: "token.revoked", id: rowid, name }, nowMs, by);
     }
-    return revoked;
+    return all[0];
   },
   startReplay(sql: Sql, plan: Rest<typeof startReplay>[0], nowMs: number, by?: By) {
     const started = startReplay(sql, plan, nowMs);

@@ -175,16 +175,22 @@ interface TokenRow extends StoredRecord<
 const COLUMNS =
   "rowid AS rowid, name, scopes, expires_ms AS expires_at, last_used_ms AS last_used_at, created_ms AS timestamped";
 
+/** Nobody lists those of browsers once they have ended, or manages a server with them. */
+const IS_OF_BROWSER = "parent_id IS NOT NULL";
+
 export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
+  sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
   const existing = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
   if (existing !== undefined) throw new EvregError("conflict", "This token exists already.");
   const row = sql.first<TokenRow>(
-    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms) VALUES (?, ?, ?, ?, ?) RETURNING ${COLUMNS}`,
+    `INSERT INTO token (name, scopes, hash, expires_ms, created_ms, parent_id) VALUES (?, ?, ?, ?, ?, ?)
+      RETURNING ${COLUMNS}`,
     input.name,
     JSON.stringify(input.scopes),
     input.hash,
     input.expiresAtMs ?? null,
     nowMs,
+    input.parentId ?? null,
   );
   return tokenOf(row!);
 }
@@ -198,23 +204,33 @@ export function listTokens(sql: Sql): readonly Token[] {
   return sql.rows<TokenRow>(`SELECT ${COLUMNS} FROM token ORDER BY rowid`).map(tokenOf);
 }
 
-export function revokeToken(sql: Sql, id: number, managedAtMs?: number): Token | undefined {
-  if (!isRowid(id)) return undefined;
+/** Answers the token, and after it those that were made for it, which end with it; none where there is no such token. */
+export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonly Token[] {
+  if (!isRowid(id)) return [];
   const wasManaged = managedAtMs !== undefined && isManaged(sql, managedAtMs);
-  const row = sql.first<TokenRow>(`DELETE FROM token WHERE rowid = ? RETURNING ${COLUMNS}`, id);
+  const revoked = sql
+    .rows<TokenRow>(
+      `WITH RECURSIVE family (id) AS (
+          SELECT rowid FROM token WHERE rowid = ?
+          UNION SELECT t.rowid FROM token AS t, family AS f WHERE t.parent_id = f.id)
+        SELECT ${COLUMNS} FROM token WHERE rowid IN (SELECT id FROM family) ORDER BY rowid`,
+      id,
+    )
+    .map(tokenOf);
+  for (const { rowid } of revoked) sql.run("DELETE FROM token WHERE rowid = ?", rowid);
   if (wasManaged && !isManaged(sql, managedAtMs)) {
     throw new EvregError(
       "conflict",
       "This is the last token with the scope admin; without one nobody could manage this server. Create another first, then revoke this one with it.",
     );
   }
-  return row === undefined ? undefined : tokenOf(row);
+  return revoked;
 }
 
 /** Whether a token can manage others at that time. */
 function isManaged(sql: Sql, atMs: number): boolean {
   const admin = sql.first(
-    `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?)
+    `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
       AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin') LIMIT 1`,
     atMs,
   );

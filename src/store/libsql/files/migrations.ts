@@ -144,6 +144,15 @@ export const MIGRATIONS: readonly Migration[] = [
       ) STRICT, WITHOUT ROWID`,
     ],
   },
+  {
+    version: 20,
+    name: "tokens of browsers",
+    schemaDigest: "e97a2e97f212838876d1d8ef6cdbf58a",
+    statements: [
+      // Of a browser's token: the one that it was signed in with, and ends with, or 0 for the owner of the data folder.
+      "ALTER TABLE token ADD COLUMN parent_id INTEGER",
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;
