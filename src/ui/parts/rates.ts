@@ -16,6 +16,9 @@ export function percentText(percent: number): string {
   return `${Number(percent.toFixed(1))} %`;
 }
 
+/** What figures have as an error: `422` is a status, `timeout` is none. */
+export const errorText = (error: string): string => (/^\d+$/.test(error) ? `HTTP ${error}` : error);
+
 /** `1,064`, `5.3`: as exact as it is read. */
 export const rateText = (value: number): string =>
   numberText(value >= 100 ? Math.round(value) : Number(value.toFixed(1)));

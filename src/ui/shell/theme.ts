@@ -7,20 +7,11 @@ const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const kept = localStorage.getItem(SETTING);
 
 export const theme = signal<Theme>(THEMES.find((name) => name === kept) ?? "system");
-const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
-/** What is shown; charts draw anew with it. */
-export const isDark = signal(systemIsDark.matches);
-
-function follow(): void {
-  isDark.value = theme.value === "dark" || (theme.value === "system" && systemIsDark.matches);
-}
-systemIsDark.addEventListener("change", follow);
 
 effect(() => {
   const root = document.documentElement;
   if (theme.value === "system") delete root.dataset["theme"];
   else root.dataset["theme"] = theme.value;
-  follow();
 });
 
 export function nextTheme(): void {

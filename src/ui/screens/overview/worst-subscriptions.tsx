@@ -1,6 +1,6 @@
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { failedShare, percentText } from "../../parts/rates.ts";
+import { errorText, failedShare, percentText } from "../../parts/rates.ts";
 import { Empty } from "../../parts/states.tsx";
 import { Status, type SubscriptionState } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
@@ -47,7 +47,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     head: "Last error",
     wide: true,
-    cell: ({ last_error: error }) => (error === null ? quiet : <code>{error}</code>),
+    cell: ({ last_error: error }) => (error === null ? quiet : <code>{errorText(error)}</code>),
   },
   {
     head: "Failed for good",

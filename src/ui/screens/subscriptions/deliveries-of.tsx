@@ -5,7 +5,7 @@ import { Command } from "../../parts/copy.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { durationText, Relative, Time } from "../../parts/time.tsx";
+import { durationText, Time, Until } from "../../parts/time.tsx";
 import { goTo, linkTo, type Route } from "../../shell/route.ts";
 
 const SHOWN = ["all", "unfinished", "failed"] as const;
@@ -42,8 +42,7 @@ function NextOrTook({ delivery }: { readonly delivery: Delivery }) {
   if (status === "delivering") return <>now</>;
   if (status === "filtered") return <span class="muted">not sent</span>;
   if (finished !== null) return <>{durationText(Date.parse(finished) - Date.parse(timestamped))}</>;
-  if (next === null) return <span class="muted">–</span>;
-  return Date.parse(next) <= Date.now() ? <>due</> : <Relative at={next} />;
+  return next === null ? <span class="muted">–</span> : <Until at={next} />;
 }
 
 /** The newest in each of some states, as one list: an answer has those of one state. */

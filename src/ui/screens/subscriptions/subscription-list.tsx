@@ -6,7 +6,7 @@ import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { failedShare, percentText, rateText } from "../../parts/rates.ts";
+import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
@@ -89,7 +89,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
       wide: true,
       cell: ({ rowid }) => {
         const error = figures.get(rowid)?.last_error ?? null;
-        return error === null ? QUIET : <code>{error}</code>;
+        return error === null ? QUIET : <code>{errorText(error)}</code>;
       },
     },
   ];

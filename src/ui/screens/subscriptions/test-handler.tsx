@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ATTEMPT_ERROR_WORDS } from "../../../domain/attempt-words.ts";
 import type { HandlerTest } from "../../../domain/handler-test.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
@@ -35,6 +35,8 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   const isPattern = subscription.action.includes("*");
   const [action, setAction] = useState(isPattern ? "" : subscription.action);
   const [payload, setPayload] = useState("{}");
+  // What comes late must not replace what a person has typed.
+  const typed = useRef(false);
   const [origin, setOrigin] = useState("");
   const [wrong, setWrong] = useState("");
   const [isSending, setSending] = useState(false);
@@ -44,6 +46,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
     void (async () => {
       try {
         const last = await lastEvent(subscription.action);
+        if (typed.current) return;
         if (last === undefined) return setOrigin("No event is stored to take one from.");
         setAction(last.action);
         setPayload(textOfLines(indentedLines(last.payload)));
@@ -112,7 +115,10 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
             <AreaField
               label="Payload"
               value={payload}
-              set={setPayload}
+              set={(text) => {
+                typed.current = true;
+                setPayload(text);
+              }}
               rows={14}
               hint={origin}
               error={wrong === "" ? undefined : wrong}
