@@ -77,7 +77,7 @@ export function Attempts(props: {
         <Next delivery={delivery} subscription={subscription} hasBefore={attempts.length > 0} />
       </ol>
       {hasParts && (
-        <p class="legend" aria-hidden="true">
+        <p class="parts-legend" aria-hidden="true">
           {(["dns", "connect", "first", "rest", "lost"] as const).map((kind) => (
             <span key={kind}>
               <svg class="parts" width="10" height="8">

@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { may } from "../api/identity.ts";
-import { askJson, withQuery } from "../api/request.ts";
+import { ApiError, askJson, withQuery } from "../api/request.ts";
 import { noted } from "../api/resource.ts";
 import { confirm } from "../shell/confirm.tsx";
 import { linkTo } from "../shell/route.ts";
@@ -71,6 +71,16 @@ async function retry({ rowid, status, application, subscription }: Delivery): Pr
   return true;
 }
 
+/** `undefined` if the token may not read it, or it is gone. */
+async function subscriptionOf(id: number): Promise<Subscription | undefined> {
+  try {
+    return (await askJson<Subscription>(`/v1/subscriptions/${id}`)).data;
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
+    throw error;
+  }
+}
+
 const COUNTED_MOST = 500;
 
 /** How many of its subscription are not finished and younger, as text. */
@@ -82,8 +92,9 @@ async function countBehind({ rowid, subscription_id: subscription }: Delivery): 
 }
 
 /** Answers whether it was done. */
-async function giveUp(delivery: Delivery, subscription: Subscription | undefined): Promise<boolean> {
-  const { rowid, event_id: event, application } = delivery;
+async function giveUp(delivery: Delivery, known: Subscription | undefined): Promise<boolean> {
+  const { rowid, event_id: event, application, subscription_id: id } = delivery;
+  const subscription = known ?? (await subscriptionOf(id));
   const name = <strong class="strong">{`${application}/${delivery.subscription}`}</strong>;
   const isOrdered = subscription !== undefined && subscription.ordered !== false;
   const behind = isOrdered ? await countBehind(delivery) : "0";
