@@ -45,7 +45,7 @@ export function BreakList(props: {
 }
 
 /** "… has become required. A producer is refused." → the first sentence, and the others. */
-export function sentences(message: string): readonly [string, string] {
+function sentences(message: string): readonly [string, string] {
   const end = /[.!] (?=[A-Z])/.exec(message);
   if (end === null) return [message.replace(/\.$/, ""), ""];
   return [message.slice(0, end.index), message.slice(end.index + 2)];

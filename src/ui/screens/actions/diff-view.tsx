@@ -8,7 +8,7 @@ import { type DiffRow, type Fold, foldedRows, type Pins, pinsOf, sidesOfRows } f
 const SHOWN_ROWS = 1_500;
 
 /** Leads from a pin to what is said there, and back. The address holds the screen, so no link can. */
-export function lookAt(id: string): void {
+function lookAt(id: string): void {
   const element = document.getElementById(id);
   element?.scrollIntoView({ block: "center" });
   element?.focus({ preventScroll: true });

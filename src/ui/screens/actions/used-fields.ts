@@ -43,7 +43,7 @@ function filteredPlaces(filter: unknown): ReadonlySet<string> {
   return new Set(list.filter((place) => !list.some((other) => other.startsWith(`${place}/`))));
 }
 
-export function fieldName(place: string): string {
+function fieldName(place: string): string {
   return place
     .split("/")
     .slice(1)

@@ -108,6 +108,6 @@ function OperationList(props: {
   );
 }
 
-export function Method({ method }: { readonly method: string }) {
+function Method({ method }: { readonly method: string }) {
   return <code class={method === "DELETE" ? "method danger-text" : "method"}>{method}</code>;
 }

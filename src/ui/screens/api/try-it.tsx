@@ -188,7 +188,7 @@ function ParameterField(props: {
         {(names) => (
           <select {...names} class="field" value={value} onChange={(event) => set(event.currentTarget.value)}>
             <option value="">
-              {schema.default === undefined ? "not sent" : `${String(schema.default)} (default)`}
+              {schema.default === undefined ? "not sent" : `${typed(schema.default)} (default)`}
             </option>
             {options.map((one) => (
               <option key={one} value={one}>
@@ -202,10 +202,10 @@ function ParameterField(props: {
   }
   const example = schema.examples?.[0] ?? schema.default;
   const placeholder = isAction
-    ? String(exampleOf(document, schema))
+    ? typed(exampleOf(document, schema))
     : example === undefined
       ? ""
-      : String(example);
+      : typed(example);
   const list = actions.answer?.data.map(({ action }) => action);
   return (
     <TextField
@@ -220,6 +220,9 @@ function ParameterField(props: {
     />
   );
 }
+
+/** A value as it is typed into a field. */
+const typed = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
 
 function AnswerView({ answered }: { readonly answered: Answered }) {
   const { status, ms, headers, text } = answered;
