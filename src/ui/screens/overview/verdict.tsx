@@ -145,21 +145,23 @@ function StateWords({ item }: { readonly item: Attention }) {
           .{deliveries(item, "waits", "wait")}
         </>
       );
-    default:
-      return (
-        <>
-          A person paused it
-          {since !== null && (
-            <>
-              {" "}
-              at <Time at={since} />
-            </>
-          )}
-          .{deliveries(item, "is held", "are held")}
-          {lost}
-        </>
-      );
+    case "paused":
+    case "failed":
+      break;
   }
+  return (
+    <>
+      A person paused it
+      {since !== null && (
+        <>
+          {" "}
+          at <Time at={since} />
+        </>
+      )}
+      .{deliveries(item, "is held", "are held")}
+      {lost}
+    </>
+  );
 }
 
 /** What failed for good. @param props.isAlone whether nothing else said what the error is */

@@ -194,7 +194,8 @@ export function changeBody(draft: Draft, before: Draft): string | undefined {
 
 /** The field of the form that an answer's `details.field` is about: `headers["X-A"]` is about `headers`. */
 export function fieldOf(details: Readonly<Record<string, unknown>>): keyof Draft | undefined {
-  const [name = ""] = String(details["field"] ?? "").split(/[.[]/);
+  const { field } = details;
+  const [name = ""] = typeof field === "string" ? field.split(/[.[]/) : [];
   if (name === "ordered") return "key";
   return Object.hasOwn(EMPTY_DRAFT, name) ? (name as keyof Draft) : undefined;
 }
