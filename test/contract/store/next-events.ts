@@ -29,7 +29,8 @@ export function nextEventSuite(open: OpenStore): void {
     const [first] = (await next({ after })).events;
     expect(first).not.toHaveProperty("payload");
     const found = (await on.store.events.find(all[0]!))!;
-    const { payload, ...rest } = found;
+    const { payload, payloadBytes, ...rest } = found;
+    expect(payloadBytes).toBe(payload?.length);
     expect(first).toEqual(rest);
     const whole = await next({ after, payloads: true });
     expect(whole.events[0]).toEqual({ ...rest, payload });
