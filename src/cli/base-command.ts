@@ -15,7 +15,9 @@ import type { Target, TargetNeeds } from "./target/target.ts";
 import { usageError } from "./usage-errors.ts";
 
 /** Operations of the port that change nothing. A test holds the list complete. */
-export const READS = new Set(["list", "get", "revisions", "revision", "check", "deliveries", "count"]);
+export const READS = new Set(
+  "list get revisions revision check sample types deliveries attempts count".split(" "),
+);
 
 /** The same port, which calls `announce` before the first operation that may change something. */
 function announceBeforeWrite(evreg: Evreg, announce: () => void): Evreg {

@@ -205,7 +205,7 @@ test("a change by hand prints its context on stderr; a read or a script's change
 
 test("each operation of the port is known to change something or not", async () => {
   const changes =
-    "create update publish publishBatch rotateSecret test claim finish delete retry skip start cancel revoke";
+    "create update publish publishBatch rotateSecret test claim finish delete retry skip start cancel revoke createCode exchangeCode";
   const evreg = connect({ url: "http://127.0.0.1:1" });
   const { actions, events, subscriptions, deliveries, replays, tokens, audit } = evreg;
   const ports = [actions, events, subscriptions, deliveries, replays, tokens, audit];

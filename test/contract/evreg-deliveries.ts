@@ -124,7 +124,8 @@ export function deliveriesContract(open: OpenEvreg): void {
       const [again] = await claim();
       await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
 
-      const { attempts } = under.evreg.subscriptions;
+      const attempts = (id: number, query?: { limit?: number }) =>
+        under.evreg.subscriptions.attempts(id, query);
       const { data } = await attempts(1);
       const delivery = (await under.evreg.deliveries.get(one.deliveryId)).data;
       const ids = { delivery_id: one.deliveryId, event_id: one.event.eventId };
@@ -300,6 +301,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         await failFirst();
         await under.evreg.subscriptions.update(1, { active: false });
         expect((await under.evreg.deliveries.skip(1)).data.status).toBe("failed");
+        expect((await under.evreg.stats({ subscription: 1 })).data.totals.failed).toBe(1);
         await under.evreg.subscriptions.update(1, { active: true });
         await under.evreg.deliveries.retry(1);
         expect(await claim(1)).toMatchObject([{ deliveryId: 1, attempt: 2 }]);

@@ -36,7 +36,7 @@ const WORDS: Readonly<Record<AttentionReason, (item: Item) => readonly (string |
     `${counted(item, "waits", "wait")} behind it`,
     reason(item),
   ],
-  failing: (item) => [`fails${time("since", item)}`, `${counted(item, "waits", "wait")}`, reason(item)],
+  failing: (item) => [`fails${time("since", item)}`, counted(item, "waits", "wait"), reason(item)],
   failed: (item) => [
     `${counted(item, "has", "have")} failed for good${time("since", item)}`,
     `the last is delivery ${item.delivery_id}`,

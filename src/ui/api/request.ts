@@ -79,7 +79,7 @@ export async function askJson<T, M = Readonly<Record<string, unknown>>>(
 }
 
 /** What a failed answer says. */
-export function errorOf(response: Response, text: string): ApiError {
+function errorOf(response: Response, text: string): ApiError {
   try {
     const { error, details } = JSON.parse(text) as ErrorBody;
     return new ApiError(response.status, error, details);

@@ -40,7 +40,7 @@ export function Copy(props: {
 }
 
 /** Outside of HTTPS and this machine a browser has no clipboard: there the old way is what there is. */
-export async function copyText(text: string): Promise<void> {
+async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text);
   const area = document.createElement("textarea");
   area.value = text;

@@ -96,7 +96,7 @@ export const DELIVERY_STATES = [
   "cancelled",
 ] as const satisfies readonly DeliveryStatus[];
 
-export const wordOf = (state: State): string => state[0]!.toUpperCase() + state.slice(1);
+const wordOf = (state: State): string => state[0]!.toUpperCase() + state.slice(1);
 
 /**
  * The glyph of a state and its word.

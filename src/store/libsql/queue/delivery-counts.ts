@@ -21,7 +21,7 @@ export function* countDeliveries(
   ids: readonly number[],
   applications?: readonly string[],
 ): Steps<readonly DeliveryCounts[]> {
-  const counts = new Map(ids.map((id) => [id, {} as Partial<Record<DeliveryStatus, number>>]));
+  const counts = new Map<number, Partial<Record<DeliveryStatus, number>>>(ids.map((id) => [id, {}]));
   const readable = applications === undefined ? null : JSON.stringify(applications);
   const rising = [...ids].toSorted((one, other) => one - other);
   for (let [at, after] = [0, 0]; at < rising.length;) {
