@@ -1,6 +1,13 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
+import { Overview } from "../screens/overview/overview.tsx";
+import { Events } from "../screens/events/events.tsx";
+import { Deliveries } from "../screens/deliveries/deliveries.tsx";
+import { Replays } from "../screens/replays/replays.tsx";
+import { Tokens } from "../screens/tokens/tokens.tsx";
+import { Audit } from "../screens/audit/audit.tsx";
+import { Doctor } from "../screens/doctor/doctor.tsx";
 import type { Route } from "./route.ts";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
@@ -17,8 +24,9 @@ export interface Screen {
   readonly scope: ScopeName;
   /** Whether it needs that for all applications. */
   readonly forAll?: boolean;
-  /** Loads what shows it. Each screen is a file of its own, so that a browser loads what is looked at. */
-  readonly view: () => Promise<ScreenView>;
+  readonly view?: ScreenView;
+  /** Instead of `view`: loads it when it is looked at. For those that are large and not looked at first. */
+  readonly load?: () => Promise<ScreenView>;
 }
 
 export type ScreenView = ComponentType<{ readonly route: Route }>;
@@ -31,7 +39,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "o",
     scope: "read",
-    view: async () => (await import("../screens/overview/overview.tsx")).Overview,
+    view: Overview,
   },
   {
     path: "events",
@@ -40,7 +48,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "e",
     scope: "read",
-    view: async () => (await import("../screens/events/events.tsx")).Events,
+    view: Events,
   },
   {
     path: "deliveries",
@@ -49,7 +57,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "d",
     scope: "read",
-    view: async () => (await import("../screens/deliveries/deliveries.tsx")).Deliveries,
+    view: Deliveries,
   },
   {
     path: "subscriptions",
@@ -58,7 +66,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "s",
     scope: "read",
-    view: async () => (await import("../screens/subscriptions/subscriptions.tsx")).Subscriptions,
+    load: async () => (await import("../screens/subscriptions/subscriptions.tsx")).Subscriptions,
   },
   {
     path: "actions",
@@ -67,7 +75,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "a",
     scope: "read",
-    view: async () => (await import("../screens/actions/actions.tsx")).Actions,
+    load: async () => (await import("../screens/actions/actions.tsx")).Actions,
   },
   {
     path: "replays",
@@ -76,7 +84,7 @@ export const SCREENS: readonly Screen[] = [
     group: "operate",
     key: "r",
     scope: "read",
-    view: async () => (await import("../screens/replays/replays.tsx")).Replays,
+    view: Replays,
   },
   {
     path: "tokens",
@@ -86,7 +94,7 @@ export const SCREENS: readonly Screen[] = [
     key: "t",
     scope: "admin",
     forAll: true,
-    view: async () => (await import("../screens/tokens/tokens.tsx")).Tokens,
+    view: Tokens,
   },
   {
     path: "audit",
@@ -96,7 +104,7 @@ export const SCREENS: readonly Screen[] = [
     key: "u",
     scope: "admin",
     forAll: true,
-    view: async () => (await import("../screens/audit/audit.tsx")).Audit,
+    view: Audit,
   },
   {
     path: "doctor",
@@ -106,7 +114,7 @@ export const SCREENS: readonly Screen[] = [
     key: "c",
     scope: "admin",
     forAll: true,
-    view: async () => (await import("../screens/doctor/doctor.tsx")).Doctor,
+    view: Doctor,
   },
   {
     path: "api",
@@ -115,7 +123,7 @@ export const SCREENS: readonly Screen[] = [
     group: "operate",
     key: "i",
     scope: "read",
-    view: async () => (await import("../screens/api/api.tsx")).Api,
+    load: async () => (await import("../screens/api/api.tsx")).Api,
   },
 ];
 

@@ -5,23 +5,24 @@ import type { Screen, ScreenView } from "./screens.tsx";
 
 const loaded = new Map<Screen, ScreenView>();
 
-/** A screen, loaded when it is first looked at. */
+/** A screen; a large one is loaded when it is first looked at. */
 export function View({ screen, route }: { readonly screen: Screen; readonly route: Route }) {
   const [hasFailed, setFailed] = useState(false);
   const [, setLoaded] = useState(false);
   useEffect(() => {
-    if (loaded.has(screen)) return;
-    const load = async (): Promise<void> => {
+    const { load } = screen;
+    if (load === undefined || loaded.has(screen)) return;
+    const begin = async (): Promise<void> => {
       try {
-        loaded.set(screen, await screen.view());
+        loaded.set(screen, await load());
         setLoaded(true);
       } catch {
         setFailed(true);
       }
     };
-    void load();
+    void begin();
   }, [screen]);
-  const Loaded = loaded.get(screen);
+  const Loaded = screen.view ?? loaded.get(screen);
   if (Loaded !== undefined) return <Loaded route={route} />;
   if (!hasFailed) return null;
   return (
