@@ -60,7 +60,15 @@ export interface Backup {
  * its retries holds up those behind it. failing: the last attempt failed. failed: deliveries failed for good within a day.
  * slowed: no attempt begins for now. paused: a person paused it, and it holds deliveries or has missed events.
  */
-export const ATTENTION_REASONS = ["deactivated", "blocked", "failing", "failed", "slowed", "paused"] as const;
+export const ATTENTION_REASONS = [
+  "deactivated",
+  "blocked",
+  "failing",
+  "failed",
+  "unclaimed",
+  "slowed",
+  "paused",
+] as const;
 export type AttentionReason = (typeof ATTENTION_REASONS)[number];
 
 /** Something that needs a person. A subscription has one for its state at most, and one more for what failed. */
@@ -70,7 +78,7 @@ export interface Attention {
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  /** ISO 8601 UTC; of `failed` the first within a day. `null` where it is not known. */
+  /** ISO 8601 UTC; of `failed` the first within a day, of `unclaimed` the later of the last claim and of when the oldest became due. `null` where it is not known. */
   readonly since: string | null;
   /** ISO 8601 UTC: no attempt begins before this; `null` if one may. */
   readonly until: string | null;

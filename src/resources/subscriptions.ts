@@ -12,6 +12,7 @@ const REASON_COLORS = {
   blocked: "red",
   failing: "yellow",
   failed: "red",
+  unclaimed: "yellow",
   slowed: "yellow",
   paused: "dim",
 } as const;

@@ -133,6 +133,27 @@ export function attentionContract(open: OpenEvreg): void {
       ]);
     });
 
+    it("is a pull subscription from which nobody claims what is due", async () => {
+      const id = await one("pulled", { mode: "pull", handler: null });
+      await event();
+      await event();
+      await under.clock.advance(299_999);
+      expect((await under.evreg.attention()).data).toEqual([]);
+      await under.clock.advance(1);
+      expect((await under.evreg.attention()).data).toEqual([
+        expect.objectContaining({
+          reason: "unclaimed",
+          subscription_id: id,
+          since: NOW,
+          deliveries: 2,
+          found: `billing/pulled is a pull subscription from which nobody claims since ${NOW}; 2 deliveries wait; start a consumer, or delete it.`,
+        }),
+      ]);
+      await under.evreg.subscriptions.claim(id, { max: 1, lease_ms: 600_000 });
+      await under.clock.advance(300_000);
+      expect((await under.evreg.attention()).data).toEqual([]);
+    });
+
     it("is a pause that holds deliveries or misses events, since when", async () => {
       const id = await one("paused");
       const missing = await one("missing", { active: false });

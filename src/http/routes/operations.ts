@@ -104,7 +104,7 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     reason: {
       enum: ATTENTION_REASONS,
       description:
-        "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
+        "The gravest first. `deactivated`: evreg gave up on its handler. `blocked`: a delivery that used up its retries holds up those behind it. `failing`: the last attempt failed. `failed`: deliveries failed for good within a day. `unclaimed`: deliveries of a pull subscription have been due for five minutes, and nobody claims from it. `slowed`: no attempt begins for now. `paused`: a person paused it, and it holds deliveries or has missed events.",
     },
     subscription_id: field.rowid,
     application: field.text,
@@ -112,7 +112,8 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
     action: field.text,
     since: {
       ...field.nullableTimestamp,
-      description: "Of `failed` the first within a day. `null` if it is not known.",
+      description:
+        "Of `failed` the first within a day. Of `unclaimed` the later of the last claim and of when the oldest delivery became due. `null` if it is not known.",
     },
     until: {
       ...field.nullableTimestamp,
@@ -156,7 +157,7 @@ export const ATTENTION_ROUTE: Route = operation(
   {
     tag: "health",
     description:
-      "Subscriptions that are deactivated, blocked, failing or slowed, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
+      "Subscriptions that are deactivated, blocked, failing or slowed, those from which no consumer claims, what failed for good within a day, and pauses that hold deliveries or miss events. A subscription has one entry for its state at most, and one for what failed. What it costs does not grow with the deliveries there are.",
     query: ATTENTION_QUERY,
     answer: [
       "The entries, the gravest first, and of each kind what has lasted longest.",

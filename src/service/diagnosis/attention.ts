@@ -42,6 +42,11 @@ const WORDS: Readonly<Record<AttentionReason, (item: Item) => readonly (string |
     `the last is delivery ${item.delivery_id}`,
     reason(item),
   ],
+  unclaimed: (item) => [
+    `is a pull subscription from which nobody claims${time("since", item)}`,
+    counted(item, "waits", "wait"),
+    "start a consumer, or delete it",
+  ],
   slowed: (item) => [`gets no attempt until ${item.until}`, counted(item, "waits", "wait")],
   paused: (item) => [`is paused${time("since", item)}`, held(item), missed(item)],
 };

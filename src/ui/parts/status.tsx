@@ -1,7 +1,14 @@
 import type { JSX } from "preact";
 import type { DeliveryStatus } from "../../domain/delivery.ts";
 
-export type SubscriptionState = "active" | "failing" | "slowed" | "blocked" | "paused" | "deactivated";
+export type SubscriptionState =
+  | "active"
+  | "failing"
+  | "unclaimed"
+  | "slowed"
+  | "blocked"
+  | "paused"
+  | "deactivated";
 export type State = DeliveryStatus | SubscriptionState;
 
 const DISC = <circle class="fill" cx="6" cy="6" r="5.5" />;
@@ -50,6 +57,12 @@ const SHAPES: Readonly<Record<State, JSX.Element>> = {
       <path class="cut" d="M6 4.4v2.8M6 9v.01" />
     </>
   ),
+  unclaimed: (
+    <>
+      {RING}
+      <path d="M6 6v.01" stroke-width="3" stroke-linecap="round" />
+    </>
+  ),
   slowed: (
     <>
       {RING}
@@ -78,6 +91,7 @@ export const MEANING: Readonly<Record<State, string>> = {
   cancelled: "Its subscription was deleted.",
   active: "Deliveries go out.",
   failing: "Its last attempt failed.",
+  unclaimed: "Deliveries wait, and no consumer claims them.",
   slowed: "No attempt before a time that the handler asked for.",
   blocked: "An ordered subscription waits for a person.",
   paused: "A person paused it.",

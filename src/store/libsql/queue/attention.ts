@@ -7,7 +7,7 @@ import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
 import { type Sql, textOf } from "../thread/sql.ts";
-import { DELIVERY_STATE, UNFINISHED_STATES } from "./delivery-state.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { BLOCKED_BY } from "./order.ts";
 
@@ -25,6 +25,8 @@ const MAX_COUNTED_EACH = 10_000;
 /** Paused subscriptions of which is looked what they have missed. */
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
+/** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
+const UNCLAIMED_MS = 300_000;
 
 interface Candidate {
   readonly id: number;
@@ -38,6 +40,8 @@ interface Candidate {
   readonly last_failure_ms: number | null;
   readonly wait_end_ms: number;
   readonly blocked_by: number | null;
+  /** Of a pull subscription: since when nobody has claimed what is due. */
+  readonly unclaimed_ms: number | null;
   readonly has_due: number;
   readonly has_failed: number;
 }
@@ -76,12 +80,22 @@ function inOrder(one: Found, other: Found): number {
   );
 }
 
+/** What is leased is due as well, but somebody has it. */
+const OLDEST_DUE = [REQUESTED, NORMAL].map(
+  (priority) => `(SELECT iif(EXISTS (SELECT 1 FROM lease WHERE delivery_id = d.rowid), NULL, d.due_ms)
+    FROM delivery AS d INDEXED BY delivery_due WHERE d.subscription_id = s.rowid AND d.due_ms IS NOT NULL AND d.priority = ${priority}
+    ORDER BY d.due_ms LIMIT 1)`,
+);
+const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms),
+  min(${OLDEST_DUE.map((due) => `coalesce(${due}, ${Number.MAX_SAFE_INTEGER})`).join(", ")})), NULL)`;
+
 function* loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): Steps<readonly Candidate[]> {
   const all: Candidate[] = [];
   for (let last = 0; ;) {
     const slice = sql.rows<Candidate>(
       `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabled_reason,
           s.created_ms, s.failing_since_ms, s.last_failure_ms, ${WAIT_END} AS wait_end_ms, ${BLOCKED_BY} AS blocked_by,
+          ${UNCLAIMED_SINCE} AS unclaimed_ms,
           EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS has_due,
           EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
             WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
@@ -110,6 +124,8 @@ function stateOf(of: Candidate, nowMs: number): Found | undefined {
   if (delivery !== null)
     return { of, reason: "blocked", sinceMs: failingMs, more: { delivery_id: delivery } };
   if (failingMs !== null) return { of, reason: "failing", sinceMs: failingMs };
+  if (of.unclaimed_ms !== null && of.unclaimed_ms <= nowMs - UNCLAIMED_MS)
+    return { of, reason: "unclaimed", sinceMs: of.unclaimed_ms };
   return of.wait_end_ms > nowMs ? { of, reason: "slowed", sinceMs: null } : undefined;
 }
 

@@ -133,6 +133,12 @@ function StateWords({ item }: { readonly item: Attention }) {
           {deliveries(item, "waits", "wait")}
         </>
       );
+    case "unclaimed":
+      return (
+        <>
+          Nobody claims from it{began}.{deliveries(item, "waits for a consumer", "wait for a consumer")}
+        </>
+      );
     case "slowed":
       return (
         <>

@@ -14,6 +14,7 @@ const WORST_FIRST: readonly SubscriptionState[] = [
   "deactivated",
   "blocked",
   "failing",
+  "unclaimed",
   "slowed",
   "paused",
   "active",

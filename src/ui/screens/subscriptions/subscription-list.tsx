@@ -14,7 +14,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, useNow } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 
-const STATES = ["active", "failing", "slowed", "blocked", "paused", "deactivated"] as const;
+const STATES = ["active", "failing", "unclaimed", "slowed", "blocked", "paused", "deactivated"] as const;
 const FILTERS: readonly FilterName[] = [
   { name: "application", example: "billing" },
   { name: "action", example: "order.created" },

@@ -69,8 +69,39 @@ export function StateInWords(props: {
       .
     </>
   );
-  const held = <Held item={attention.value.answer?.data.find(isOf(rowid))} id={rowid} />;
+  const items = (attention.value.answer?.data ?? []).filter((item) => item.subscription_id === rowid);
+  const held = (
+    <Held item={items.find(({ reason }) => reason === "paused" || reason === "deactivated")} id={rowid} />
+  );
   if (state === "active") return null;
+  if (state === "unclaimed") {
+    const item = items.find(({ reason }) => reason === "unclaimed");
+    return (
+      <Say state={state} title="Deliveries wait, and no consumer claims them">
+        {item !== undefined && (
+          <>
+            {item.at_least && "At least "}
+            {numberText(item.deliveries ?? 0)} {item.deliveries === 1 ? "waits" : "wait"}
+            {item.since !== null && (
+              <>
+                {" "}
+                since <Time at={item.since} />
+              </>
+            )}
+            .{" "}
+          </>
+        )}
+        {subscription.last_claim_at === null ? (
+          "Nobody has ever claimed from it."
+        ) : (
+          <>
+            The last claim was <Relative at={subscription.last_claim_at} />.
+          </>
+        )}{" "}
+        A consumer claims with <code>{`POST /v1/subscriptions/${rowid}/claims`}</code>. What waits is kept.
+      </Say>
+    );
+  }
   if (state === "deactivated") {
     return (
       <Say state={state} title="evreg has deactivated it" button={act("Reactivate", activate)}>
@@ -147,11 +178,6 @@ export function StateInWords(props: {
     </Say>
   );
 }
-
-const isOf =
-  (id: number) =>
-  ({ subscription_id: of, reason }: Attention): boolean =>
-    of === id && (reason === "paused" || reason === "deactivated");
 
 /** What a pause does to deliveries and events, counted as far as it is known. */
 function Held({ item, id }: { readonly item: Attention | undefined; readonly id: number }) {
