@@ -53,3 +53,10 @@ it("finds the exact text of a member, past values of any form", () => {
   expect(memberText(text, "none")).toBeUndefined();
   expect(memberText("{}", "data")).toBeUndefined();
 });
+
+it("takes a JSON Pointer for the member", () => {
+  expect(schemaOf("/sender/login=X")).toEqual(schemaOf("sender.login=X"));
+  expect(schemaOf("/items/1/sku=7 /items/0/a~1b=true")).toEqual(
+    schemaOf('items[1].sku=7 items[0]["a/b"]=true'),
+  );
+});

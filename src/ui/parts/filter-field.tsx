@@ -6,6 +6,10 @@ export interface FilterName {
   readonly name: string;
   /** For the placeholder of the field while it is typed: `order.*`. */
   readonly example: string;
+  /** What it finds, for one whose name does not say it. Its example then stands in the empty field. */
+  readonly hint?: string;
+  /** What it is taken for without its name. */
+  readonly bare?: RegExp;
   /** What can be given; anything where it is left out. */
   readonly values?: readonly string[];
   /** What is offered, where anything can be given. */
@@ -39,7 +43,7 @@ export function FilterField(props: {
     const [, first = "", rest = ""] = /^([a-z_]+)[\s:=]+(.+)$/s.exec(typed) ?? [];
     const known = names.find(({ name }) => name === first);
     const value = known === undefined ? typed : rest.trim();
-    const name = known?.name ?? props.plain;
+    const name = (known ?? names.find(({ bare }) => bare?.test(typed)))?.name ?? props.plain;
     if (known?.values !== undefined && !known.values.includes(value)) {
       setWrong(`${name} is one of ${known.values.join(", ")}.`);
       return;
@@ -68,7 +72,7 @@ export function FilterField(props: {
           list="filters"
           autoComplete="off"
           spellcheck={false}
-          placeholder={`${names.map(({ name }) => name).join(", ")}…`}
+          placeholder={`${names.map(({ name, hint, example: one }) => (hint === undefined ? name : `${name} ${one}`)).join(", ")}…`}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
             if (event.key === "Enter") add();
@@ -81,7 +85,9 @@ export function FilterField(props: {
             <option key={value} value={`${example?.name} ${value}`} />
           ))}
           {example === undefined &&
-            names.map(({ name, example: one }) => <option key={name} value={`${name} ${one}`} />)}
+            names.map(({ name, example: one, hint }) => (
+              <option key={name} value={`${name} ${one}`} label={hint} />
+            ))}
         </datalist>
         <kbd>/</kbd>
       </div>

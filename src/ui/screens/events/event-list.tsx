@@ -30,7 +30,12 @@ const FILTERS: readonly FilterName[] = [
   { name: "outcome", example: "failed", values: ["unreceived", "failed"] },
   { name: "key", example: "C-17" },
   { name: "idempotency_key", example: "order-4711-created" },
-  { name: "where", example: "country=FR" },
+  {
+    name: "where",
+    example: "customer.country=FR",
+    hint: "Payloads with this member, also as /customer/country=FR",
+    bare: /^\{|^[^\s=]+=/,
+  },
 ];
 const PAGE_ROWS = 50;
 const LIVE_EVERY_MS = 1_000;
@@ -112,7 +117,7 @@ export function EventList({
         ) : rows === undefined ? (
           <Waiting error={list.error} reload={list.reload} rows={12} />
         ) : rows.length === 0 ? (
-          <NoEvents isFiltered={isFiltered} more={older ?? null} />
+          <NoEvents isFiltered={isFiltered} more={older ?? null} action={action} />
         ) : (
           <Table
             label="Events"
@@ -125,23 +130,32 @@ export function EventList({
             selected={selected}
           />
         )}
-        <Pages
-          shown={rows?.length ?? 0}
-          oldest={oldest?.timestamped}
-          searched={list.answer?.meta?.searched}
-          newest={after === undefined ? undefined : linkTo(["events"], { ...route.query, after: undefined })}
-          older={
-            older === null || older === undefined
-              ? undefined
-              : linkTo(["events"], { ...route.query, after: older })
-          }
-        />
+        {wrong === undefined && (
+          <Pages
+            shown={rows?.length ?? 0}
+            oldest={oldest?.timestamped}
+            searched={list.answer?.meta?.searched}
+            newest={
+              after === undefined ? undefined : linkTo(["events"], { ...route.query, after: undefined })
+            }
+            older={
+              older === null || older === undefined
+                ? undefined
+                : linkTo(["events"], { ...route.query, after: older })
+            }
+          />
+        )}
       </div>
     </section>
   );
 }
 
-function NoEvents({ isFiltered, more }: { readonly isFiltered: boolean; readonly more: number | null }) {
+function NoEvents(props: {
+  readonly isFiltered: boolean;
+  readonly more: number | null;
+  readonly action: string | undefined;
+}) {
+  const { isFiltered, more, action } = props;
   if (isFiltered) {
     return (
       <Empty
@@ -153,6 +167,13 @@ function NoEvents({ isFiltered, more }: { readonly isFiltered: boolean; readonly
         }
       >
         {more === null ? "No stored event has all of these." : "Older events have not been looked at yet."}
+        {action !== undefined && (
+          <>
+            {" "}
+            <code>{action}</code> is looked for as the name of an action. To look into payloads, type{" "}
+            <code>where MEMBER=VALUE</code>, such as <code>where customer.country=FR</code>.
+          </>
+        )}
       </Empty>
     );
   }

@@ -14,8 +14,8 @@ const MOST_STEPS = 64;
 
 /**
  * The JSON Schema, as JSON, of what a person looks for.
- * @param text a schema that begins with a brace, or any number of `country=FR` and `customer.id=7`, with spaces between;
- *   as in the command line a value is JSON, or else a text
+ * @param text a schema that begins with a brace, or any number of `country=FR`, `customer.id=7` and `/customer/id=7`, with spaces
+ *   between; as in the command line a value is JSON, or else a text
  */
 export function whereSchema(text: string): Where {
   if (text.trimStart().startsWith("{")) {
@@ -30,7 +30,11 @@ export function whereSchema(text: string): Where {
   for (const member of text.trim().split(/\s+(?=[^\s="]+=)/)) {
     const at = member.indexOf("=");
     const place = at < 1 ? undefined : placeIn(root, member.slice(0, at));
-    if (place === undefined) return { wrong: "where takes members such as country=FR, or a JSON Schema." };
+    if (place === undefined)
+      return {
+        wrong:
+          "where takes members such as country=FR, customer.id=7 or /sender/login=ada, or a JSON Schema.",
+      };
     place.value = valueOf(member.slice(at + 1));
   }
   return { schema: schemaOf(root) };
@@ -38,8 +42,12 @@ export function whereSchema(text: string): Where {
 
 const newPlace = (): Place => ({ members: new Map(), items: [] });
 
-/** Walks `items[0].sku` or `["odd name"].x`, and makes what is not there yet; `undefined` for what is no such path. */
+/**
+ * Walks `items[0].sku`, `["odd name"].x` or a JSON Pointer, and makes what is not there yet; `undefined` for what is no such
+ * path.
+ */
 function placeIn(root: Place, path: string): Place | undefined {
+  if (path.startsWith("/")) return placeAt(root, path);
   let rest = path;
   let place = root;
   for (let steps = 0; rest !== ""; steps += 1) {
@@ -47,17 +55,36 @@ function placeIn(root: Place, path: string): Place | undefined {
     if (whole === undefined || steps === MOST_STEPS) return undefined;
     rest = rest.slice(whole.length);
     if (rest.startsWith(".")) rest = rest.slice(1);
-    if (index !== undefined) {
-      while (place.items.length <= Number(index)) place.items.push(newPlace());
-      place = place.items[Number(index)]!;
-    } else {
-      const key = quoted === undefined ? name! : (JSON.parse(quoted) as string);
-      const next = place.members.get(key) ?? newPlace();
-      place.members.set(key, next);
-      place = next;
-    }
+    place =
+      index !== undefined
+        ? itemOf(place, Number(index))
+        : memberOf(place, quoted === undefined ? name! : (JSON.parse(quoted) as string));
   }
   return place;
+}
+
+/** A number in the pointer is a place in a list. */
+function placeAt(root: Place, pointer: string): Place | undefined {
+  const steps = pointer.split("/").slice(1);
+  if (steps.length > MOST_STEPS) return undefined;
+  let place = root;
+  for (const step of steps) {
+    place = /^(?:0|[1-9]\d{0,2})$/.test(step)
+      ? itemOf(place, Number(step))
+      : memberOf(place, step.replaceAll("~1", "/").replaceAll("~0", "~"));
+  }
+  return place;
+}
+
+function itemOf(place: Place, index: number): Place {
+  while (place.items.length <= index) place.items.push(newPlace());
+  return place.items[index]!;
+}
+
+function memberOf(place: Place, name: string): Place {
+  const member = place.members.get(name) ?? newPlace();
+  place.members.set(name, member);
+  return member;
 }
 
 /** What was typed if that is JSON, so that no number is rounded; else that text as a string. */
