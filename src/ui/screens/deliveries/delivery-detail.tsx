@@ -1,3 +1,4 @@
+import { useEffect } from "preact/hooks";
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
@@ -12,11 +13,22 @@ import { RequestView } from "./request-view.tsx";
 
 const EVERY_MS = 2_000;
 
-/** One delivery: its attempts, the answers, and the request. */
-export function DeliveryDetail({ id, query }: { readonly id: string; readonly query: Query }) {
+/**
+ * One delivery: its attempts, the answers, and the request.
+ * @param props.wasRead called whenever it has been read, so that the list does not say something else
+ */
+export function DeliveryDetail(props: {
+  readonly id: string;
+  readonly query: Query;
+  readonly wasRead: (delivery: Delivery) => void;
+}) {
+  const { id, query, wasRead } = props;
   const path = `/v1/deliveries/${encodeURIComponent(id)}`;
   const { answer, error, reload } = useResource<DeliveryWithAttempts>(path, { everyMs: EVERY_MS });
   const delivery = answer?.data;
+  useEffect(() => {
+    if (delivery !== undefined) wasRead(delivery);
+  }, [delivery]);
   const of = delivery?.subscription_id;
   const subscription = useResource<Subscription>(of === undefined ? undefined : `/v1/subscriptions/${of}`, {
     everyMs: 2 * EVERY_MS,

@@ -34,13 +34,18 @@ function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName
   ];
 }
 
-/** The newest deliveries, older pages, and what a filter finds. */
+/**
+ * The newest deliveries, older pages, and what a filter finds.
+ * @param props.read what the detail beside it has read last
+ */
 export function DeliveryList({
   route,
   selected,
+  read,
 }: {
   readonly route: Route;
   readonly selected: number | undefined;
+  readonly read: Delivery | undefined;
 }) {
   const { query } = route;
   const { status, subscription: typed, action, event, key, after } = query;
@@ -54,12 +59,17 @@ export function DeliveryList({
     ? withQuery("/v1/deliveries", { limit: PAGE_ROWS, ...selection, after })
     : undefined;
   const list = useResource<readonly Delivery[]>(path, isNewest ? { everyMs: LIVE_EVERY_MS } : {});
-  const { rows, newer, showNewer } = useNewest(
+  const {
+    rows: listed,
+    newer,
+    showNewer,
+  } = useNewest(
     path ?? "",
     list.answer?.data,
     ({ rowid }) => rowid,
     selected !== undefined || picked.size > 0,
   );
+  const rows = listed?.map((row) => (row.rowid === selected && row.rowid === read?.rowid ? read : row));
   useEffect(() => setPicked(new Set()), [path]);
   useKeys([{ key: "n", what: "Show newer deliveries", run: showNewer }]);
   const oldest = rows?.at(-1);
