@@ -79,6 +79,13 @@ describe("the wait between two attempts", () => {
     expect(gapText(before, after(waitedMs), schedule)).toBe(text);
   });
 
+  it("ended when the attempt before was the last of its retries", () => {
+    const last = { max_retries: 1, retry_schedule: null };
+    expect(gapText(second, after(780_000), last)).toBe(
+      "waited 13 min, then sent again by a person or a replay",
+    );
+  });
+
   it("has no reason where the subscription is gone", () => {
     expect(gapText(second, after(5_000), undefined)).toBe("waited 5 s");
   });

@@ -55,6 +55,7 @@ export function partsText(attempt: Timed): string {
   return [...known, [last, restMs] as const].map(([name, ms]) => `${name} ${durationText(ms)}`).join(", ");
 }
 
+/** Of a subscription as it is now. */
 type Schedule = Pick<Subscription, "retry_schedule" | "max_retries">;
 
 const AT_ONCE_MS = 250;
@@ -73,6 +74,8 @@ export function gapText(before: Attempt, after: Attempt, schedule: Schedule | un
   if (before.outcome === "delivered") return `${waited}, then sent again by a person or a replay`;
   if (before.outcome === "returned") return `${waited}, and was taken up again`;
   if (schedule === undefined) return waited;
+  // It had failed for good.
+  if (before.attempt > schedule.max_retries) return `${waited}, then sent again by a person or a replay`;
   const plannedMs = retryWaitMs(before.attempt, 0, schedule.retry_schedule);
   if (waitedMs < plannedMs - AT_ONCE_MS) return `${waited}: sent again before its time`;
   if (waitedMs <= plannedMs * JITTER + TURN_MS) return `${waited}, by its schedule`;

@@ -16,7 +16,7 @@ const SHOWN_LAST = 6;
 /**
  * What was tried with a delivery, and what comes next: a line for each attempt, with the waits between them, then an answer.
  * @param props.subscription for what its schedule says; `undefined` if it is not known or gone
- * @param props.picked the attempt whose answer is shown; the last one that has an answer, if it is left out
+ * @param props.picked the attempt whose answer is shown; the newest one, if it is left out
  * @param props.linkOf the address that picks an attempt
  */
 export function Attempts(props: {
@@ -31,9 +31,7 @@ export function Attempts(props: {
   const isLong = !all && attempts.length > SHOWN_FIRST + SHOWN_LAST + 1;
   const shown = isLong ? [...attempts.slice(0, SHOWN_FIRST), ...attempts.slice(-SHOWN_LAST)] : attempts;
   const longestMs = Math.max(1, ...attempts.map(({ duration_ms: ms }) => ms));
-  const answered = attempts.findLast(({ attempt, response }) =>
-    picked === undefined ? response !== null : attempt === picked,
-  );
+  const answered = attempts.findLast(({ attempt }) => picked === undefined || attempt === picked);
   const hasParts = attempts.some(({ first_byte_ms: first, dns_ms: dns }) => (first ?? dns) !== null);
   return (
     <div class="attempts">
@@ -201,8 +199,16 @@ function Next(props: {
 
 /** The beginning of what the handler answered, as text. */
 function Answer({ attempt }: { readonly attempt: Attempt }) {
-  const { response } = attempt;
-  if (response === null) return <p class="muted">Attempt {attempt.attempt} has no answer.</p>;
+  const { response, status_code: code } = attempt;
+  if (response === null) {
+    return (
+      <p class="answer muted">
+        {code === null
+          ? `Attempt ${attempt.attempt} has no answer.`
+          : `Attempt ${attempt.attempt} was answered with HTTP ${code} and no body.`}
+      </p>
+    );
+  }
   const bytes = new Blob([response]).size;
   return (
     <section class="answer" aria-label={`Answer to attempt ${attempt.attempt}`}>

@@ -74,7 +74,7 @@ export function RequestView(props: {
       <section class="panel codebox" aria-label="Request">
         <header>
           <h2>Request</h2>
-          <span class="aside">of attempt {attempt}, to its present handler</span>
+          <span class="aside">of attempt {attempt}, made again</span>
           {body !== undefined && (
             <span class="push">
               <Copy
@@ -101,6 +101,10 @@ export function RequestView(props: {
               </div>
             ))}
           </dl>
+          <p class="muted">
+            It is made again from the event and from the subscription as it is now: if its handler or headers
+            were changed since, this attempt went elsewhere or had others.
+          </p>
           <p class="muted">
             The signatures{subscription.bearer === "none" ? "" : " and the bearer"} are left out. A handler
             that checks them refuses the curl line.
