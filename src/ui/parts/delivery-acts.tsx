@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Delivery } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { may } from "../api/identity.ts";
@@ -22,8 +22,26 @@ export function DeliveryActs(props: {
 }) {
   const { delivery, subscription, done } = props;
   const [isBusy, setBusy] = useState(false);
+  const place = useRef<HTMLElement | null>(null);
+  const sentAfter = useRef<number | undefined>(undefined);
+  useEffect(() => {
+    // The button that was pressed may be gone now, and the focus with it.
+    if (place.current === null || document.activeElement !== document.body) return;
+    place.current.focus({ preventScroll: true });
+    place.current = null;
+  });
+  useEffect(() => {
+    const { rowid, attempt, status } = delivery;
+    const before = sentAfter.current;
+    if (before === undefined || attempt <= before || status === "pending" || status === "delivering") return;
+    sentAfter.current = undefined;
+    say(status === "delivered" ? `Delivery ${rowid} was delivered.` : `Delivery ${rowid} has failed again.`);
+  }, [delivery]);
   if (!may("write", delivery.application)) return null;
-  const run = async (act: () => Promise<boolean>): Promise<void> => {
+  // While it is busy the button is not `disabled`: it would lose the focus.
+  const run = async (button: HTMLElement, act: () => Promise<boolean>): Promise<void> => {
+    if (isBusy) return;
+    place.current = button.closest("[tabindex='-1']");
     setBusy(true);
     try {
       if (await act()) done();
@@ -36,15 +54,24 @@ export function DeliveryActs(props: {
   return (
     <>
       {canRetry(delivery) && (
-        <button class="btn" disabled={isBusy} onClick={() => void run(() => retry(delivery))}>
+        <button
+          class="btn"
+          aria-disabled={isBusy}
+          onClick={(event) =>
+            void run(event.currentTarget, async () => {
+              sentAfter.current = await retry(delivery);
+              return sentAfter.current !== undefined;
+            })
+          }
+        >
           {delivery.status === "waiting" ? "Send now" : "Send again"}
         </button>
       )}
       {canSkip(delivery) && (
         <button
           class="btn bare"
-          disabled={isBusy}
-          onClick={() => void run(() => giveUp(delivery, subscription))}
+          aria-disabled={isBusy}
+          onClick={(event) => void run(event.currentTarget, () => giveUp(delivery, subscription))}
         >
           Give up…
         </button>
@@ -53,8 +80,8 @@ export function DeliveryActs(props: {
   );
 }
 
-/** Answers whether it was done. */
-async function retry({ rowid, status, application, subscription }: Delivery): Promise<boolean> {
+/** Answers how many attempts it had before; `undefined` if it was not done. */
+async function retry({ rowid, status, application, subscription }: Delivery): Promise<number | undefined> {
   if (status === "delivered" || status === "filtered") {
     const yes = await confirm({
       title: `Send delivery ${rowid} again?`,
@@ -64,11 +91,11 @@ async function retry({ rowid, status, application, subscription }: Delivery): Pr
           : `The filter of ${application}/${subscription} is applied again, as it is now.`,
       act: "Send it again",
     });
-    if (!yes) return false;
+    if (!yes) return undefined;
   }
   const { data } = await askJson<Delivery>(`/v1/deliveries/${rowid}/retry`, { method: "POST" });
   if (data.status === "held") say(`Delivery ${rowid} is held: its subscription is paused.`);
-  return true;
+  return data.attempt;
 }
 
 /** `undefined` if the token may not read it, or it is gone. */
@@ -116,6 +143,7 @@ async function giveUp(delivery: Delivery, known: Subscription | undefined): Prom
   });
   if (!yes) return false;
   await askJson<Delivery>(`/v1/deliveries/${rowid}/skip`, { method: "POST" });
+  say(`Delivery ${rowid} is given up.`);
   return true;
 }
 

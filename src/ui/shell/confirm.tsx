@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 interface Question {
   /** Verb and thing: "Skip delivery 91204?" */
@@ -16,7 +16,21 @@ interface Question {
   readonly type?: string;
 }
 
-const asked = signal<{ question: Question; answer: (yes: boolean) => void } | null>(null);
+interface Asked {
+  readonly question: Question;
+  readonly answer: (yes: boolean) => void;
+  /** What had the focus before. */
+  readonly opener: Element | null;
+}
+
+const asked = signal<Asked | null>(null);
+
+/** For a dialog that is gone: where its opener is in a menu that has closed, the menu's button gets the focus. */
+export function focusAgain(opener: Element | null): void {
+  const isShown = opener?.checkVisibility() === true;
+  const target = isShown ? opener : opener?.closest("details")?.querySelector("summary");
+  if (target instanceof HTMLElement) target.focus();
+}
 
 /** Asks a person before something that cannot be undone. */
 export function confirm(question: Question): Promise<boolean> {
@@ -24,6 +38,7 @@ export function confirm(question: Question): Promise<boolean> {
   return new Promise((resolve) => {
     asked.value = {
       question,
+      opener: document.activeElement,
       answer: (yes) => {
         asked.value = null;
         resolve(yes);
@@ -40,6 +55,7 @@ export function Confirm() {
     setTyped("");
     if (now !== null && dialog.current?.open === false) dialog.current.showModal();
   }, [now]);
+  useLayoutEffect(() => (now === null ? undefined : () => focusAgain(now.opener)), [now]);
   if (now === null) return null;
   const { question, answer } = now;
   const mayAct = question.type === undefined || typed === question.type;

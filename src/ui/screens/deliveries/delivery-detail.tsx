@@ -50,7 +50,7 @@ export function DeliveryDetail(props: {
   const isKept = delivery.attempts.some(({ attempt }) => attempt === picked);
   const last = delivery.attempts.at(-1)?.attempt ?? delivery.attempt;
   return (
-    <article class="detail" aria-label={`Delivery ${delivery.rowid}`}>
+    <article class="detail" tabIndex={-1} aria-label={`Delivery ${delivery.rowid}`}>
       {back}
       <header class="head">
         <div class="what">

@@ -1,10 +1,11 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { askJson, type Envelope } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { ChoiceField } from "../../parts/form.tsx";
 import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
+import { focusAgain } from "../../shell/confirm.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 
 const OVERLAPS = [
@@ -25,6 +26,10 @@ export function RotateSecret(props: {
   const { subscription, close, rotated } = props;
   const { rowid, application, subscription: name, mode } = subscription;
   const dialog = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const opener = document.activeElement;
+    return () => focusAgain(opener);
+  }, []);
   useEffect(() => dialog.current?.showModal(), []);
   const until = subscription.previous_secret_until;
   const isRotating = isAhead(until, Date.now());
