@@ -4,14 +4,14 @@ import { durationText } from "./texts.ts";
 export { durationText, numberText, sizeText } from "./texts.ts";
 
 const ONE_DAY_MS = 86_400_000;
-const clock = new Intl.DateTimeFormat(undefined, {
+export const clock = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
   hourCycle: "h23",
 });
-const day = new Intl.DateTimeFormat(undefined, { year: "numeric", month: "2-digit", day: "2-digit" });
-const shortDay = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+/** `2026-11-24`, whatever the reader's language: it is how the API and the command line say days. */
+const day = new Intl.DateTimeFormat("sv", { year: "numeric", month: "2-digit", day: "2-digit" });
 
 /**
  * A moment in the reader's zone, the exact one in UTC on hover.
@@ -24,7 +24,7 @@ export function Time({ at, exact }: { readonly at: string | null; readonly exact
   const milliseconds = `.${String(date.getMilliseconds()).padStart(3, "0")}`;
   return (
     <time dateTime={at} title={`${at} (UTC)`}>
-      {!isNear && `${exact === true ? day.format(date) : shortDay.format(date)} `}
+      {!isNear && `${day.format(date)} `}
       {clock.format(date)}
       {exact === true && <span class="hide-s">{milliseconds}</span>}
     </time>

@@ -33,7 +33,7 @@ function Shell() {
   useKeys([
     { key: "find", what: "Find or go to", run: () => setOpen("find") },
     { key: "?", what: "All keys", run: () => setOpen("keys") },
-    { key: "p", what: "Pause or go on", run: toggleLive },
+    { key: "p", what: "Pause the view, or go on", run: toggleLive },
     ...SCREENS.map(({ key, title, path }) => ({
       key: `g ${key}`,
       what: `Go to ${title}`,

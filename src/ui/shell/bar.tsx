@@ -1,6 +1,6 @@
 import { live, toggleLive } from "../api/live.ts";
 import { Icon } from "../parts/icons.tsx";
-import { durationText, useNow } from "../parts/time.tsx";
+import { clock, durationText, useNow } from "../parts/time.tsx";
 import { recordName } from "./record-name.ts";
 import { linkTo, route } from "./route.ts";
 import type { Screen } from "./screens.tsx";
@@ -42,16 +42,18 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
   );
 }
 
+const PAUSE = "Holds what the page shows. Events are delivered all the same.";
+
 function LiveButton() {
   const now = live.value;
   if (now.state === "reconnecting") return <Reconnecting since={now.since} />;
   const isPaused = now.state === "paused";
   return (
-    <button class="live" aria-pressed={isPaused} onClick={toggleLive}>
+    <button class="live" aria-pressed={isPaused} title={PAUSE} onClick={toggleLive}>
       <span class="pulse" aria-hidden="true" />
-      {isPaused ? `Paused ${now.since.toLocaleTimeString(undefined, { hourCycle: "h23" })}` : "Live"}
+      {isPaused ? `Paused ${clock.format(now.since)}` : "Live"}
       <span class="verb">
-        {isPaused ? "Resume" : "Pause"} <kbd>P</kbd>
+        {isPaused ? "Resume the view" : "Pause the view"} <kbd>P</kbd>
       </span>
     </button>
   );
