@@ -25,6 +25,7 @@ export const AUDITED_CHANGES = [
   "token.revoked",
   "replay.started",
   "replay.cancelled",
+  "delivery.retried",
   "delivery.skipped",
   "data.restored",
 ] as const;

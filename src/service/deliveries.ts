@@ -49,7 +49,7 @@ export function deliveriesPort(
     },
     async retry(id) {
       const delivery = await writable(id);
-      const retried = existing(await store.queue.retry(id, clock.now()), "delivery", id);
+      const retried = existing(await store.queue.retry(id, clock.now(), access.actor), "delivery", id);
       if (delivery.finished_at !== null) counts.retriedDeliveries += 1;
       background.engine?.wake();
       return { data: retried };

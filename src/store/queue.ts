@@ -43,7 +43,7 @@ export interface DeliveryQueue {
    * Makes a `failed`, `filtered`, `waiting` or `delivered` one due now with all its retries, before all others of its subscription,
    * even while that waits; `conflict` from any other state.
    */
-  retry(id: number, nowMs: number): Promise<Delivery | undefined>;
+  retry(id: number, nowMs: number, by?: Actor): Promise<Delivery | undefined>;
   /**
    * Fails one for good that has failed so far and is not under way; an ordered subscription that waited for it goes on.
    * `conflict` for any other.

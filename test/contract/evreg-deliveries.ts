@@ -247,6 +247,8 @@ export function deliveriesContract(open: OpenEvreg): void {
           finished_at: null,
         });
         expect(data).not.toHaveProperty("attempts");
+        const [change] = (await under.evreg.audit.list({ limit: 1 })).data;
+        expect(change).toMatchObject({ change: "delivery.retried", record_id: 1 });
         expect(await claim()).toMatchObject([{ deliveryId: 1, attempt: 2, failures: 0 }]);
         expect((await first(under)).attempts).toMatchObject([{ attempt: 1, error_code: "timeout" }]);
       });

@@ -12,7 +12,7 @@ import {
 } from "./catalog/subscriptions.ts";
 import { recordChange } from "./history/audit.ts";
 import { cancelReplay, findReplay, startReplay } from "./history/replays.ts";
-import { skipDelivery } from "./queue/deliveries.ts";
+import { retryDelivery, skipDelivery } from "./queue/deliveries.ts";
 import type { Sql } from "./thread/sql.ts";
 
 // Writes of which is kept who made them: each with the change itself, in one transaction. Their last argument says who.
@@ -118,6 +118,12 @@ export const AUDITED_WRITES = {
       recordChange(sql, { change: "replay.cancelled", ...named(cancelled.answer) }, nowMs, by);
     }
     return cancelled;
+  },
+  retryDelivery(sql: Sql, id: number, nowMs: number, by?: By) {
+    const retried = retryDelivery(sql, id, nowMs);
+    if (retried !== undefined)
+      recordChange(sql, { change: "delivery.retried", ...named(retried) }, nowMs, by);
+    return retried;
   },
   skipDelivery(sql: Sql, id: number, nowMs: number, by?: By) {
     const skipped = skipDelivery(sql, id, nowMs);

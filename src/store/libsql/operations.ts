@@ -25,7 +25,7 @@ import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, findSendable } from "./queue/claim.ts";
-import { findDelivery, retryDelivery } from "./queue/deliveries.ts";
+import { findDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { listAttempts } from "./queue/last-attempts.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
@@ -88,7 +88,6 @@ export const SLICED_READS = {
 export const WRITES = {
   ...AUDITED_WRITES,
   removeAudit,
-  retryDelivery,
   advanceReplay,
   claimDue,
   extendLeases,

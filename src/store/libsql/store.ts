@@ -237,7 +237,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
       list: (query) => read("listDeliveries", query),
       find: (id) => read("findDelivery", id),
-      retry: (id, nowMs) => write("retryDelivery", id, nowMs),
+      retry: (id, nowMs, by) => write("retryDelivery", id, nowMs, by),
       skip: async (id, nowMs, by) => reported(await write("skipDelivery", id, nowMs, by)),
       findSendable: async (id) => claimedSubscriptions.read(await read("findSendable", id)).get(id),
       attempts: (id, limit) => read("listAttempts", id, limit),

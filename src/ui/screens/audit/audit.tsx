@@ -78,8 +78,8 @@ export function Audit({ route }: { readonly route: Route }) {
             }
             command="evreg audit"
           >
-            Whoever changes actions, subscriptions or tokens, begins a replay or gives up a delivery is kept
-            here.
+            Whoever changes actions, subscriptions or tokens, begins a replay, sends a delivery again or gives
+            it up is kept here.
           </Empty>
         ) : (
           <Table label="Changes" rows={rows} columns={COLUMNS} keyOf={({ rowid }) => rowid} />
@@ -101,9 +101,9 @@ function wordsOf(change: string): string {
   return `${(record[0] ?? "").toUpperCase()}${record.slice(1)} ${what.replaceAll("_", " ")}`;
 }
 
-/** `active: true → false`; of one whose values are not kept only its name. */
+/** `active: true → false`; of one whose values are not kept its name. */
 function changeText({ member, before, after }: ChangedMember): string {
-  if (before === null) return after === null ? member : `${member}: ${after}`;
+  if (before === null) return after === null ? `${member} (value not kept)` : `${member}: ${after}`;
   return `${member}: ${before} → ${after ?? "…"}`;
 }
 
