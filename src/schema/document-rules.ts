@@ -35,18 +35,31 @@ export function refuseSchema(
   return new SchemaRefusal(pathOf(pointer, document), message, shortened(value));
 }
 
-/** Checks the depth and size of a document, before anything recurses into it. */
+/**
+ * Checks the depth and size of a document, before anything recurses into it. A number that no double can hold, such as
+ * `1e400`, would be stored as `null` and mean something else from then on.
+ */
 export function checkSize(schemata: unknown, maxBytes: number): void {
   if (!isObject(schemata)) throw refuseSchema(schemata, "", "must be a JSON Schema object", schemata);
-  let level: object[] = [schemata];
+  let level: { readonly container: object; readonly pointer: string }[] = [
+    { container: schemata, pointer: "" },
+  ];
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > SCHEMA_LIMITS.depth) {
       throw refuseSchema(undefined, "", `must not be nested deeper than ${SCHEMA_LIMITS.depth} levels`);
     }
-    const next: object[] = [];
-    for (const container of level) {
-      for (const value of Object.values(container) as unknown[]) {
-        if (typeof value === "object" && value !== null) next.push(value);
+    const next: typeof level = [];
+    for (const { container, pointer } of level) {
+      for (const [name, value] of Object.entries(container) as [string, unknown][]) {
+        if (typeof value === "object" && value !== null) {
+          next.push({ container: value, pointer: pointerTo(pointer, name) });
+        } else if (typeof value === "number" && !Number.isFinite(value)) {
+          throw refuseSchema(
+            schemata,
+            pointerTo(pointer, name),
+            "must be a number that a double can hold, up to 1.79e308",
+          );
+        }
       }
     }
     level = next;

@@ -197,6 +197,19 @@ test("what draft-07 only recommends is not required", () => {
 });
 
 describe("limits", () => {
+  test("holds no number that no double can hold, as it would be stored as null", () => {
+    for (const [text, field] of [
+      ['{"properties":{"n":{"maximum":1e400}}}', "schemata.properties.n.maximum"],
+      ['{"properties":{"n":{"enum":[1,-1e400]}}}', "schemata.properties.n.enum[1]"],
+      ['{"const":{"a":1e400}}', "schemata.const.a"],
+    ] as const) {
+      expect(refused(JSON.parse(text))).toEqual({
+        field,
+        message: "must be a number that a double can hold, up to 1.79e308",
+      });
+    }
+  });
+
   test("64 levels", () => {
     expect(() => checkSchema(nested(64))).not.toThrow();
     expect(refused(nested(65)).message).toContain("deeper than 64 levels");
