@@ -48,6 +48,26 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.store.tokens.revoke(last!.rowid, NOW)).toEqual(last);
   });
 
+  it("makes none for a token that was revoked a moment ago, nor more than 32 for one and its family", async () => {
+    const made = async (hash: string, parentId: number) =>
+      (await on.store.tokens.create({ name: "browser", scopes: ["read"], hash, parentId }, NOW)).rowid;
+    const parent = await on.store.tokens.create({ name: "p", scopes: ["read"], hash: "p" }, NOW);
+    const family = [parent.rowid];
+    for (let count = 0; count < 32; count += 1) family.push(await made(`c${count}`, family.at(-1)!));
+    await expect(made("more", family[20]!)).rejects.toMatchObject({ code: "rate_limited" });
+    await on.store.tokens.revoke(parent.rowid, NOW);
+    await expect(made("late", family[20]!)).rejects.toMatchObject({ code: "unauthorized" });
+    expect(await on.store.tokens.find("c31")).toBeUndefined();
+  });
+
+  it("counts on no admin token that is about to end", async () => {
+    const admin = { name: "a", scopes: ["admin"] };
+    const lasting = await on.store.tokens.create({ ...admin, hash: "1" }, NOW);
+    await on.store.tokens.create({ ...admin, hash: "2", expiresAtMs: NOW + 60_000 }, NOW);
+    const revoking = on.store.tokens.revoke(lasting.rowid, NOW, { managed: true });
+    await expect(revoking).rejects.toMatchObject({ code: "conflict" });
+  });
+
   it("never reuses a revoked token's rowid", async () => {
     const first = await on.store.tokens.create({ name: "a", scopes: [], hash: "1" }, NOW);
     await on.store.tokens.revoke(first.rowid, NOW);

@@ -178,8 +178,13 @@ const COLUMNS =
 /** Nobody lists those of browsers once they have ended, or manages a server with them. */
 const IS_OF_BROWSER = "parent_id IS NOT NULL";
 
+/** Living tokens that were made, by codes, for one token and for those made for it. */
+const MAX_FAMILY = 32;
+const MANAGED_FOR_MS = 60 * 60_000;
+
 export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token {
   sql.run(`DELETE FROM token WHERE expires_ms <= ? AND ${IS_OF_BROWSER}`, nowMs);
+  checkParent(sql, input.parentId ?? 0, nowMs);
   const existing = sql.first("SELECT 1 FROM token WHERE hash = ?", input.hash);
   if (existing !== undefined) throw new EvregError("conflict", "This token exists already.");
   const row = sql.first<TokenRow>(
@@ -193,6 +198,37 @@ export function createToken(sql: Sql, input: TokenRecord, nowMs: number): Token 
     input.parentId ?? null,
   );
   return tokenOf(row!);
+}
+
+/**
+ * Of a token that is made for another. That may have been revoked a moment ago; and each of its family could make more for
+ * ever.
+ */
+function checkParent(sql: Sql, id: number, nowMs: number): void {
+  if (id === 0) return;
+  const parent = sql.first(
+    "SELECT 1 FROM token WHERE rowid = ? AND (expires_ms IS NULL OR expires_ms > ?)",
+    id,
+    nowMs,
+  );
+  if (parent === undefined) {
+    throw new EvregError("unauthorized", "The token that this code was made with holds no longer.");
+  }
+  const { count } = sql.first<{ count: number }>(
+    `WITH RECURSIVE up (id, parent_id) AS (
+        SELECT rowid, parent_id FROM token WHERE rowid = ?
+        UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id),
+      family (id) AS (
+        SELECT id FROM up WHERE parent_id IS NULL
+        UNION SELECT t.rowid FROM family AS f JOIN token AS t ON t.parent_id = f.id)
+      SELECT count(*) - 1 AS count FROM family`,
+    id,
+  )!;
+  if (count < MAX_FAMILY) return;
+  throw new EvregError(
+    "rate_limited",
+    `${MAX_FAMILY} browsers are signed in by this token. Sign out in one of them, or revoke a token named browser.`,
+  );
 }
 
 export function findToken(sql: Sql, hash: string): Token | undefined {
@@ -227,12 +263,12 @@ export function revokeToken(sql: Sql, id: number, managedAtMs?: number): readonl
   return revoked;
 }
 
-/** Whether a token can manage others at that time. */
+/** Whether a token can manage others at that time, and for long enough to make another. */
 function isManaged(sql: Sql, atMs: number): boolean {
   const admin = sql.first(
     `SELECT 1 FROM token AS t WHERE (t.expires_ms IS NULL OR t.expires_ms > ?) AND NOT (${IS_OF_BROWSER})
       AND EXISTS (SELECT 1 FROM json_each(t.scopes) AS s WHERE s.value = 'admin') LIMIT 1`,
-    atMs,
+    atMs + MANAGED_FOR_MS,
   );
   return admin !== undefined;
 }
