@@ -70,11 +70,14 @@ export class LiveStreams {
     this.#cancelTimer = this.#clock.setTimer(() => {
       this.#startTimer();
       this.#comments += 1;
-      for (const one of this.#open) {
-        comment(one);
-        if (this.#comments % COMMENTS_PER_CHECK === 0) void this.#check(one);
-      }
+      for (const one of this.#open) comment(one);
+      if (this.#comments % COMMENTS_PER_CHECK === 0) this.checkAll();
     }, COMMENT_EVERY_MS);
+  }
+
+  /** Ends those whose token holds no longer. */
+  checkAll(): void {
+    for (const one of this.#open) void this.#check(one);
   }
 
   async #check(one: OpenStream): Promise<void> {

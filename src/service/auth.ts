@@ -153,6 +153,8 @@ export class TokenCache {
   readonly #uses = new Map<number, number>();
   #flushPlanned = false;
   #revocations = 0;
+  /** Called after a token was revoked. */
+  onRevoked: () => void = () => {};
 
   constructor(store: Pick<TokenStore, "find" | "list" | "recordUses">, clock: Clock, logger: Logger) {
     this.#store = store;
@@ -200,6 +202,7 @@ export class TokenCache {
   evict(): void {
     this.#revocations++;
     this.#known.clear();
+    this.onRevoked();
   }
 
   /** Stores the uses recorded so far. Never rejects. */

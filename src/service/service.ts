@@ -60,6 +60,8 @@ export interface Service {
    * the token can tell.
    */
   readmit(principal: Principal): boolean;
+  /** Sets who is called after a token was revoked: what was begun with it may have to end. */
+  onRevoked(listener: () => void): void;
   /**
    * Makes an admin token named `bootstrap` when the store holds no token at all, and returns whether it did.
    * @param keep puts it where its owner finds it, before it is stored; when it throws, none is
@@ -139,6 +141,7 @@ export function createService(options: ServiceOptions): Service {
     },
     authenticate: (token) => tokens.authenticate(token),
     readmit: (principal) => tokens.readmit(principal),
+    onRevoked: (listener) => void (tokens.onRevoked = listener),
     bootstrapToken: (keep, given) => bootstrapToken(context, keep, given),
     health,
     feed,

@@ -138,7 +138,7 @@ test("comments come every 15 seconds, with the id where it has moved on", async 
   await until("no timer", () => clock.pending === 0);
 });
 
-test("a stream ends within a minute of its token", async () => {
+test("a stream ends at once when its token is revoked", async () => {
   const clock = new ManualClock();
   const harness = await started({ clock });
   const { owner } = harness;
@@ -149,7 +149,6 @@ test("a stream ends within a minute of its token", async () => {
   await other.has("event: ready");
   const [first] = (await owner.tokens.list()).data;
   await owner.tokens.revoke(first!.rowid);
-  await clock.advance(60_000);
   await until("the end", () => wire.text.endsWith("0\r\n\r\n"));
   expect(other.text).not.toMatch(/0\r\n\r\n$/);
 });
