@@ -49,7 +49,10 @@ function OperationList(props: {
   const search = route.query["find"] ?? "";
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLElement>(null);
-  useEffect(() => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }), []);
+  useEffect(
+    () => list.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" }),
+    [picked],
+  );
   useKeys([{ key: "/", what: "Filter", run: () => input.current?.focus() }]);
   const found = foundOperations(operations, search);
   const tags = [...new Set(found.map(({ tags: [tag = ""] }) => tag))];
