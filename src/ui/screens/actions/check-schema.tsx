@@ -131,16 +131,7 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
         </Say>
       )}
       <Touched fields={touched} />
-      {verdict !== undefined && verdict.warnings.length > 0 && (
-        <Say state="waiting" title={counted(verdict.warnings.length, "warning")}>
-          {verdict.warnings.slice(0, 10).map(({ pointer, message }) => (
-            <span key={pointer + message} class="line">
-              <code>{pointer === "" ? "The schema" : pointer}</code> {message}
-            </span>
-          ))}
-        </Say>
-      )}
-      <div class={breaks.length > 0 ? "cols even" : "stack"}>
+      <div class="cols even">
         <div class="stack">
           <Editor
             text={text}
@@ -159,7 +150,10 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
             />
           )}
         </div>
-        {breaks.length > 0 && <BreakList breaks={breaks} before={before} after={after} />}
+        <div class="stack">
+          {breaks.length > 0 && <BreakList breaks={breaks} before={before} after={after} />}
+          {verdict !== undefined && <Warnings warnings={verdict.warnings} />}
+        </div>
       </div>
       <Command text={`evreg actions check ${quoted(name)} --schema schema.json --replay ${REPLAY_EVENTS}`} />
     </>
@@ -289,6 +283,24 @@ function ReplayWords({ replay }: { readonly replay: CheckedEvents }) {
         ? `; and for ${counted(reasons.length - NAMED_REASONS, "other reason")}.`
         : "."}
     </>
+  );
+}
+
+/** What may be a mistake in the schema. The same one in several places is said once. */
+function Warnings({ warnings }: { readonly warnings: SchemaVerdict["warnings"] }) {
+  if (warnings.length === 0) return null;
+  const kinds = [...Map.groupBy(warnings, ({ message }) => message)];
+  return (
+    <section class="panel" aria-label="Warnings">
+      <ul class="lines">
+        {kinds.map(([message, [first, ...others]]) => (
+          <li key={message} class="break">
+            <code>{first === undefined || first.pointer === "" ? "The schema" : first.pointer}</code>
+            {others.length > 0 && ` and ${counted(others.length, "other place")}`}: {message}
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 
