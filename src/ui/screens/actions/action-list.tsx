@@ -45,6 +45,13 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
     head: "Last hour",
     right: true,
     cell: ({ action }) => {
+      if (action.startsWith("evreg.")) {
+        return (
+          <span class="muted" title="Events that evreg makes itself are stored, and not counted as published">
+            not counted
+          </span>
+        );
+      }
       const count = figuresOf(action)?.published;
       return count === undefined || count === 0 ? <span class="muted">–</span> : numberText(count);
     },

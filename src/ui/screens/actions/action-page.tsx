@@ -121,7 +121,7 @@ function ActionHead({
               {subscribers}
             </span>
           )}
-          {totals !== undefined && (
+          {totals !== undefined && !name.startsWith("evreg.") && (
             <span>
               <b>In the last hour</b>
               {numberText(totals.published)} published

@@ -82,6 +82,7 @@ function FieldsOf({ subscription }: { readonly subscription: Subscription }) {
   const [filter, order] = [named("filter"), named("order")];
   return (
     <>
+      {filter === "" && order === "" && "Gets each event: it has no filter, and no order by key."}
       {filter !== "" && (
         <>
           Filters by <code>{filter}</code>.{" "}
