@@ -45,15 +45,37 @@ const STATS: Stats = {
   },
 };
 
-test("counts become rates, a gap stays a gap, and the step under way counts by the part that has passed", () => {
-  const { times, delivered, failed } = ratesOf(STATS);
-  expect(times).toEqual([1_767_225_600, 1_767_225_610, 1_767_225_620]);
-  expect(delivered).toEqual([null, 60, 48]);
-  expect(failed).toEqual([null, 12, 0]);
+test("counts of seconds become rates, a gap stays a gap, and the step under way is left out", () => {
+  const { times, delivered, failed } = ratesOf({
+    ...STATS,
+    range: "5m",
+    step_ms: 1_000,
+    to: "2026-01-01T00:00:02.500Z",
+  });
+  expect(times).toEqual([1_767_225_600, 1_767_225_601]);
+  expect(delivered).toEqual([null, 10]);
+  expect(failed).toEqual([null, 2]);
 });
 
-test("a step that has hardly begun is left out", () => {
-  expect(ratesOf({ ...STATS, to: "2026-01-01T00:00:21.000Z" }).delivered).toEqual([null, 60]);
+test("a burst of some seconds is never told as more in a minute than there were", () => {
+  const delivered = [null, 312, 0, 0, 0, 0, 0, 0, 4];
+  const none = delivered.map(() => 0);
+  const series = { ...STATS.series, delivered, published: none, failed_attempts: none };
+  const stats = { ...STATS, series, to: "2026-01-01T00:01:22.000Z" };
+  expect(ratesOf(stats).delivered).toEqual([312, 312, 0]);
+  expect(ratesOf(stats).times[0]).toBe(1_767_225_650);
+});
+
+test("a long step under way counts what there is, and over no less than the time of its rate", () => {
+  const series = {
+    ...STATS.series,
+    delivered: [10, 10, 4],
+    published: [0, 0, 0],
+    failed_attempts: [0, 0, 0],
+  };
+  const stats = { ...STATS, series, range: "24h", step_ms: 300_000 } as const;
+  expect(ratesOf({ ...stats, to: "2026-01-01T00:12:00.000Z" }).delivered).toEqual([2, 2, 2]);
+  expect(ratesOf({ ...stats, to: "2026-01-01T00:10:15.000Z" }).delivered).toEqual([2, 2, 4]);
 });
 
 test("the table adds steps up, the newest first, from the first that is known, with the worst latency", () => {

@@ -19,21 +19,32 @@ export interface Rates {
   readonly failed: readonly (number | null)[];
 }
 
-/** A last step with less of its time gone than this tells no rate. */
-const LEAST_PART = 0.2;
+/** Steps of so much at most are left out while they are under way: the next look has them. */
+const SHORT_STEP_MS = 10_000;
 
-/** The last step is under way, so its counts are divided by the part of it that has passed. */
+/**
+ * Nothing is extrapolated: where the time of a rate is longer than a step, each point tells the steps of that time up to it,
+ * and what is under way counts as if no more came.
+ */
 export function ratesOf(stats: Stats): Rates {
   const { from, to, step_ms: stepMs, series, range } = stats;
-  const fromMs = Date.parse(from);
+  const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
   const { perMs } = RANGES[range];
-  const lengthOf = (index: number): number => Math.min(stepMs, Date.parse(to) - (fromMs + index * stepMs));
+  const size = Math.max(1, Math.round(perMs / stepMs));
   const all = series.delivered.length;
-  const steps = lengthOf(all - 1) < stepMs * LEAST_PART ? all - 1 : all;
+  const isUnderWay = toMs < fromMs + all * stepMs;
+  const steps = isUnderWay && stepMs <= SHORT_STEP_MS ? all - 1 : all;
+  const points = Array.from({ length: Math.max(0, steps - size + 1) }, (_, index) => index + size - 1);
   const rates = (values: readonly (number | null)[]) =>
-    values.slice(0, steps).map((value, index) => (value === null ? null : (value * perMs) / lengthOf(index)));
+    points.map((last) => {
+      if (values[last] === null) return null;
+      const first = last - size + 1;
+      const sum = values.slice(first, last + 1).reduce<number>((total, value) => total + (value ?? 0), 0);
+      const spanMs = Math.min(toMs, fromMs + (last + 1) * stepMs) - (fromMs + first * stepMs);
+      return (sum * perMs) / Math.max(perMs, spanMs);
+    });
   return {
-    times: Array.from({ length: Math.max(0, steps) }, (_, index) => (fromMs + index * stepMs) / 1_000),
+    times: points.map((last) => (fromMs + last * stepMs) / 1_000),
     delivered: rates(series.delivered),
     published: rates(series.published),
     failed: rates(series.failed_attempts),
