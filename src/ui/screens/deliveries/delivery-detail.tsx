@@ -5,9 +5,10 @@ import { useResource } from "../../api/resource.ts";
 import { Attempts } from "../../parts/attempts.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import { DeliveryActs, SubscriptionLink } from "../../parts/delivery-acts.tsx";
-import { Failed, Waiting } from "../../parts/states.tsx";
+import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { MEANING, Status } from "../../parts/status.tsx";
-import { numberText, Time } from "../../parts/time.tsx";
+import { numberText, Time, useNow } from "../../parts/time.tsx";
+import { waitsFor } from "../../parts/waits-for.tsx";
 import { linkTo, type Query } from "../../shell/route.ts";
 import { RequestView } from "./request-view.tsx";
 
@@ -33,6 +34,7 @@ export function DeliveryDetail(props: {
   const subscription = useResource<Subscription>(of === undefined ? undefined : `/v1/subscriptions/${of}`, {
     everyMs: 2 * EVERY_MS,
   }).answer?.data;
+  const now = useNow();
   const back = (
     <a class="back btn bare" href={linkTo(["deliveries"], { ...query, attempt: undefined })}>
       All deliveries
@@ -88,10 +90,17 @@ export function DeliveryDetail(props: {
         </div>
       </header>
       {error !== undefined && <Failed error={error} />}
+      {subscription?.blocked_by === delivery.rowid && (
+        <Say state="blocked" title="It blocks the deliveries behind it">
+          It has used up its retries and is tried on. <SubscriptionLink of={delivery} /> is ordered: the
+          others
+          {subscription.blocked_keys === null ? "" : " of its key"} wait until it is delivered or given up.
+        </Say>
+      )}
       <section>
         <header>
           <h2>Attempts</h2>
-          <p>{summaryOf(delivery)}</p>
+          <p>{summaryOf(delivery, waitsFor(delivery, subscription, now))}</p>
         </header>
         <div class="panel">
           <Attempts
@@ -111,8 +120,8 @@ export function DeliveryDetail(props: {
   );
 }
 
-function summaryOf({ status, attempt, last_error: error }: Delivery): string {
+function summaryOf({ status, attempt, last_error: error }: Delivery, waits: string | undefined): string {
   const tried = `${numberText(attempt)} ${attempt === 1 ? "attempt" : "attempts"}`;
-  if (attempt === 0) return MEANING[status];
+  if (attempt === 0) return waits === undefined ? MEANING[status] : `Not tried yet: it waits ${waits}.`;
   return error === null ? tried : `${tried}, the last one with ${error}`;
 }

@@ -11,8 +11,9 @@ import { Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { Time, Until } from "../../parts/time.tsx";
+import { Time } from "../../parts/time.tsx";
 import { useTimeRange } from "../../parts/time-range.ts";
+import { Next } from "../../parts/waits-for.tsx";
 import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { AllThatMatch, Picked } from "./many.tsx";
@@ -82,6 +83,7 @@ export function DeliveryList({
     picked,
     pick: (ids, on) => setPicked((before) => changed(before, ids, on)),
     rows: rows ?? [],
+    byId: new Map(subscriptions.answer?.data.map((one) => [one.rowid, one])),
   });
   const { reload } = list;
 
@@ -172,8 +174,9 @@ function columnsFor(options: {
   readonly picked: ReadonlySet<number>;
   readonly pick: (ids: readonly number[], on: boolean) => void;
   readonly rows: readonly Delivery[];
+  readonly byId: ReadonlyMap<number, Subscription>;
 }): readonly Column<Delivery>[] {
-  const { isNarrow, picked, pick, rows } = options;
+  const { isNarrow, picked, pick, rows, byId } = options;
   const mayPick = rows.some(({ application }) => may("write", application));
   const pickColumn: Column<Delivery> = {
     head: "Pick",
@@ -223,8 +226,12 @@ function columnsFor(options: {
     error,
     {
       head: "Next or end",
-      cell: ({ next_attempt_at: next, finished_at: end }) =>
-        next !== null ? <Until at={next} /> : <Time at={end} />,
+      cell: (delivery) =>
+        delivery.finished_at === null ? (
+          <Next delivery={delivery} subscription={byId.get(delivery.subscription_id)} />
+        ) : (
+          <Time at={delivery.finished_at} />
+        ),
     },
   ];
 }

@@ -20,7 +20,13 @@ export const CAUSES: readonly Cause[] = [
     look: "danger",
     status: "waiting",
   },
-  { cause: "held", words: "Held", why: "their subscriptions are paused", look: "grey", status: "held" },
+  {
+    cause: "held",
+    words: "Held",
+    why: "their subscriptions are paused or deactivated",
+    look: "grey",
+    status: "held",
+  },
   {
     cause: "waiting",
     words: "Waiting",
@@ -69,7 +75,7 @@ export function Backlog({ backlog }: { readonly backlog: StatsBacklog }) {
               <b>{numberText(deliveries)}</b>
             </div>
             <div class="muted">
-              <span>{deliveries === 0 && cause === "due" ? "evreg keeps up" : why}</span>
+              <span>{deliveries === 0 && cause === "due" ? "none waits for evreg itself" : why}</span>
               <span>{since === null ? "–" : durationText(Math.max(0, now - Date.parse(since)))}</span>
             </div>
             <svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">

@@ -1,11 +1,13 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, type Envelope, withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Command } from "../../parts/copy.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { durationText, Time, Until } from "../../parts/time.tsx";
+import { durationText, Time } from "../../parts/time.tsx";
+import { Next } from "../../parts/waits-for.tsx";
 import { goTo, linkTo, type Route } from "../../shell/route.ts";
 
 const SHOWN = ["all", "unfinished", "failed"] as const;
@@ -15,7 +17,7 @@ const UNFINISHED: readonly DeliveryStatus[] = ["pending", "delivering", "waiting
 const ROWS = 12;
 const EVERY_MS = 2_000;
 
-const COLUMNS: readonly Column<Delivery>[] = [
+const columnsOf = (subscription: Subscription): readonly Column<Delivery>[] => [
   { head: "State", cell: ({ status }) => <Status state={status} /> },
   {
     head: "Delivery",
@@ -34,15 +36,20 @@ const COLUMNS: readonly Column<Delivery>[] = [
   },
   { head: "Published", wide: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
   { head: "Attempts", right: true, wide: true, cell: ({ attempt }) => attempt },
-  { head: "Next or took", right: true, cell: (delivery) => <NextOrTook delivery={delivery} /> },
+  {
+    head: "Next or took",
+    right: true,
+    cell: (delivery) => <NextOrTook delivery={delivery} subscription={subscription} />,
+  },
 ];
 
-function NextOrTook({ delivery }: { readonly delivery: Delivery }) {
-  const { next_attempt_at: next, finished_at: finished, status, timestamped } = delivery;
+function NextOrTook(props: { readonly delivery: Delivery; readonly subscription: Subscription }) {
+  const { delivery, subscription } = props;
+  const { finished_at: finished, status, timestamped } = delivery;
   if (status === "delivering") return <>now</>;
   if (status === "filtered") return <span class="muted">not sent</span>;
   if (finished !== null) return <>{durationText(Date.parse(finished) - Date.parse(timestamped))}</>;
-  return next === null ? <span class="muted">–</span> : <Until at={next} />;
+  return <Next delivery={delivery} subscription={subscription} />;
 }
 
 /** The newest in each of some states, as one list: an answer has those of one state. */
@@ -63,7 +70,9 @@ async function inStates(
 }
 
 /** The newest deliveries of a subscription: all, those to come, or those that failed for good. */
-export function DeliveriesOf({ id, route }: { readonly id: number; readonly route: Route }) {
+export function DeliveriesOf(props: { readonly subscription: Subscription; readonly route: Route }) {
+  const { subscription, route } = props;
+  const { rowid: id } = subscription;
   const shown = SHOWN.find((name) => name === route.query["deliveries"]) ?? "all";
   const status = shown === "failed" ? "failed" : undefined;
   const path = withQuery("/v1/deliveries", { subscription: id, limit: ROWS, status });
@@ -110,7 +119,7 @@ export function DeliveriesOf({ id, route }: { readonly id: number; readonly rout
           <Table
             label="Deliveries"
             rows={rows}
-            columns={COLUMNS}
+            columns={columnsOf(subscription)}
             keyOf={({ rowid }) => rowid}
             link={({ rowid }) => linkTo(["deliveries", rowid])}
           />

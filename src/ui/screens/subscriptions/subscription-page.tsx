@@ -170,9 +170,11 @@ function OneSubscription(props: {
               <a class="btn" href={linkTo(["subscriptions", rowid, "replay"])}>
                 Replay…
               </a>
-              <button class="btn" onClick={() => void setActive(!active)}>
-                {active ? "Pause" : "Resume"}
-              </button>
+              {active && (
+                <button class="btn" onClick={() => void setActive(false)}>
+                  Pause
+                </button>
+              )}
               <a class="btn" href={linkTo(["subscriptions", rowid, "edit"])}>
                 Edit
               </a>
@@ -206,7 +208,7 @@ function OneSubscription(props: {
       <StateInWords subscription={subscription} changed={reload} activate={() => void setActive(true)} />
       <HealthStrip id={rowid} route={route} />
       <div class="cols">
-        <DeliveriesOf id={rowid} route={route} />
+        <DeliveriesOf subscription={subscription} route={route} />
         <section aria-label="Settings">
           <header>
             <h2>Settings</h2>
