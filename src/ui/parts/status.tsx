@@ -86,7 +86,7 @@ export const MEANING: Readonly<Record<State, string>> = {
   waiting: "Failed so far, and is tried again.",
   delivered: "The handler has received it.",
   failed: "All retries are used up, or it was given up.",
-  held: "Its subscription is paused.",
+  held: "Its subscription is paused or deactivated; it is sent once that is active again.",
   filtered: "The filter excluded it; nothing was sent.",
   cancelled: "Its subscription was deleted.",
   active: "Deliveries go out.",

@@ -9,7 +9,7 @@ import { noted, useResource } from "../../api/resource.ts";
 import { DeliveryActs } from "../../parts/delivery-acts.tsx";
 import { Say } from "../../parts/states.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
-import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
+import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
 
@@ -59,8 +59,7 @@ export function StateInWords(props: {
   const failing = since !== null && (
     <>
       {" "}
-      Every attempt since <Time at={since} />, for {durationText(Math.max(0, now - Date.parse(since)))}, has
-      failed
+      Every attempt since <Time at={since} /> has failed
       {typeof waiting?.last_error === "string" && (
         <>
           , the last with <code>{waiting.last_error}</code>
@@ -72,6 +71,15 @@ export function StateInWords(props: {
   const items = (attention.value.answer?.data ?? []).filter((item) => item.subscription_id === rowid);
   const held = (
     <Held item={items.find(({ reason }) => reason === "paused" || reason === "deactivated")} id={rowid} />
+  );
+  const failed = items.find(({ reason }) => reason === "failed");
+  const again = failed !== undefined && mayWrite && (
+    <a
+      class="btn"
+      href={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.since })}
+    >
+      Send them again…
+    </a>
   );
   if (state === "active") return null;
   if (state === "unclaimed") {
@@ -104,7 +112,7 @@ export function StateInWords(props: {
   }
   if (state === "deactivated") {
     return (
-      <Say state={state} title="evreg has deactivated it" button={act("Reactivate", activate)}>
+      <Say state={state} title="evreg has deactivated it" button={act("Resume", activate)}>
         {subscription.disabled_reason} {held}
       </Say>
     );
@@ -159,11 +167,14 @@ export function StateInWords(props: {
         )
       }
       button={
-        waiting !== undefined &&
-        act(
-          "Send one now",
-          askFor(`/v1/deliveries/${waiting.rowid}/retry`, `Delivery ${waiting.rowid} is sent now.`),
-        )
+        <span class="row">
+          {again}
+          {waiting !== undefined &&
+            act(
+              "Send one now",
+              askFor(`/v1/deliveries/${waiting.rowid}/retry`, `Delivery ${waiting.rowid} is sent now.`),
+            )}
+        </span>
       }
     >
       {state === "slowed" && "The handler asked for time, or an order waits for a retry."}
@@ -174,7 +185,15 @@ export function StateInWords(props: {
           Delivery {waiting.rowid} is tried again <Relative at={waiting.next_attempt_at} />.
         </>
       )}{" "}
-      Nothing is lost.
+      {failed === undefined ? (
+        "What waits is kept."
+      ) : (
+        <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
+          {failed.at_least && "At least "}
+          {numberText(failed.deliveries ?? 0)} {failed.deliveries === 1 ? "has" : "have"} failed for good
+          within a day.
+        </a>
+      )}
     </Say>
   );
 }
@@ -190,11 +209,13 @@ function Held({ item, id }: { readonly item: Attention | undefined; readonly id:
         </>
       )}
       {deliveries === null
-        ? "Its deliveries are held."
-        : `${numberText(deliveries)} of its deliveries are held.`}{" "}
+        ? "Its unfinished deliveries are held: they are sent when it is resumed."
+        : deliveries === 0
+          ? "No delivery is held."
+          : `${numberText(deliveries)} of its deliveries ${deliveries === 1 ? "is" : "are"} held: sent when it is resumed.`}{" "}
       {missed === null || missed === 0
-        ? "What is published meanwhile is missed; a replay of what was missed sends it."
-        : `${numberText(missed)} published since ${missed === 1 ? "is" : "are"} missed; `}
+        ? "What is published meanwhile is missed: it makes no delivery, and only a replay of what was missed sends it."
+        : `${numberText(missed)} published since ${missed === 1 ? "is" : "are"} missed, without a delivery; `}
       {missed !== null && missed > 0 && (
         <a href={linkTo(["subscriptions", id, "replay"], { status: "missed", from: since })}>
           a replay sends them
