@@ -38,7 +38,9 @@ export interface Needy {
 
 /** Each subscription that needs a person, the gravest first. */
 export function needyAmong(items: readonly Attention[], now: number): readonly Needy[] {
-  const bySubscription = Map.groupBy(lasting(items, now), ({ subscription_id: id }) => id);
+  const began = new Set(beganAmong(items, now));
+  const lasting = items.filter((item) => !began.has(item));
+  const bySubscription = Map.groupBy(lasting, ({ subscription_id: id }) => id);
   return [...bySubscription].map(([id, of]) => ({
     id,
     application: of[0]!.application,
@@ -48,12 +50,10 @@ export function needyAmong(items: readonly Attention[], now: number): readonly N
   }));
 }
 
-/** What began to fail a moment ago may not need anybody. */
-function lasting(items: readonly Attention[], now: number): readonly Attention[] {
+/** What began to fail a moment ago, and may not need anybody. */
+export function beganAmong(items: readonly Attention[], now: number): readonly Attention[] {
   return items.filter(
     ({ reason, since }) =>
-      (reason !== "failing" && reason !== "slowed") ||
-      since === null ||
-      now - Date.parse(since) >= SETTLES_MS,
+      (reason === "failing" || reason === "slowed") && since !== null && now - Date.parse(since) < SETTLES_MS,
   );
 }

@@ -10,19 +10,15 @@ const SAID_ABOVE = new Set(["handlers", "order", "backlog"]);
 /** What the doctor finds wrong with the server itself; nothing, where it finds nothing. */
 export function DoctorProblems() {
   const findings = useResource<readonly Finding[]>("/v1/doctor", { everyMs: EVERY_MS }).answer?.data ?? [];
-  const problems = findings.filter(({ check, status }) => status === "problem" && !SAID_ABOVE.has(check));
-  const warnings = findings.filter(({ check, status }) => status === "warning" && !SAID_ABOVE.has(check));
-  if (problems.length + warnings.length === 0) return null;
+  const notable = findings.filter(({ status }) => status !== "ok");
+  if (notable.every(({ check }) => SAID_ABOVE.has(check))) return null;
+  const problems = notable.filter(({ check, status }) => status === "problem" && !SAID_ABOVE.has(check));
+  const told = [countText(notable, "problem"), countText(notable, "warning")].filter((text) => text !== "");
   return (
     <section aria-label="The doctor's findings">
       <header>
         <h2>The doctor's findings</h2>
-        {warnings.length > 0 && (
-          <p>
-            {warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`}:{" "}
-            {warnings.map(({ check }) => check).join(", ")}
-          </p>
-        )}
+        <p>{told.join("; ")}</p>
         <a class="push" href={linkTo(["doctor"])}>
           All checks
         </a>
@@ -44,4 +40,12 @@ export function DoctorProblems() {
       )}
     </section>
   );
+}
+
+/** `2 problems: disk, handlers (above)` */
+function countText(findings: readonly Finding[], status: "problem" | "warning"): string {
+  const of = findings.filter((finding) => finding.status === status);
+  if (of.length === 0) return "";
+  const names = of.map(({ check }) => (SAID_ABOVE.has(check) ? `${check} (above)` : check));
+  return `${of.length} ${status}${of.length === 1 ? "" : "s"}: ${names.join(", ")}`;
 }

@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Attention } from "../../../domain/operations.ts";
 import type { Stats } from "../../../domain/stats/stats.ts";
-import { attention, type Needy, needyAmong } from "../../api/attention.ts";
+import { attention, beganAmong, type Needy, needyAmong } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { Failed } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
+import { RANGES } from "./figures.ts";
 
 const SHOWN = 6;
 /** Deliveries that were due for longer are late. */
@@ -24,7 +25,10 @@ export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
       <header class="head">
         <div class="what">
           <h1 aria-live="polite">{items === undefined ? "Overview" : verdictOf(items.length)}</h1>
-          <p class="lede">{stats === undefined ? " " : restOf(stats, (items ?? []).length > 0, now)}</p>
+          <p class="lede">
+            {stats === undefined ? " " : restOf(stats, (items ?? []).length > 0, now)}
+            {beganText(beganAmong(answer?.data ?? [], now))}
+          </p>
         </div>
       </header>
       {error !== undefined && <Failed error={error} />}
@@ -70,7 +74,18 @@ function verdictOf(count: number): string {
   return count === 1 ? "1 thing needs a person" : `${numberText(count)} things need a person`;
 }
 
-function restOf({ totals, backlog }: Stats, isTrouble: boolean, now: number): string {
+/** ` metrics/dora began to fail less than a minute ago.` */
+function beganText(began: readonly Attention[]): string {
+  const [first] = began;
+  if (first === undefined) return "";
+  const who =
+    began.length === 1
+      ? `${first.application}/${first.subscription}`
+      : `${numberText(began.length)} subscriptions`;
+  return ` ${who} began to fail less than a minute ago.`;
+}
+
+function restOf({ totals, backlog, range }: Stats, isTrouble: boolean, now: number): string {
   const { since } = backlog.due;
   const lateMs = since === null ? 0 : now - Date.parse(since);
   const { p99 } = totals.latency_ms;
@@ -80,7 +95,9 @@ function restOf({ totals, backlog }: Stats, isTrouble: boolean, now: number): st
       : isTrouble
         ? "All else arrives: nothing is overdue"
         : "Nothing is overdue";
-  return p99 === null ? `${late}.` : `${late}, and 99 of 100 deliveries arrive within ${durationText(p99)}.`;
+  return p99 === null
+    ? `${late}.`
+    : `${late}, and 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
 }
 
 /** `3 deliveries wait` */
