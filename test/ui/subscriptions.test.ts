@@ -36,7 +36,7 @@ test("an empty server says the next step on both screens", async () => {
   await heading(page, "Nothing needs a person").waitFor();
   await page.getByText("No subscription yet").waitFor();
   await page.goto(`${world.server.url}/ui/#/subscriptions`);
-  await page.getByRole("link", { name: "Create a subscription" }).waitFor();
+  await page.getByRole("link", { name: "Create a subscription" }).last().waitFor();
 });
 
 test("by the keyboard alone a subscription is made, and its secret is shown once and stays out of the address", async () => {
@@ -56,6 +56,7 @@ test("by the keyboard alone a subscription is made, and its secret is shown once
   const secret = await page.locator(".cmd code").innerText();
   expect(secret).toMatch(/^whsec_/);
   expect(await axeViolations(page)).toEqual([]);
+  await page.getByRole("button", { name: "I have kept it" }).click();
   await page.getByRole("link", { name: "Open it" }).click();
   await heading(page, "mail/welcome").waitFor();
   expect(page.url()).not.toContain(secret);
@@ -73,7 +74,7 @@ test("what is wrong stands beside its field, and what was typed is kept", async 
   await page.getByText("soon is no time such as").waitFor();
   await page.getByLabel("Timeout").fill("");
   await page.getByRole("button", { name: "Create it" }).click();
-  await page.getByText("It must not be empty.").waitFor();
+  await expect.poll(() => page.getByText("It must not be empty.").count()).toBe(3);
   expect(await page.getByLabel("Application").inputValue()).toBe("mail");
 });
 

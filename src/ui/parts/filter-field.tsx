@@ -14,6 +14,8 @@ export interface FilterName {
   readonly values?: readonly string[];
   /** What is offered, where anything can be given. */
   readonly offers?: readonly string[];
+  /** What a tag says for a value, where that is a number that people have a name for. */
+  readonly shown?: (value: string) => string;
 }
 
 /**
@@ -56,9 +58,9 @@ export function FilterField(props: {
   return (
     <div>
       <div class="field">
-        {given.map(({ name }) => (
+        {given.map(({ name, shown }) => (
           <span class="tag" key={name}>
-            <b>{name}</b> <span class="value">{route.query[name]}</span>
+            <b>{name}</b> <span class="value">{shown?.(route.query[name] ?? "") ?? route.query[name]}</span>
             <button aria-label={`Remove the filter ${name}`} onClick={() => change(name, undefined)}>
               ×
             </button>

@@ -17,6 +17,9 @@ const isOffered = ({ scope, forAll }: Screen): boolean =>
   (forAll !== true &&
     (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1))));
 
+/** On narrow screens. */
+const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" || path === "deliveries";
+
 /** The navigation: at the left, on narrow screens at the bottom. */
 export function Rail(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
   const more = useClosing();
@@ -46,15 +49,11 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
         {daily.map((screen) => link(screen, screen.path !== "deliveries"))}
         <li class="narrow-only">
           <details ref={more} class="more-screens">
-            <summary>
+            <summary class={current !== undefined && isBeneathMore(current) ? "lit" : undefined}>
               <Icon name="more" />
               More
             </summary>
-            <ul>
-              {offered
-                .filter(({ group, path }) => group === "operate" || path === "deliveries")
-                .map((screen) => link(screen, true))}
-            </ul>
+            <ul>{offered.filter(isBeneathMore).map((screen) => link(screen, true))}</ul>
           </details>
         </li>
       </ul>

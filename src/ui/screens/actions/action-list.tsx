@@ -94,7 +94,7 @@ export function ActionList({ route }: { readonly route: Route }) {
         {mayCreate() && (
           <div class="acts">
             <a class="btn main" href={linkTo(["actions"], { create: "one" })}>
-              Create one
+              Create an action
             </a>
           </div>
         )}

@@ -60,7 +60,7 @@ export function Audit({ route }: { readonly route: Route }) {
   const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
   return (
     <section class="stack" aria-label="Audit">
-      <h1 class="sr">Audit</h1>
+      <h1>Audit</h1>
       <FilterField label="Filter changes" path={["audit"]} route={route} names={FILTERS} plain="from" />
       {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
       <div class="panel">

@@ -10,7 +10,7 @@ export function Deliveries({ route }: { readonly route: Route }) {
   const [read, setRead] = useState<Delivery | undefined>();
   return (
     <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      <h1 class="sr">Deliveries</h1>
+      <h1 class={id === undefined ? undefined : "sr"}>Deliveries</h1>
       <DeliveryList route={route} selected={id === undefined ? undefined : Number(id)} read={read} />
       {id !== undefined && <DeliveryDetail key={id} id={id} query={route.query} wasRead={setRead} />}
     </div>

@@ -26,7 +26,15 @@ function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName
   const names = [...new Set(subscriptions.map(nameOf))];
   return [
     { name: "status", example: "failed", values: DELIVERY_STATES },
-    { name: "subscription", example: "billing/invoices", offers: names },
+    {
+      name: "subscription",
+      example: "billing/invoices",
+      offers: names,
+      shown: (value) => {
+        const one = subscriptions.find(({ rowid }) => String(rowid) === value);
+        return one === undefined ? value : nameOf(one);
+      },
+    },
     { name: "action", example: "order.*" },
     { name: "event", example: "48213" },
     { name: "from", example: "1h" },

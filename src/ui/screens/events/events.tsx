@@ -7,7 +7,7 @@ export function Events({ route }: { readonly route: Route }) {
   const id = route.path[1];
   return (
     <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      <h1 class="sr">Events</h1>
+      <h1 class={id === undefined ? undefined : "sr"}>Events</h1>
       <EventList route={route} selected={id === undefined ? undefined : Number(id)} />
       {id !== undefined && <EventDetail key={id} id={id} query={route.query} />}
     </div>

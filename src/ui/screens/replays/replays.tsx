@@ -29,7 +29,7 @@ export function Replays({ route }: { readonly route: Route }) {
   const id = route.path[1];
   return (
     <div class={id === undefined ? "split alone" : "split shows-detail"}>
-      <h1 class="sr">Replays</h1>
+      <h1 class={id === undefined ? undefined : "sr"}>Replays</h1>
       <ReplayList route={route} selected={id === undefined ? undefined : Number(id)} />
       {id !== undefined && <ReplayDetail key={id} id={id} query={route.query} />}
     </div>

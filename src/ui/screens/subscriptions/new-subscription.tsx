@@ -16,6 +16,7 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
   const { draft, change, wrong, isSending, send } = useDraft({ ...EMPTY_DRAFT, application, action });
   useRecordName("New");
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
+  const [isKept, setKept] = useState(false);
   if (!mayCreate()) {
     return <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>;
   }
@@ -29,14 +30,21 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
           <SecretOnce secret={created.secret} isPush={created.mode === "push"} />
         </div>
         <div class="form-acts">
-          {created.mode === "push" && (
+          {!isKept && (
+            <button class="btn main" onClick={() => setKept(true)}>
+              I have kept it
+            </button>
+          )}
+          {isKept && created.mode === "push" && (
             <a class="btn main" href={linkTo(["subscriptions", created.rowid, "test"])}>
               Test its handler
             </a>
           )}
-          <a class="btn" href={linkTo(["subscriptions", created.rowid])}>
-            Open it
-          </a>
+          {isKept && (
+            <a class="btn" href={linkTo(["subscriptions", created.rowid])}>
+              Open it
+            </a>
+          )}
         </div>
       </section>
     );

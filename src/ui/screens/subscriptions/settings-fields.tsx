@@ -17,6 +17,9 @@ interface FormProps {
   readonly isNew: boolean;
 }
 
+/** The server names one wrong field at a time; those that are empty are seen here. */
+const REQUIRED: ReadonlySet<keyof Draft> = new Set(["application", "subscription", "action", "handler"]);
+
 /** All that a subscription can be told, in groups. */
 export function SettingsFields(props: FormProps) {
   const { draft, change, wrong, isNew } = props;
@@ -24,7 +27,12 @@ export function SettingsFields(props: FormProps) {
   const text = (name: keyof Draft) => ({
     value: draft[name],
     set: (value: string) => change({ [name]: value }),
-    error: wrong?.field === name ? wrong.message : undefined,
+    error:
+      wrong?.field === name
+        ? wrong.message
+        : wrong?.field !== undefined && REQUIRED.has(name) && draft[name].trim() === ""
+          ? "It must not be empty."
+          : undefined,
   });
   const isPush = draft.mode === "push";
   return (

@@ -107,7 +107,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         {mayCreate() && (
           <div class="acts">
             <a class="btn main" href={linkTo(["subscriptions", "new"], { application, action })}>
-              Create one
+              Create a subscription
             </a>
           </div>
         )}

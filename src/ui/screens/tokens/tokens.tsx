@@ -48,7 +48,7 @@ function TokenList() {
         </div>
         <div class="acts">
           <a class="btn main" href={linkTo(["tokens", "new"])}>
-            New token
+            Create a token
           </a>
         </div>
       </header>
