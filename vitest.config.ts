@@ -45,7 +45,7 @@ if (process.env["npm_lifecycle_event"] === "test") {
 export default defineConfig(({ mode }) => ({
   plugins: [storeThreadInOneFile()],
   test: {
-    include: TESTS[mode] ?? ["test/!(exe|places|ui)/**/*.test.ts"],
+    include: TESTS[mode] ?? ["test/!(exe|places|ui)/**/*.test.ts", "test/ui-parts/*.test.ts"],
     // Files run one after the other in the same processes, with what they import loaded once: a process for each takes
     // 0.3 s of CPU before its first test. So each file leaves its process as it found it.
     isolate: TESTS[mode] !== undefined,

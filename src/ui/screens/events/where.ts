@@ -11,6 +11,8 @@ interface Place {
 
 const STEP = /^(?:([^.[\]"]+)|\[(\d{1,3})\]|\[("(?:[^"\\]|\\.)*")\])/s;
 const MOST_STEPS = 64;
+/** Space before another path and its `=`; names in quotes may hold anything. */
+const NEXT_MEMBER = /\s+(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
 
 /**
  * The JSON Schema, as JSON, of what a person looks for.
@@ -27,7 +29,7 @@ export function whereSchema(text: string): Where {
     }
   }
   const root: Place = newPlace();
-  for (const member of text.trim().split(/\s+(?=[^\s="]+=)/)) {
+  for (const member of text.trim().split(NEXT_MEMBER)) {
     const at = member.indexOf("=");
     const place = at < 1 ? undefined : placeIn(root, member.slice(0, at));
     if (place === undefined)
