@@ -204,8 +204,8 @@ function Answer({ attempt }: { readonly attempt: Attempt }) {
     return (
       <p class="answer muted">
         {code === null
-          ? `Attempt ${attempt.attempt} has no answer.`
-          : `Attempt ${attempt.attempt} was answered with HTTP ${code} and no body.`}
+          ? `No answer to attempt ${attempt.attempt}.`
+          : `Answer to attempt ${attempt.attempt}: HTTP ${code}, no body.`}
       </p>
     );
   }
