@@ -99,6 +99,8 @@ export interface Attention {
 export interface AttentionMeta {
   /** Of all there are. */
   readonly total: number;
+  /** How many subscriptions they are of: one may have two entries. */
+  readonly subscriptions: number;
   /** ISO 8601 UTC, by the clock of whoever looked. */
   readonly time: string;
 }

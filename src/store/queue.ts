@@ -305,6 +305,7 @@ export interface AttentionSelection {
 export interface AttentionPage {
   readonly items: readonly Omit<Attention, "found">[];
   readonly total: number;
+  readonly subscriptions: number;
 }
 
 /** Unfinished deliveries, each in one part; those of deleted subscriptions in none. */

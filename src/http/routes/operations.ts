@@ -147,6 +147,10 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
 
 const ATTENTION_META: JsonSchema = record({
   total: { ...field.count, description: "Of all there are." },
+  subscriptions: {
+    ...field.count,
+    description: "How many subscriptions they are of: one may have two entries.",
+  },
   time: field.timestamp,
 });
 

@@ -22,9 +22,9 @@ export async function attentionFor(
   const { limit = ATTENTION_LIMITS.listDefault } = checkQuery(ATTENTION_QUERY, query);
   const nowMs = clock.now();
   const selection = omitUndefined<AttentionSelection>({ nowMs, applications, limit });
-  const { items, total } = await store.queue.attention(selection);
+  const { items, total, subscriptions } = await store.queue.attention(selection);
   const data = items.map((item) => Object.assign(item, { found: foundIn(item) }));
-  return { data, meta: { total, time: toIso(nowMs) } };
+  return { data, meta: { total, subscriptions, time: toIso(nowMs) } };
 }
 
 type Item = Omit<Attention, "found">;

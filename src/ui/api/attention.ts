@@ -5,9 +5,11 @@ import type { ApiError, Envelope } from "./request.ts";
 import { identity } from "./identity.ts";
 import { useResource } from "./resource.ts";
 
+type AttentionAnswer = Envelope<readonly Attention[], AttentionMeta>;
+
 /** What needs a person, read once for the navigation and the overview. */
 export const attention = signal<{
-  readonly answer: Envelope<readonly Attention[], AttentionMeta> | undefined;
+  readonly answer: AttentionAnswer | undefined;
   readonly error: ApiError | undefined;
 }>({ answer: undefined, error: undefined });
 
@@ -48,6 +50,12 @@ export function needyAmong(items: readonly Attention[], now: number): readonly N
     state: of.find(({ reason }) => reason !== "failed"),
     failed: of.find(({ reason }) => reason === "failed"),
   }));
+}
+
+/** How many subscriptions need a person; an answer that is cut short tells only how many it is of. */
+export function needyCount({ data, meta }: AttentionAnswer, now: number): number {
+  const listed = needyAmong(data, now).length;
+  return meta === undefined || meta.total <= data.length ? listed : Math.max(listed, meta.subscriptions);
 }
 
 /** What began to fail a moment ago, and may not need anybody. */

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { marksUpTo, runsOf, timeMarks } from "./chart-scales.ts";
 import { rateText } from "./rates.ts";
 import { numberText } from "./texts.ts";
+import { clock, day } from "./time.tsx";
 
 /** A value for each step; `null` where none is known. */
 type Values = readonly (number | null)[];
@@ -23,14 +24,13 @@ const BAR_WIDEST = 10;
 /** Room above the highest value. */
 const HEADROOM = 1.06;
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const clockOfSeconds = new Intl.DateTimeFormat(undefined, {
+const clockOfMinutes = new Intl.DateTimeFormat(undefined, {
   hour: "2-digit",
   minute: "2-digit",
-  second: "2-digit",
   hourCycle: "h23",
 });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+/** `11-24`: the days of the page without their year. */
+const dayOf = (date: Date): string => day.format(date).slice(5);
 
 const MINUTE_S = 60;
 const HOUR_S = 3_600;
@@ -39,15 +39,15 @@ const DAY_S = 86_400;
 /** The text of a moment on the axis: as exact as the marks are apart. */
 function markText(at: number, apart: number): string {
   const date = new Date(at * 1_000);
-  if (apart >= DAY_S) return day.format(date);
-  return (apart < MINUTE_S ? clockOfSeconds : clock).format(date);
+  if (apart >= DAY_S) return dayOf(date);
+  return (apart < MINUTE_S ? clock : clockOfMinutes).format(date);
 }
 
 /** The moment of a step, with its day where the chart spans several. */
 export function momentText(at: number, stepS: number): string {
   const date = new Date(at * 1_000);
-  const time = (stepS < MINUTE_S ? clockOfSeconds : clock).format(date);
-  return stepS >= HOUR_S ? `${day.format(date)} ${time}` : time;
+  const time = (stepS < MINUTE_S ? clock : clockOfMinutes).format(date);
+  return stepS >= HOUR_S ? `${dayOf(date)} ${time}` : time;
 }
 
 /** Where values and times lie, in pixels. */
@@ -177,7 +177,12 @@ export function Chart(props: {
               </g>
             ))}
             {time.marks.map((mark) => (
-              <text key={mark} x={scales.x(mark)} y={height - 6} text-anchor="middle">
+              <text
+                key={mark}
+                x={Math.min(scales.x(mark), width - MARK_WIDTH / 4)}
+                y={height - 6}
+                text-anchor="middle"
+              >
                 {markText(mark, time.apart)}
               </text>
             ))}

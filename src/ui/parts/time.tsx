@@ -11,7 +11,7 @@ export const clock = new Intl.DateTimeFormat(undefined, {
   hourCycle: "h23",
 });
 /** `2026-11-24`, whatever the reader's language: it is how the API and the command line say days. */
-const day = new Intl.DateTimeFormat("sv", { year: "numeric", month: "2-digit", day: "2-digit" });
+export const day = new Intl.DateTimeFormat("sv", { year: "numeric", month: "2-digit", day: "2-digit" });
 
 /**
  * A moment in the reader's zone, the exact one in UTC on hover.

@@ -1,11 +1,12 @@
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/request.ts";
-import { attention, needyAmong } from "../api/attention.ts";
+import { attention, needyCount } from "../api/attention.ts";
 import { may, identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useClosing } from "../parts/menu.tsx";
 import { Status } from "../parts/status.tsx";
+import { numberText } from "../parts/texts.ts";
 import { linkTo, route } from "./route.ts";
 import { type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
@@ -97,13 +98,11 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
 function NeedsPerson() {
   const { answer } = attention.value;
   if (answer === undefined) return null;
-  const count = needyAmong(answer.data, Date.now()).length;
+  const count = needyCount(answer, Date.now());
   if (count === 0) return null;
-  const isMore = (answer.meta?.total ?? 0) > answer.data.length;
   return (
     <span class="n alert">
-      {count}
-      {isMore && "+"}
+      {numberText(count)}
       <span class="sr"> {count === 1 ? "thing needs" : "things need"} a person</span>
     </span>
   );

@@ -68,7 +68,7 @@ export function* listAttention(sql: Sql, query: AttentionSelection): Steps<Atten
     items.push(yield* itemOf(sql, one, nowMs, max));
     yield;
   }
-  return { items, total: found.length };
+  return { items, total: found.length, subscriptions: new Set(found.map(({ of }) => of.id)).size };
 }
 
 function inOrder(one: Found, other: Found): number {

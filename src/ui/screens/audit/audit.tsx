@@ -6,7 +6,7 @@ import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-import { useTimeRange } from "../../parts/time-range.ts";
+import { useTimeRange } from "../../parts/list-filters.ts";
 import { Time } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 

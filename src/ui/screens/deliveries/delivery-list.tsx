@@ -10,31 +10,21 @@ import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
+import { subscriptionFilter, subscriptionsNamed, useTimeRange } from "../../parts/list-filters.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useTimeRange } from "../../parts/time-range.ts";
 import { Next } from "../../parts/waits-for.tsx";
 import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { AllThatMatch, Picked } from "./many.tsx";
-import { subscriptionsNamed } from "./subscription-filter.ts";
 
 const PAGE_ROWS = 50;
 const LIVE_EVERY_MS = 2_000;
 
 function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName[] {
-  const names = [...new Set(subscriptions.map(nameOf))];
   return [
     { name: "status", example: "failed", values: DELIVERY_STATES },
-    {
-      name: "subscription",
-      example: "billing/invoices",
-      offers: names,
-      shown: (value) => {
-        const one = subscriptions.find(({ rowid }) => String(rowid) === value);
-        return one === undefined ? value : nameOf(one);
-      },
-    },
+    subscriptionFilter(subscriptions),
     { name: "action", example: "order.*" },
     { name: "event", example: "48213" },
     { name: "from", example: "1h" },

@@ -57,7 +57,7 @@ export function RequestView(props: {
       <p class="soft">
         {subscription === undefined
           ? "Its subscription is gone, or this token may not read it: so what it was sent to is not known."
-          : "Its subscription has no handler: a consumer claimed it, with the same body and signature."}
+          : "Its subscription has no handler: a consumer claims it, with the same body and signature."}
       </p>
     );
   }

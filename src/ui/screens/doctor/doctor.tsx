@@ -8,7 +8,7 @@ import { Time } from "../../parts/time.tsx";
 
 const STATES: Readonly<Record<Finding["status"], State>> = {
   problem: "failed",
-  warning: "waiting",
+  warning: "failing",
   ok: "active",
 };
 const ORDER: readonly Finding["status"][] = ["problem", "warning", "ok"];

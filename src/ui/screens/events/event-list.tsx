@@ -10,7 +10,7 @@ import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Counts } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
-import { useTimeRange } from "../../parts/time-range.ts";
+import { useTimeRange } from "../../parts/list-filters.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { whereSchema } from "./where.ts";

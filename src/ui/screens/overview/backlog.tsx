@@ -23,7 +23,7 @@ export const CAUSES: readonly Cause[] = [
   {
     cause: "held",
     words: "Held",
-    why: "their subscriptions are paused or deactivated",
+    why: "paused or deactivated",
     look: "grey",
     status: "held",
   },

@@ -42,7 +42,7 @@ export function Overview({ route }: { readonly route: Route }) {
       {stats.error !== undefined && figures !== undefined && (
         <Failed error={stats.error} reload={stats.reload} />
       )}
-      <div class="cols">
+      <div class="cols level">
         <section aria-label="Figures over time">
           <header>
             <h2>Last {RANGES[range].words}</h2>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Attention } from "../../../domain/operations.ts";
-import type { Stats } from "../../../domain/stats/stats.ts";
-import { attention, beganAmong, type Needy, needyAmong } from "../../api/attention.ts";
+import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
+import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { Failed } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -9,7 +9,7 @@ import { durationText, numberText, Relative, Time, useNow } from "../../parts/ti
 import { linkTo } from "../../shell/route.ts";
 import { RANGES } from "./figures.ts";
 
-const SHOWN = 6;
+const SHOWN = 10;
 /** Deliveries that were due for longer are late. */
 const LATE_MS = 10_000;
 
@@ -19,14 +19,15 @@ export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
   const [isAll, setAll] = useState(false);
   const { answer, error } = attention.value;
   const items = answer === undefined ? undefined : needyAmong(answer.data, now);
+  const count = answer === undefined ? 0 : needyCount(answer, now);
   const shown = isAll ? items : items?.slice(0, SHOWN);
   return (
     <>
       <header class="head">
         <div class="what">
-          <h1 aria-live="polite">{items === undefined ? "Overview" : verdictOf(items.length)}</h1>
+          <h1 aria-live="polite">{items === undefined ? "Overview" : verdictOf(count)}</h1>
           <p class="lede">
-            {stats === undefined ? " " : restOf(stats, (items ?? []).length > 0, now)}
+            {stats === undefined ? " " : restOf(stats, count > 0, now)}
             {beganText(beganAmong(answer?.data ?? [], now))}
           </p>
         </div>
@@ -53,14 +54,18 @@ export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
               </li>
             ))}
           </ul>
-          {items.length > SHOWN && (
+          {count > SHOWN && (
             <div class="more">
-              <span>
-                {shown.length} of {numberText(items.length)}, the gravest first
-              </span>
-              <button class="btn bare" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
-                {isAll ? "Fewer" : "All of them"}
-              </button>
+              <span>The gravest first</span>
+              {count > items.length ? (
+                <a class="btn bare" href={linkTo(["subscriptions"], { state: "troubled" })}>
+                  and {numberText(count - SHOWN)} more
+                </a>
+              ) : (
+                <button class="btn bare" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+                  {isAll ? "Fewer" : `and ${numberText(count - SHOWN)} more`}
+                </button>
+              )}
             </div>
           )}
         </section>
@@ -85,19 +90,21 @@ function beganText(began: readonly Attention[]): string {
   return ` ${who} began to fail less than a minute ago.`;
 }
 
-function restOf({ totals, backlog, range }: Stats, isTrouble: boolean, now: number): string {
-  const { since } = backlog.due;
-  const lateMs = since === null ? 0 : now - Date.parse(since);
+/** What is overdue: by evreg itself, or by consumers that do not claim and by rates. */
+function restOf({ totals, backlog: { due, paced }, range }: Stats, isTrouble: boolean, now: number): string {
+  const ageMs = ({ since }: BacklogShare): number => (since === null ? 0 : now - Date.parse(since));
   const { p99 } = totals.latency_ms;
   const late =
-    lateMs > LATE_MS
-      ? `Deliveries have been due for ${durationText(lateMs)}`
-      : isTrouble
-        ? "All else arrives: nothing is overdue"
-        : "Nothing is overdue";
+    ageMs(due) > LATE_MS
+      ? `Deliveries have been due for ${durationText(ageMs(due))}`
+      : ageMs(paced) > LATE_MS
+        ? `Deliveries have waited for a consumer or their rate for ${durationText(ageMs(paced))}`
+        : isTrouble
+          ? "All else arrives: nothing is overdue"
+          : "Nothing is overdue";
   return p99 === null
     ? `${late}.`
-    : `${late}, and 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
+    : `${late}; 99 of 100 deliveries of the last ${RANGES[range].words} arrived within ${durationText(p99)}.`;
 }
 
 /** `3 deliveries wait` */

@@ -22,7 +22,7 @@ export const SELECTIONS: Readonly<Record<Replay["selection"], string>> = {
 
 const WIDTH = 100;
 
-/** How far a replay is, as a bar and in numbers. */
+/** How far a replay is, as a bar and in numbers; what did not end well says so. */
 export function Progress({ of }: { readonly of: Replay }) {
   const { total, queued, skipped, status } = of;
   if (total === null) return <span class="muted">being counted</span>;
@@ -35,6 +35,7 @@ export function Progress({ of }: { readonly of: Replay }) {
         <rect class={isDone ? "done" : status} width={(isDone ? 1 : share) * WIDTH} height="8" />
       </svg>
       <span>
+        {status === "cancelled" && "stopped at "}
         {numberText(queued)} of {numberText(total)}
         {skipped > 0 && `, ${numberText(skipped)} left out`}
       </span>

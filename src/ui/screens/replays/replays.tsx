@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
+import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
@@ -11,6 +12,7 @@ import { Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { subscriptionFilter, subscriptionsNamed } from "../../parts/list-filters.ts";
 import { Time } from "../../parts/time.tsx";
 import { linkTo, type Query, type Route } from "../../shell/route.ts";
 import { cancelReplay, Progress, SELECTIONS, STATES } from "./progress.tsx";
@@ -18,11 +20,6 @@ import { cancelReplay, Progress, SELECTIONS, STATES } from "./progress.tsx";
 const PAGE_ROWS = 50;
 const EVERY_MS = 1_500;
 const STATUSES = ["running", "done", "cancelled", "failed"] as const satisfies readonly ReplayStatus[];
-
-const FILTERS: readonly FilterName[] = [
-  { name: "status", example: "running", values: STATUSES },
-  { name: "subscription", example: "3" },
-];
 
 /** Jobs that send past events, how far each is, and one of them. */
 export function Replays({ route }: { readonly route: Route }) {
@@ -43,12 +40,20 @@ function ReplayState({ status }: { readonly status: ReplayStatus }) {
 function ReplayList({ route, selected }: { readonly route: Route; readonly selected: number | undefined }) {
   const { query } = route;
   const { status, subscription, after } = query;
-  const path = withQuery("/v1/replays", { limit: PAGE_ROWS, status, subscription, after });
+  const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions").answer?.data;
+  const filters: readonly FilterName[] = [
+    { name: "status", example: "running", values: STATUSES },
+    subscriptionFilter(subscriptions ?? []),
+  ];
+  const named = subscriptionsNamed(subscription, subscriptions);
+  const path = named.isKnown
+    ? withQuery("/v1/replays", { limit: PAGE_ROWS, status, subscription: named.id, after })
+    : undefined;
   const list = useResource<readonly Replay[]>(path, { everyMs: EVERY_MS });
-  const { rows } = useNewest(path, list.answer?.data, ({ rowid }) => rowid, false);
+  const { rows } = useNewest(path ?? "", list.answer?.data, ({ rowid }) => rowid, false);
   const oldest = rows?.at(-1);
   const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
-  const isFiltered = FILTERS.some(({ name }) => query[name] !== undefined);
+  const isFiltered = filters.some(({ name }) => query[name] !== undefined);
   const columns: readonly Column<Replay>[] = [
     { head: "State", cell: ({ status: state }) => <ReplayState status={state} /> },
     { head: "Subscription", grow: true, cell: nameOf },
@@ -63,10 +68,12 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
   ];
   return (
     <section class="stack list" aria-label="Replays">
-      <FilterField label="Filter replays" path={["replays"]} route={route} names={FILTERS} plain="status" />
+      <FilterField label="Filter replays" path={["replays"]} route={route} names={filters} plain="status" />
       {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
       <div class="panel">
-        {rows === undefined ? (
+        {named.reason !== undefined ? (
+          <Empty title="No subscription matches">{named.reason}</Empty>
+        ) : rows === undefined ? (
           <Waiting error={list.error} reload={list.reload} rows={6} />
         ) : rows.length === 0 ? (
           <NoReplays isFiltered={isFiltered} />
@@ -145,11 +152,13 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
       {back}
       <header class="head">
         <div class="what">
-          <h2 class="h1">Replay {rowid}</h2>
+          <h2 class="h1">
+            Replay to <SubscriptionLink of={replay} />
+          </h2>
           <p class="facts">
             <ReplayState status={status} />
             <span>
-              <b>To</b> <SubscriptionLink of={replay} />
+              <b>Replay</b> {rowid}
             </span>
             <span>
               <b>Action</b> <a href={linkTo(["actions", action])}>{action}</a>
@@ -159,7 +168,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
         <div class="acts">
           {status === "running" && may("write", replay.application) && (
             <button class="btn danger" onClick={() => void cancelReplay(replay, reload)}>
-              Cancel it…
+              Cancel the replay…
             </button>
           )}
           <Copy
@@ -174,7 +183,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
         <Progress of={replay} />
         {reason !== null && <p class="danger-text break">{reason}</p>}
         {status === "running" && (
-          <p class="muted">Live deliveries go first. It waits while its subscription is paused.</p>
+          <p class="soft">Live deliveries go first. It waits while its subscription is paused.</p>
         )}
       </section>
       <dl class="panel settings">

@@ -110,7 +110,7 @@ export function DeliveriesOf(props: { readonly subscription: Subscription; reado
         ) : rows.length === 0 ? (
           <div class="empty">
             {shown === "all"
-              ? "Nothing has been published to it yet."
+              ? "It has no delivery yet."
               : shown === "failed"
                 ? "None has failed for good."
                 : "None waits: all are finished."}

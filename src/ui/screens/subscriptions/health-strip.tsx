@@ -52,9 +52,11 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
       <header>
         <h2>Last {SHOWN} attempts</h2>
         <p class="hide-s">height is duration; delivered above the line, failed below</p>
-        <button class="btn bare push" aria-pressed={isTable} onClick={show}>
-          {isTable ? "As bars" : "As a table"}
-        </button>
+        {newestFirst !== undefined && newestFirst.length > 0 && (
+          <button class="btn bare push" aria-pressed={isTable} onClick={show}>
+            {isTable ? "As bars" : "As a table"}
+          </button>
+        )}
       </header>
       <div class="panel">
         {newestFirst === undefined ? (
@@ -81,7 +83,6 @@ export function HealthStrip({ id, route }: { readonly id: number; readonly route
 
 /** The bars are for the eye and the mouse: what they say stands in words below, and all of it in the table. */
 function Strip({ attempts }: { readonly attempts: readonly SubscriptionAttempt[] }) {
-  const first = SHOWN - attempts.length;
   return (
     <div class="strip">
       <svg viewBox={`0 0 ${SHOWN * SLOT} ${2 * HALF}`} preserveAspectRatio="none" aria-hidden="true">
@@ -89,7 +90,7 @@ function Strip({ attempts }: { readonly attempts: readonly SubscriptionAttempt[]
         {attempts.map((attempt, index) => {
           const kind = kindOf(attempt);
           const height = heightOf(attempt.duration_ms) * (HALF - 2);
-          const x = (first + index) * SLOT;
+          const x = index * SLOT;
           return (
             <a key={keyOf(attempt)} href={linkTo(["deliveries", attempt.delivery_id])} tabindex={-1}>
               <rect class="slot" x={x} y="0" width={SLOT} height={2 * HALF}>
@@ -109,9 +110,13 @@ function Strip({ attempts }: { readonly attempts: readonly SubscriptionAttempt[]
           );
         })}
       </svg>
-      <p class="ends">
-        <Time at={attempts[0]!.started_at} />
-        <Time at={attempts.at(-1)!.started_at} />
+      <p class={attempts.length < SHOWN ? "ends few" : "ends"}>
+        <span>
+          oldest <Time at={attempts[0]!.started_at} />
+        </span>
+        <span>
+          newest <Time at={attempts.at(-1)!.started_at} />
+        </span>
       </p>
     </div>
   );
@@ -121,9 +126,11 @@ function TallyInWords({ attempts }: { readonly attempts: readonly SubscriptionAt
   const { delivered, failed, returned, errors, p50, p95 } = tallyOf(attempts);
   return (
     <p class="tallies">
-      <span>
-        <Status state="delivered" word={false} /> {delivered} delivered
-      </span>
+      {delivered > 0 && (
+        <span>
+          <Status state="delivered" word={false} /> {delivered} delivered
+        </span>
+      )}
       {failed > 0 && (
         <span class="danger-text">
           <Status state="failed" word={false} /> {failed} failed

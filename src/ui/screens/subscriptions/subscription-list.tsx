@@ -15,11 +15,13 @@ import { numberText, useNow } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 
 const STATES = ["active", "failing", "unclaimed", "slowed", "blocked", "paused", "deactivated"] as const;
+/** Any state but active. */
+const TROUBLED = "troubled";
 const FILTERS: readonly FilterName[] = [
   { name: "application", example: "billing" },
   { name: "action", example: "order.created" },
   { name: "active", example: "true", values: ["true", "false"] },
-  { name: "state", example: "failing", values: STATES },
+  { name: "state", example: "failing", values: [...STATES, TROUBLED] },
 ];
 const EVERY_MS = 5_000;
 /** Long lists are read less often: all of it comes each time. */
@@ -52,7 +54,12 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
   const { error: failure, reload } = first.answer === undefined ? first : later;
   const stateOf = (subscription: Subscription) => subscriptionState(subscription, now);
   const found = (later.answer ?? first.answer)?.data
-    .filter((subscription) => state === undefined || stateOf(subscription) === state)
+    .filter(
+      (subscription) =>
+        state === undefined ||
+        stateOf(subscription) === state ||
+        (state === TROUBLED && stateOf(subscription) !== "active"),
+    )
     .toSorted(byName);
   const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
   const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
