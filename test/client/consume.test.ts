@@ -127,7 +127,7 @@ test("it goes on when the server has started again, with what it had", async () 
 test("leases are extended while the work takes long", async () => {
   await publish(1);
   const ending = new AbortController();
-  for await (const delivery of consume(evreg, id, { leaseMs: 1_000, signal: ending.signal })) {
+  for await (const delivery of consume(evreg, id, { leaseMs: 3_000, signal: ending.signal })) {
     const renewed = Date.parse(delivery.expires_at) + 100;
     // No clock can be set here, as the server's and the consumer's are the machine's.
     while (Date.now() < renewed) await evreg.health();
