@@ -86,27 +86,21 @@ async function bundlePage(): Promise<string[]> {
     entryPoints: { page: "src/ui/main.tsx" },
     outdir: join(NEW, "ui"),
     entryNames: "[name]-[hash]",
-    chunkNames: "[name]-[hash]",
     bundle: true,
-    splitting: true,
     minify: true,
     platform: "browser",
     format: "esm",
     target: ["chrome123", "firefox121", "safari17.5"],
-    tsconfig: "src/ui/tsconfig.json",
+    tsconfigRaw: { compilerOptions: { jsx: "react", jsxFactory: "h", jsxFragmentFactory: "Fragment" } },
+    inject: ["src/ui/jsx.ts"],
     legalComments: "none",
     metafile: true,
     logLevel: "warning",
   });
   let page = readFileSync(join(ROOT, "src/ui/index.html"), "utf8");
-  for (const [path, { entryPoint, imports }] of Object.entries(metafile.outputs)) {
+  for (const path of Object.keys(metafile.outputs)) {
     const name = basename(path);
     page = page.replace(name.replace(/-\w+(\.\w+)$/, "$1"), name);
-    if (entryPoint !== "src/ui/main.tsx") continue;
-    // What the page begins with is asked for at once, not only when its first file has come.
-    const first = imports.filter(({ kind }) => kind === "import-statement");
-    const links = first.map(({ path: part }) => `<link rel="modulepreload" href="${basename(part)}">`);
-    page = page.replace("</head>", `${links.join("")}</head>`);
   }
   writeFileSync(join(NEW, "ui/index.html"), page);
   copyFileSync(join(ROOT, "src/ui/icon.svg"), join(NEW, "ui/icon.svg"));

@@ -1,14 +1,14 @@
-import { signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
 import type { ApiError, Envelope } from "./request.ts";
 import { identity } from "./identity.ts";
 import { useResource } from "./resource.ts";
+import { shared } from "./shared.ts";
 
 type AttentionAnswer = Envelope<readonly Attention[], AttentionMeta>;
 
 /** What needs a person, read once for the navigation and the overview. */
-export const attention = signal<{
+export const attention = shared<{
   readonly answer: AttentionAnswer | undefined;
   readonly error: ApiError | undefined;
 }>({ answer: undefined, error: undefined });
@@ -17,8 +17,9 @@ const EVERY_MS = 5_000;
 /** What has failed or been slowed for less than this mends itself more often than not. */
 const SETTLES_MS = 60_000;
 
-/** Keeps it up to date while the page is shown, where the token may read anything. */
+/** Keeps it up to date, where the token may read anything, and draws its component with all beneath it when it changes. */
 export function useAttention(): void {
+  attention.use();
   const mayRead = (identity.value?.scopes ?? []).some((scope) => /^(read|admin)(:|$)/.test(scope));
   const { answer, error } = useResource<readonly Attention[], AttentionMeta>(
     mayRead ? "/v1/attention" : undefined,

@@ -1,8 +1,8 @@
-import { signal } from "@preact/signals";
 import type { Identity, ScopeName } from "../../domain/token.ts";
+import { shared } from "./shared.ts";
 
 /** Who asks, and what its token may do; `null` until the server has said so. */
-export const identity = signal<Identity | null>(null);
+export const identity = shared<Identity | null>(null);
 
 const HOLDS: Readonly<Record<ScopeName, readonly string[]>> = {
   admin: ["admin"],

@@ -1,4 +1,4 @@
-import { signal } from "@preact/signals";
+import { shared } from "./shared.ts";
 
 /** Whether what is shown follows what happens; `since` says when it stopped to. */
 export type Live =
@@ -6,7 +6,7 @@ export type Live =
   | { readonly state: "paused"; readonly since: Date }
   | { readonly state: "reconnecting"; readonly since: Date };
 
-export const live = signal<Live>({ state: "live" });
+export const live = shared<Live>({ state: "live" });
 
 export function toggleLive(): void {
   live.value = live.value.state === "paused" ? { state: "live" } : { state: "paused", since: new Date() };

@@ -1,4 +1,3 @@
-import { useSignalEffect } from "@preact/signals";
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, askJson, type Envelope } from "./request.ts";
 import { endSession } from "./session-token.ts";
@@ -48,7 +47,7 @@ export function useResource<T, M = AnyMeta>(
     let timer: ReturnType<typeof setTimeout> | undefined;
     const again = (waitMs: number): void => {
       timer = setTimeout(() => {
-        if (document.hidden || live.peek().state === "paused") again(waitMs);
+        if (document.hidden || live.value.state === "paused") again(waitMs);
         else void load();
       }, waitMs);
     };
@@ -75,12 +74,12 @@ export function useResource<T, M = AnyMeta>(
   }, [path, round, everyMs]);
 
   // Whoever ends a pause wants to see what is new at once.
-  const stateBefore = useRef(live.peek().state);
-  useSignalEffect(() => {
-    const now = live.value.state;
-    if (stateBefore.current === "paused" && now === "live" && everyMs !== undefined) reload();
-    stateBefore.current = now;
-  });
+  const { state: liveState } = live.use();
+  const stateBefore = useRef(liveState);
+  useEffect(() => {
+    if (stateBefore.current === "paused" && liveState === "live" && everyMs !== undefined) reload();
+    stateBefore.current = liveState;
+  }, [liveState]);
 
   const current = state.path === path ? state : { path };
   return { answer: current.answer, error: current.error, reload };

@@ -14,7 +14,6 @@ import { Rail } from "./rail.tsx";
 import { recordName } from "./record-name.ts";
 import { goTo, linkTo, route } from "./route.ts";
 import { screenOf, SCREENS } from "./screens.tsx";
-import { View } from "./view.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { Toasts } from "./toast.tsx";
 
@@ -22,14 +21,16 @@ const HEALTH_EVERY_MS = 5_000;
 
 /** All of the page: who asks, the navigation, and the screen that the address names. */
 export function App() {
-  return identity.value === null ? <SignIn /> : <Shell />;
+  return identity.use() === null ? <SignIn /> : <Shell />;
 }
 
 function Shell() {
   const [open, setOpen] = useState<"find" | "keys" | null>(null);
   const health = useResource<Health>("/health", { everyMs: HEALTH_EVERY_MS });
   useAttention();
-  const screen = screenOf(route.value);
+  const at = route.use();
+  const name = recordName.use();
+  const screen = screenOf(at);
   useKeys([
     { key: "find", what: "Find or go to", run: () => setOpen("find") },
     { key: "?", what: "All keys", run: () => setOpen("keys") },
@@ -40,11 +41,7 @@ function Shell() {
       run: () => goTo(linkTo([path])),
     })),
   ]);
-  const title = [
-    ...(route.value.path.length > 1 ? [recordName.value ?? route.value.path[1]] : []),
-    screen?.title ?? "Not found",
-    "evreg",
-  ];
+  const title = [...(at.path.length > 1 ? [name ?? at.path[1]] : []), screen?.title ?? "Not found", "evreg"];
   useEffect(() => {
     document.title = title.join(" · ");
   }, [title.join()]);
@@ -68,7 +65,7 @@ function Shell() {
             The address names none. It may be of another version.
           </Empty>
         ) : (
-          <View key={screen.path} screen={screen} route={route.value} />
+          <screen.view key={screen.path} route={at} />
         )}
       </main>
       <Toasts />

@@ -7,8 +7,8 @@ import type { Screen } from "./screens.tsx";
 
 /** Above each screen: where one is, the search, and whether what is shown is live. */
 export function Bar({ screen, find }: { readonly screen: Screen | undefined; readonly find: () => void }) {
-  const [, record, part] = route.value.path;
-  const name = recordName.value ?? record;
+  const [, record, part] = route.use().path;
+  const name = recordName.use() ?? record;
   return (
     <header class="bar">
       <div class="crumbs">
@@ -45,7 +45,7 @@ export function Bar({ screen, find }: { readonly screen: Screen | undefined; rea
 const PAUSE = "Holds what the page shows. Events are delivered all the same.";
 
 function LiveButton() {
-  const now = live.value;
+  const now = live.use();
   if (now.state === "reconnecting") return <Reconnecting since={now.since} />;
   const isPaused = now.state === "paused";
   return (

@@ -1,6 +1,6 @@
-import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { shared } from "../api/shared.ts";
 
 interface Question {
   /** Verb and thing: "Skip delivery 91204?" */
@@ -23,7 +23,7 @@ interface Asked {
   readonly opener: Element | null;
 }
 
-const asked = signal<Asked | null>(null);
+const asked = shared<Asked | null>(null);
 
 /** For a dialog that is gone: where its opener is in a menu that has closed, the menu's button gets the focus. */
 export function focusAgain(opener: Element | null): void {
@@ -50,7 +50,7 @@ export function confirm(question: Question): Promise<boolean> {
 export function Confirm() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState("");
-  const now = asked.value;
+  const now = asked.use();
   useEffect(() => {
     setTyped("");
     if (now !== null && dialog.current?.open === false) dialog.current.showModal();

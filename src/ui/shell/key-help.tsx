@@ -37,7 +37,7 @@ export function KeyHelp({ close }: { readonly close: () => void }) {
       <label class="check">
         <input
           type="checkbox"
-          checked={lettersAct.value}
+          checked={lettersAct.use()}
           onChange={(event) => setLetters(event.currentTarget.checked)}
         />
         Single letters act

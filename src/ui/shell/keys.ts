@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { shared } from "../api/shared.ts";
 
 export interface Key {
   /** As `KeyboardEvent.key`, or two in a row: `g e`. */
@@ -10,7 +10,7 @@ export interface Key {
 
 const SETTING = "evreg.keys";
 /** Single letters can be turned off: they hinder people who speak to their computer. */
-export const lettersAct = signal(localStorage.getItem(SETTING) !== "off");
+export const lettersAct = shared(localStorage.getItem(SETTING) !== "off");
 
 export function setLetters(on: boolean): void {
   lettersAct.value = on;

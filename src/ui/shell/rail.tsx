@@ -24,7 +24,8 @@ const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" 
 /** The navigation: at the left, on narrow screens at the bottom. */
 export function Rail(props: { readonly health: Health | undefined; readonly error: ApiError | undefined }) {
   const more = useClosing();
-  const current = screenOf(route.value);
+  const colours = theme.use();
+  const current = screenOf(route.use());
   const offered = SCREENS.filter(isOffered);
   const link = (screen: Screen, narrow: boolean) => (
     <li key={screen.path} class={narrow ? "" : "late"}>
@@ -72,8 +73,8 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
           </code>
           <button
             class="btn bare icon-only push"
-            aria-label={`Colours: ${theme.value === "system" ? "as the system" : theme.value}`}
-            title={`Colours: ${theme.value === "system" ? "as the system" : theme.value}`}
+            aria-label={`Colours: ${colours === "system" ? "as the system" : colours}`}
+            title={`Colours: ${colours === "system" ? "as the system" : colours}`}
             onClick={nextTheme}
           >
             <Icon name="theme" />
@@ -96,7 +97,7 @@ export function Rail(props: { readonly health: Health | undefined; readonly erro
 
 /** How many things need a person; on narrow screens a dot. */
 function NeedsPerson() {
-  const { answer } = attention.value;
+  const { answer } = attention.use();
   if (answer === undefined) return null;
   const count = needyCount(answer, Date.now());
   if (count === 0) return null;

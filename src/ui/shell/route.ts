@@ -1,4 +1,4 @@
-import { computed, signal } from "@preact/signals";
+import { shared } from "../api/shared.ts";
 
 /** Where the page is: `#/events/48213?action=order.*`. After the `#`, so that it works beneath any prefix of a proxy. */
 export interface Route {
@@ -9,12 +9,12 @@ export interface Route {
 
 export type Query = Readonly<Record<string, string | number | boolean | undefined | null>>;
 
-const hash = signal(location.hash);
-addEventListener("hashchange", () => {
-  hash.value = location.hash;
-});
+export const route = shared<Route>(parseRoute(location.hash));
+addEventListener("hashchange", follow);
 
-export const route = computed<Route>(() => parseRoute(hash.value));
+function follow(): void {
+  route.value = parseRoute(location.hash);
+}
 
 function parseRoute(text: string): Route {
   const [path = "", query = ""] = split(text.replace(/^#\/?/, ""), "?");
@@ -51,5 +51,5 @@ export function goTo(link: string, options: { readonly replace?: boolean } = {})
   if (link === location.hash) return;
   if (options.replace === true) history.replaceState(null, "", link);
   else history.pushState(null, "", link);
-  hash.value = location.hash;
+  follow();
 }

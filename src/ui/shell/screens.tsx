@@ -8,6 +8,9 @@ import { Replays } from "../screens/replays/replays.tsx";
 import { Tokens } from "../screens/tokens/tokens.tsx";
 import { Audit } from "../screens/audit/audit.tsx";
 import { Doctor } from "../screens/doctor/doctor.tsx";
+import { Subscriptions } from "../screens/subscriptions/subscriptions.tsx";
+import { Actions } from "../screens/actions/actions.tsx";
+import { Api } from "../screens/api/api.tsx";
 import type { Route } from "./route.ts";
 
 /** A screen of the page: its place in the navigation, and what shows it. */
@@ -24,12 +27,8 @@ export interface Screen {
   readonly scope: ScopeName;
   /** Whether it needs that for all applications. */
   readonly forAll?: boolean;
-  readonly view?: ScreenView;
-  /** Instead of `view`: loads it when it is looked at. For those that are large and not looked at first. */
-  readonly load?: () => Promise<ScreenView>;
+  readonly view: ComponentType<{ readonly route: Route }>;
 }
-
-export type ScreenView = ComponentType<{ readonly route: Route }>;
 
 export const SCREENS: readonly Screen[] = [
   {
@@ -66,7 +65,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "s",
     scope: "read",
-    load: async () => (await import("../screens/subscriptions/subscriptions.tsx")).Subscriptions,
+    view: Subscriptions,
   },
   {
     path: "actions",
@@ -75,7 +74,7 @@ export const SCREENS: readonly Screen[] = [
     group: "daily",
     key: "a",
     scope: "read",
-    load: async () => (await import("../screens/actions/actions.tsx")).Actions,
+    view: Actions,
   },
   {
     path: "replays",
@@ -123,7 +122,7 @@ export const SCREENS: readonly Screen[] = [
     group: "operate",
     key: "i",
     scope: "read",
-    load: async () => (await import("../screens/api/api.tsx")).Api,
+    view: Api,
   },
 ];
 

@@ -1,4 +1,4 @@
-import { effect, signal } from "@preact/signals";
+import { shared } from "../api/shared.ts";
 
 export type Theme = "system" | "light" | "dark";
 
@@ -6,15 +6,17 @@ const SETTING = "evreg.theme";
 const THEMES: readonly Theme[] = ["system", "light", "dark"];
 const kept = localStorage.getItem(SETTING);
 
-export const theme = signal<Theme>(THEMES.find((name) => name === kept) ?? "system");
+export const theme = shared<Theme>(THEMES.find((name) => name === kept) ?? "system");
 
-effect(() => {
-  const root = document.documentElement;
-  if (theme.value === "system") delete root.dataset["theme"];
-  else root.dataset["theme"] = theme.value;
-});
+/** `system` leaves the choice to the browser. */
+function paint(): void {
+  document.documentElement.dataset["theme"] = theme.value;
+}
+
+paint();
 
 export function nextTheme(): void {
   theme.value = THEMES[(THEMES.indexOf(theme.value) + 1) % THEMES.length]!;
   localStorage.setItem(SETTING, theme.value);
+  paint();
 }

@@ -1,5 +1,5 @@
-import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
+import { shared } from "../api/shared.ts";
 import { Status } from "../parts/status.tsx";
 
 interface Toast {
@@ -8,7 +8,7 @@ interface Toast {
   readonly undo?: () => void;
 }
 
-const toast = signal<Toast | null>(null);
+const toast = shared<Toast | null>(null);
 const SHOWN_MS = 6_000;
 
 /** What was done, where the page itself does not show it. @param undo what takes it back */
@@ -22,7 +22,7 @@ export function sayError(error: unknown): void {
 }
 
 export function Toasts() {
-  const shown = toast.value;
+  const shown = toast.use();
   const [held, setHeld] = useState(false);
   useEffect(() => {
     if (shown === null || shown.isError || held) return undefined;

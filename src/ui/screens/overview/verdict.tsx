@@ -17,7 +17,7 @@ const LATE_MS = 10_000;
 export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
   const now = useNow(5_000);
   const [isAll, setAll] = useState(false);
-  const { answer, error } = attention.value;
+  const { answer, error } = attention.use();
   const items = answer === undefined ? undefined : needyAmong(answer.data, now);
   const count = answer === undefined ? 0 : needyCount(answer, now);
   const shown = isAll ? items : items?.slice(0, SHOWN);
