@@ -18,7 +18,7 @@ export interface ChartLine {
 const EDGE = { top: 8, right: 8, bottom: 22 } as const;
 const DIGIT_WIDTH = 7;
 const MARK_HEIGHT = 44;
-const MARK_WIDTH = 76;
+const MARK_WIDTH = 64;
 const BAR_SHARE = 0.6;
 const BAR_WIDEST = 10;
 /** Room above the highest value. */

@@ -1,4 +1,7 @@
 import { useState } from "preact/hooks";
+import { identity } from "../api/identity.ts";
+import { apiUrl } from "../api/request.ts";
+import { readSession } from "../api/session-token.ts";
 import { sayError } from "../shell/toast.tsx";
 import { Icon } from "./icons.tsx";
 
@@ -51,14 +54,29 @@ async function copyText(text: string): Promise<void> {
   if (!copied) throw new Error("The browser did not copy it. Select the text and copy it by hand.");
 }
 
+/**
+ * A command as it works wherever it is pasted: with the address of this server, where that is all it needs. Where a token is
+ * needed, a context or the server's folder has both.
+ */
+export function runnable(command: string): string {
+  const needsNone = identity.value !== null && readSession() === null && /^evreg (?!.*--help)/.test(command);
+  return needsNone ? `${command} --url ${apiUrl("").replace(/\/$/, "")}` : command;
+}
+
 /** A command that does the same, to copy. */
 export function Command({ text }: { readonly text: string }) {
+  const command = runnable(text);
   return (
     <div class="cmd">
-      <code>{text}</code>
-      <Copy text={text} what="the command" />
+      <code>{command}</code>
+      <Copy text={command} what="the command" />
     </div>
   );
+}
+
+/** A button that copies the command for what is shown. */
+export function CopyCommand({ text }: { readonly text: string }) {
+  return <Copy text={runnable(text)} what="the command that shows it" label="Copy as command" />;
 }
 
 /** A word as a shell takes it. */

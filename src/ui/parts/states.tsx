@@ -5,6 +5,10 @@ import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";
 import { sizeText } from "./texts.ts";
 
+/** Works as it stands, also where there is no action yet. */
+export const FIRST_SUBSCRIPTION =
+  "evreg subscriptions create --application shop --subscription mail --action '*' --handler https://hooks.example.com/evreg";
+
 /** Nothing is there: what it is for, the command, one button. */
 export function Empty(props: {
   readonly title: string;

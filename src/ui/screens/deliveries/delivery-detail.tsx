@@ -3,7 +3,7 @@ import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Attempts } from "../../parts/attempts.tsx";
-import { Copy } from "../../parts/copy.tsx";
+import { CopyCommand } from "../../parts/copy.tsx";
 import { DeliveryActs, SubscriptionLink } from "../../parts/delivery-acts.tsx";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { MEANING, Status } from "../../parts/status.tsx";
@@ -82,11 +82,7 @@ export function DeliveryDetail(props: {
         </div>
         <div class="acts">
           <DeliveryActs delivery={delivery} subscription={subscription} done={reload} />
-          <Copy
-            text={`evreg deliveries get ${delivery.rowid}`}
-            what="the command that shows it"
-            label="Copy as command"
-          />
+          <CopyCommand text={`evreg deliveries get ${delivery.rowid}`} />
         </div>
       </header>
       {error !== undefined && <Failed error={error} />}

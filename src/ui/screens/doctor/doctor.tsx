@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Finding, FindingsMeta } from "../../../domain/operations.ts";
 import { useResource } from "../../api/resource.ts";
-import { Copy } from "../../parts/copy.tsx";
+import { CopyCommand } from "../../parts/copy.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { type State, Status } from "../../parts/status.tsx";
 import { Time } from "../../parts/time.tsx";
@@ -52,7 +52,7 @@ export function Doctor() {
           >
             {isBusy ? "Checking…" : "Check again"}
           </button>
-          <Copy text="evreg doctor" what="the command that checks the same" label="Copy as command" />
+          <CopyCommand text="evreg doctor" />
         </div>
       </header>
       {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}

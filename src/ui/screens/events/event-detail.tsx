@@ -5,7 +5,7 @@ import { may } from "../../api/identity.ts";
 import { apiUrl, askJson } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
 import { readSession } from "../../api/session-token.ts";
-import { Copy, quoted } from "../../parts/copy.tsx";
+import { Copy, quoted, runnable } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { LargePayload, Waiting } from "../../parts/states.tsx";
 import { type EventHead, payloadOf, useEvent } from "../../parts/stored-event.ts";
@@ -132,7 +132,7 @@ function Acts(props: {
         label="Copy as curl"
       />
       <Copy
-        text={async () => `evreg publish ${quoted(action)} --payload ${quoted(await readIt())}`}
+        text={async () => runnable(`evreg publish ${quoted(action)} --payload ${quoted(await readIt())}`)}
         what="the command that publishes it"
         label="Copy as command"
       />

@@ -20,6 +20,9 @@ const EVERY_MS: Readonly<Record<StatsRange, number>> = {
   "7d": 60_000,
 };
 const SUBSCRIPTIONS_EVERY_MS = 10_000;
+/** Long lists are read less often: all of it comes each time. */
+const LONG_ROWS = 500;
+const LONG_EVERY_MS = 60_000;
 const MOST_ROWS = 1_000;
 const RANGE_NAMES = Object.keys(RANGES) as readonly StatsRange[];
 
@@ -30,18 +33,34 @@ export function Overview({ route }: { readonly route: Route }) {
   const stats = useResource<Stats>(withQuery("/v1/stats", { range, by: "subscription", limit: MOST_ROWS }), {
     everyMs: EVERY_MS[range],
   });
+  const isLong = (stats.answer?.data.rows?.length ?? 0) > LONG_ROWS;
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions", {
-    everyMs: SUBSCRIPTIONS_EVERY_MS,
+    everyMs: isLong ? LONG_EVERY_MS : SUBSCRIPTIONS_EVERY_MS,
   });
   const figures = stats.answer?.data;
   const goWith = (query: Readonly<Record<string, string | undefined>>): void =>
     goTo(linkTo([], { ...route.query, ...query }), { replace: true });
+  const isEmpty = subscriptions.answer?.data.length === 0;
+  const table = figures?.rows !== undefined && subscriptions.answer !== undefined && (
+    <WorstSubscriptions
+      figures={figures.rows as readonly SubscriptionFigures[]}
+      subscriptions={subscriptions.answer.data}
+      range={range}
+    />
+  );
+  if (stats.error !== undefined && figures === undefined) {
+    return (
+      <>
+        <h1>Overview</h1>
+        <Failed error={stats.error} reload={stats.reload} />
+      </>
+    );
+  }
   return (
     <>
       <Verdict stats={figures} />
-      {stats.error !== undefined && figures !== undefined && (
-        <Failed error={stats.error} reload={stats.reload} />
-      )}
+      {stats.error !== undefined && <Failed error={stats.error} reload={stats.reload} />}
+      {isEmpty && table}
       <div class="cols level">
         <section aria-label="Figures over time">
           <header>
@@ -69,7 +88,7 @@ export function Overview({ route }: { readonly route: Route }) {
           </header>
           <div class="panel">
             {figures === undefined ? (
-              <Waiting error={stats.error} reload={stats.reload} rows={11} />
+              <Waiting error={undefined} reload={stats.reload} rows={11} />
             ) : (
               <>
                 <StatStrip stats={figures} />
@@ -92,13 +111,7 @@ export function Overview({ route }: { readonly route: Route }) {
           )}
         </section>
       </div>
-      {figures?.rows !== undefined && subscriptions.answer !== undefined && (
-        <WorstSubscriptions
-          figures={figures.rows as readonly SubscriptionFigures[]}
-          subscriptions={subscriptions.answer.data}
-          range={range}
-        />
-      )}
+      {!isEmpty && table}
       {may("admin") && <DoctorProblems />}
     </>
   );

@@ -32,7 +32,7 @@ export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
           </p>
         </div>
       </header>
-      {error !== undefined && <Failed error={error} />}
+      {error !== undefined && stats !== undefined && <Failed error={error} />}
       {shown !== undefined && items !== undefined && shown.length > 0 && (
         <section class="panel" aria-label="What needs a person">
           <ul class="attention">

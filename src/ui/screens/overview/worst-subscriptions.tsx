@@ -1,7 +1,7 @@
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { errorText, failedShare, percentText } from "../../parts/rates.ts";
-import { Empty } from "../../parts/states.tsx";
+import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status, type SubscriptionState } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -88,20 +88,21 @@ export function WorstSubscriptions(props: {
     <section aria-label="Subscriptions">
       <header>
         <h2>Subscriptions</h2>
-        <p>
-          {numberText(props.subscriptions.length)}, the worst first; figures of the last{" "}
-          {RANGES[props.range].words}
-        </p>
-        <a class="push" href={linkTo(["subscriptions"])}>
-          All subscriptions
-        </a>
+        {rows.length > 0 && (
+          <>
+            <p>
+              {numberText(props.subscriptions.length)}, the worst first; figures of the last{" "}
+              {RANGES[props.range].words}
+            </p>
+            <a class="push" href={linkTo(["subscriptions"])}>
+              All subscriptions
+            </a>
+          </>
+        )}
       </header>
       <div class="panel">
         {rows.length === 0 ? (
-          <Empty
-            title="No subscription yet"
-            command="evreg subscriptions create --application shop --subscription mail --action order.created --handler https://…"
-          >
+          <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION}>
             A subscription binds an action to the address that its events are sent to.
           </Empty>
         ) : (

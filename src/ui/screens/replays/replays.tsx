@@ -4,7 +4,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { Copy } from "../../parts/copy.tsx";
+import { CopyCommand } from "../../parts/copy.tsx";
 import { nameOf, SubscriptionLink } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { useNewest } from "../../parts/newest.ts";
@@ -116,7 +116,7 @@ function NoReplays({ isFiltered }: { readonly isFiltered: boolean }) {
   return (
     <Empty
       title="No replay yet"
-      command="evreg subscriptions replay billing/invoices --from 1d --status failed"
+      command="evreg subscriptions replay --help"
       button={
         <a class="btn" href={linkTo(["deliveries"], { status: "failed" })}>
           Deliveries that failed
@@ -171,11 +171,7 @@ function ReplayDetail({ id, query }: { readonly id: string; readonly query: Quer
               Cancel the replay…
             </button>
           )}
-          <Copy
-            text={`evreg replays get ${rowid}`}
-            what="the command that shows it"
-            label="Copy as command"
-          />
+          <CopyCommand text={`evreg replays get ${rowid}`} />
         </div>
       </header>
       {error !== undefined && <Failed error={error} />}

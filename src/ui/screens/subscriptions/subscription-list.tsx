@@ -7,7 +7,7 @@ import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Empty, Failed, FIRST_SUBSCRIPTION, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -38,8 +38,11 @@ export const mayCreate = (): boolean =>
   (identity.value?.scopes ?? []).some((scope) => /^(write|listen|admin)(:|$)/.test(scope));
 
 const byName = (one: Subscription, other: Subscription): number =>
-  `${one.application}/${one.subscription}`.localeCompare(`${other.application}/${other.subscription}`) ||
-  one.rowid - other.rowid;
+  `${one.application}/${one.subscription}`.localeCompare(
+    `${other.application}/${other.subscription}`,
+    undefined,
+    { numeric: true },
+  ) || one.rowid - other.rowid;
 
 /** All subscriptions by name, with how each of them is. */
 export function SubscriptionList({ route }: { readonly route: Route }) {
@@ -207,7 +210,7 @@ function NoSubscriptions({ isFiltered }: { readonly isFiltered: boolean }) {
   return (
     <Empty
       title="No subscription yet"
-      command="evreg subscriptions create --application shop --subscription mail --action order.created --handler https://…"
+      command={FIRST_SUBSCRIPTION}
       button={
         mayCreate() ? (
           <a class="btn main" href="#/subscriptions/new">

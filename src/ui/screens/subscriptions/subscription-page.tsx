@@ -3,7 +3,7 @@ import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain
 import { may } from "../../api/identity.ts";
 import { askJson, askText, type Envelope } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
-import { Copy, quoted } from "../../parts/copy.tsx";
+import { CopyCommand, quoted } from "../../parts/copy.tsx";
 import { memberText } from "../../parts/json-tokens.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
@@ -182,11 +182,7 @@ function OneSubscription(props: {
           )}
           <Menu label="More">
             <li>
-              <Copy
-                text={`evreg subscriptions get ${quoted(fullName)}`}
-                what="the command that shows it"
-                label="Copy as command"
-              />
+              <CopyCommand text={`evreg subscriptions get ${quoted(fullName)}`} />
             </li>
             {mayWrite && (
               <>
