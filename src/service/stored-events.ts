@@ -5,13 +5,21 @@ import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { compileSchemaSteps, type ValidationCaller } from "../schema/validate/compile.ts";
-import type { EventSelection, EventStore, StoredEvent, WantedDeliveries } from "../store/events.ts";
+import type {
+  EventPage,
+  EventSelection,
+  EventStore,
+  StoredEvent,
+  WantedDeliveries,
+} from "../store/events.ts";
 import type { Candidate, PayloadValidator } from "./payload-validator.ts";
 
-/** Events read at once: fewer of large ones, see `SEARCH_LIMITS.bytes`. */
+/** Events read at once. */
 const READ_EVENTS = 100;
 /** Between two turns of others a search reads more: most of what it reads does not match, and is dropped at once. */
-const SEARCH_READ_EVENTS = 500;
+const SEARCH_READ_EVENTS = 250;
+/** Of the payloads of a page; one is looked at while the next one is read. */
+const READ_BYTES = SEARCH_LIMITS.bytes / 2;
 
 interface StoredEventsOptions {
   readonly events: Pick<EventStore, "list" | "withDeliveries">;
@@ -61,15 +69,24 @@ interface Walked {
   readonly next: number | undefined;
 }
 
+/** A page that is being read, and how many events it may have. */
+interface Reading {
+  readonly page: Promise<EventPage>;
+  readonly limit: number;
+}
+
 /**
  * Checks stored events by schemas that are not in force. Each caller has one walk at a time. Walks take turns page by page,
- * so that no caller waits for a whole walk of another, and only one page is in memory.
+ * so that no caller waits for a whole walk of another. Only the page that is looked at is in memory, and the one that a walk
+ * reads ahead when no other waits.
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
   /** Each settles without an error. */
   readonly #lastWalks = new WeakMap<object, Promise<unknown>>();
   #lastPage: Promise<unknown> = Promise.resolve();
+  /** Walks that have a turn or wait for one. */
+  #turns = 0;
 
   constructor(options: StoredEventsOptions) {
     this.#options = options;
@@ -170,26 +187,50 @@ export class StoredEvents {
     const { clock, events } = this.#options;
     let read = 0;
     let total = 0;
-    let cursor: Pick<EventSelection, "after"> =
-      selection.after === undefined ? {} : { after: selection.after };
+    let { after } = selection;
     let hasMore = true;
+    let ahead: Reading | undefined;
+    const readAfter = (cursor: number | undefined, limit: number): Reading => {
+      const onward = cursor === undefined ? {} : { after: cursor };
+      const counted = read === 0 ? {} : { total: false };
+      const query = { ...selection, ...onward, ...counted, limit, maxBytes: READ_BYTES, page: 1 };
+      return { limit, page: events.list(query) };
+    };
     /** Answers whether the walk goes on. */
     const readPage = async (): Promise<boolean> => {
+      const reading = ahead;
+      ahead = undefined;
       caller.gone?.throwIfAborted();
       if (clock.now() >= endMs) {
         if (read === 0) throw tooBusy();
         return false;
       }
-      const limit = Math.min(atOnce, maxEvents - read);
-      const maxBytes = SEARCH_LIMITS.bytes;
-      const page = await events.list({ ...selection, ...cursor, limit, maxBytes, page: 1 });
-      if (read === 0) ({ total } = page);
+      const isFirst = read === 0;
+      const { page: given, limit } = reading ?? readAfter(after, Math.min(atOnce, maxEvents - read));
+      const page = await given;
+      // It may have been there already, and then nothing else had a turn.
+      if (reading !== undefined) await eventLoop.yield();
+      if (isFirst) ({ total } = page);
       hasMore = page.isCut || page.events.length === limit;
+      const left = Math.min(atOnce, maxEvents - read - page.events.length);
+      // Not behind the first one: where most events match, it has enough of them.
+      if (
+        !isFirst &&
+        hasMore &&
+        left > 0 &&
+        this.#turns === 1 &&
+        clock.now() < endMs &&
+        caller.gone?.aborted !== true
+      ) {
+        ahead = readAfter(page.events.at(-1)?.rowid ?? after, left);
+        // Nobody may come for it.
+        ahead.page.catch(() => undefined);
+      }
       const selected = select && new Set(await select(page.events.map(({ rowid }) => rowid)));
       for (const [index, event] of page.events.entries()) {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         caller.gone?.throwIfAborted();
-        cursor = { after: event.rowid };
+        after = event.rowid;
         read += 1;
         if (selected?.has(event.rowid) === false) continue;
         const goesOn = visit(event);
@@ -200,7 +241,7 @@ export class StoredEvents {
       return hasMore && read < maxEvents;
     };
     while (await this.#inTurn(readPage));
-    return { read, total, next: hasMore ? cursor.after : undefined };
+    return { read, total, next: hasMore ? after : undefined };
   }
 
   #afterOthersOf<T>(caller: object, walk: () => Promise<T>): Promise<T> {
@@ -214,7 +255,8 @@ export class StoredEvents {
 
   /** Pages in the order of their requests. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#lastPage.then(work);
+    this.#turns += 1;
+    const turn = this.#lastPage.then(work).finally(() => (this.#turns -= 1));
     this.#lastPage = turn.catch(() => undefined);
     return turn;
   }

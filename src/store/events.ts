@@ -109,6 +109,8 @@ export interface EventSelection {
   /** From 1; ignored with `after`. */
   readonly page: number;
   readonly after?: number;
+  /** Whether all that match are counted; by default they are. Only with `after`; the total is 0 where they are not. */
+  readonly total?: boolean;
   /** Whether the payloads are read; by default they are. */
   readonly payloads?: boolean;
 }

@@ -133,3 +133,27 @@ test("an event may take as many steps as publishing it, whatever its schema", as
   const item = { action: "a.c", payload: RawJson.fromValue({ list }) };
   await expect(local.evreg.events.publish(item)).rejects.toMatchObject({ details: { message } });
 });
+
+test("a search reads the next page before it looks at one, unless another waits for its turn", async () => {
+  await publish(2_000, {});
+  const calls: string[] = [];
+  const events: Pick<EventStore, "list" | "withDeliveries"> = {
+    list(query) {
+      calls.push("list");
+      return local.store.events.list(query);
+    },
+    withDeliveries(...args) {
+      calls.push("look");
+      return local.store.events.withDeliveries(...args);
+    },
+  };
+  const searches = storedEvents(events);
+  const search = (caller: object) =>
+    searches.search({ deliveries: { outcome: "failed" }, order: "desc", limit: 1 }, caller);
+  const whole = { total: 2_000, searched: 2_000, next: undefined };
+  expect(await search(somebody)).toMatchObject(whole);
+  expect(calls.slice(0, 6).join(" ")).toBe("list look list list look list");
+  calls.length = 0;
+  expect(await Promise.all([search(somebody), search(another)])).toMatchObject([whole, whole]);
+  expect(calls.slice(0, 8).join(" ")).toBe("list look list look list look list look");
+});

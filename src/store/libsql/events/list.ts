@@ -55,12 +55,13 @@ export function* listEvents(
   if (filter.actions.length === 0) return { events: [], total: 0, isCut: false };
   let ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges);
-  const counted = yield* countRanges(sql, ranges, filter, shape);
+  const { after, order, limit } = query;
+  const isCounted = after === undefined || query.total !== false;
+  const counted = isCounted ? yield* countRanges(sql, ranges, filter, shape) : [];
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
-  const { after, order, limit } = query;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
-  if (skip >= total) return { events: [], total, isCut: false };
+  if (isCounted && skip >= total) return { events: [], total, isCut: false };
   const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
   const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
@@ -77,6 +78,7 @@ export function* listEvents(
   );
   if (query.payloads === false) return { events: rows.map(withoutPayload), total, isCut: false };
   const fitting = withinBytes(rows, query.maxBytes);
+  yield;
   return { events: yield* eventsOf(sql, fitting, out), total, isCut: fitting.length < rows.length };
 }
 
@@ -114,14 +116,22 @@ export function selectActions(
   return { actions, counted: all ? [ALL_ACTIONS] : actions };
 }
 
+/** Events of a step, each of which takes some microseconds. */
+const SLICE = 100;
+
 /** Without events that were deleted meanwhile. */
 function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<readonly WireEvent[]> {
-  const spans = yield* readPayloads(sql, rows, out);
-  return rows.flatMap((row) => {
-    const payload = spans.get(row.eventId);
-    if (payload === undefined) return [];
-    return [{ ...withoutPayload(row), payload }];
-  });
+  const events: WireEvent[] = [];
+  for (let at = 0; at < rows.length; at += SLICE) {
+    if (at > 0) yield;
+    const slice = rows.slice(at, at + SLICE);
+    const spans = yield* readPayloads(sql, slice, out);
+    for (const row of slice) {
+      const payload = spans.get(row.eventId);
+      if (payload !== undefined) events.push({ ...withoutPayload(row), payload });
+    }
+  }
+  return events;
 }
 
 function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow): WireEvent {
