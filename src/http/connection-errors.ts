@@ -64,7 +64,10 @@ function failureText(code: string | undefined): string {
 function describe(code: string | undefined): [status: number, message: string] {
   switch (code) {
     case "HPE_HEADER_OVERFLOW":
-      return [431, "The request's headers are too large."];
+      return [
+        431,
+        "The address and the headers of the request are too large; together they may have 16 KiB.",
+      ];
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return [413, "The extensions of the body's chunks are too large."];
     case "ERR_HTTP_REQUEST_TIMEOUT":

@@ -1,36 +1,11 @@
 import { EvregError } from "../domain/error.ts";
 import { type PageFile, readPageFiles } from "../runtime/page-files.ts";
+import { PAGE_PATH } from "./page-policy.ts";
 import type { ApiRequest } from "./request.ts";
 import type { HeaderPair, Reply } from "./response.ts";
 
 // The page at `/ui/`: a few files that hold no data, so that nobody needs a token for them. Everything it shows it asks of
 // the API, with the token of whoever looks at it. All addresses are relative: it works under any prefix of a proxy.
-
-/**
- * Only what this server sends runs, nothing goes elsewhere, and no page of others shows this one. No script can make markup
- * of text.
- */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
-
-const HEADERS: readonly HeaderPair[] = [
-  ["content-security-policy", CONTENT_SECURITY_POLICY],
-  ["referrer-policy", "no-referrer"],
-  ["cross-origin-opener-policy", "same-origin"],
-  ["cross-origin-embedder-policy", "require-corp"],
-  ["cross-origin-resource-policy", "same-origin"],
-  ["vary", "accept-encoding"],
-];
 
 const MEDIA_TYPES: Readonly<Record<string, string>> = {
   html: "text/html; charset=utf-8",
@@ -39,7 +14,6 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
 };
 
-export const PAGE_PATH = "/ui";
 const INDEX = "index.html";
 
 /** A name that has a hash of what is in the file. */
@@ -78,7 +52,10 @@ export function seeOther(location: string): Reply {
 function replyWith(name: string, { bytes, gzipped, digest }: PageFile, request: ApiRequest): Reply {
   // Weak, as both encodings have it.
   const tag = `W/"${digest}"`;
-  const headers: readonly HeaderPair[] = [...HEADERS, ["etag", tag]];
+  const headers: readonly HeaderPair[] = [
+    ["vary", "accept-encoding"],
+    ["etag", tag],
+  ];
   const cacheControl = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
   const mediaType = MEDIA_TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
   if (isKnown(tag, request.header("if-none-match"))) {

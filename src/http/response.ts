@@ -7,6 +7,7 @@ import type { Clock } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import { clientAddress } from "./connections.ts";
+import { policyAt } from "./page-policy.ts";
 import { type ApiRequest, ClientDisconnected } from "./request.ts";
 
 /** One answer before the headers that all answers share. */
@@ -284,6 +285,7 @@ export class Responder {
     if (status === 204 || status === 304) headers.length -= 4;
     else if (isByteStream(body) && body.bytes === undefined) headers.length -= 2;
     for (const pair of reply.headers ?? []) headers.push(...pair);
+    headers.push(...policyAt(path));
     const { nodeResponse } = request;
     if (isByteStream(body) && body.bytes === undefined) {
       nodeResponse.writeHead(status, "", headers);

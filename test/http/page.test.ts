@@ -120,14 +120,16 @@ describe("the page", () => {
   test.each(["/ui/none.js", "/ui/..%2fprogram%2fmain.js", "/ui/__proto__", "/ui/icon.svg/", "/ui//", "//"])(
     "has nothing else: %s",
     async (path) => {
-      const { status, body } = await ask(path);
+      const { status, headers, body } = await ask(path);
       expect({ status, code: JSON.parse(String(body)).code }).toEqual({ status: 404, code: 404 });
+      expect(headers["content-security-policy"]).toBe(path.startsWith("/ui/") ? POLICY : undefined);
     },
   );
 
   test("is where its address leads without the last slash, under any prefix of a proxy", async () => {
     const { status, headers } = await ask("/ui");
     expect({ status, location: headers["location"] }).toEqual({ status: 303, location: "ui/" });
+    expect(headers["content-security-policy"]).toBe(POLICY);
   });
 });
 
