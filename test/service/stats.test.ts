@@ -166,6 +166,23 @@ describe("figures that were stored", () => {
     }
   });
 
+  it("agree with their rows after the clock was set back", async () => {
+    publish("a", 2);
+    await local.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);
+    publish("a", 5);
+    await local.clock.advance(2 * MINUTE_MS);
+    for (const backMs of [20 * MINUTE_MS, 2 * HOUR_MS]) {
+      await recorder.stop();
+      local.clock.set(local.clock.now() - backMs);
+      start();
+      publish("a", 1);
+      for (const range of ["24h", "7d"] as const) {
+        const { totals, rows } = await read({ range, by: "action" });
+        expect([range, rows![0]!.published]).toEqual([range, totals.published]);
+      }
+    }
+  });
+
   it("are kept for 8 days", async () => {
     publish("a", 1);
     await local.clock.advance(2 * MINUTE_MS);

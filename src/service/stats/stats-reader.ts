@@ -113,7 +113,7 @@ export class StatsReader {
     const span: StatsSpan = stepMs < HOUR_MS ? 1 : 60;
     // To the end of the minute, so that what is asked for stays the same for so long.
     const toMs = (Math.floor(nowMs / MINUTE_MS) + 1) * MINUTE_MS;
-    await this.#addStored(adding, { span, fromMs, toMs }, piecesSince(fromMs, nowMs));
+    await this.#addStored(adding, { span, fromMs, toMs }, piecesBetween(fromMs, toMs, span));
     return adding.counted();
   }
 
@@ -228,12 +228,16 @@ class Adding {
   }
 }
 
-/** The time from then until now in days where it has whole ones, else in hours, else in minutes. */
-function piecesSince(fromMs: number, nowMs: number): readonly StatsPiece[] {
+/**
+ * The time in days where it has whole ones, else in hours, else in minutes, up to the end of the last `span`: as far as the steps
+ * go, as a clock that was set back leaves figures behind them.
+ */
+function piecesBetween(fromMs: number, toMs: number, span: StatsSpan): readonly StatsPiece[] {
   const pieces: StatsPiece[] = [];
-  for (let atMs = fromMs; atMs <= nowMs;) {
-    const [span, spanMs] = SPANS.find(([, ms]) => atMs % ms === 0) ?? [1, MINUTE_MS];
-    pieces.push({ span, startMs: atMs });
+  const endMs = Math.ceil(toMs / (span * MINUTE_MS)) * span * MINUTE_MS;
+  for (let atMs = fromMs; atMs < endMs;) {
+    const [piece, spanMs] = SPANS.find(([, ms]) => atMs % ms === 0 && atMs + ms <= endMs) ?? [1, MINUTE_MS];
+    pieces.push({ span: piece, startMs: atMs });
     atMs += spanMs;
   }
   return pieces;
