@@ -29,7 +29,10 @@ export interface Replay {
   readonly status: ReplayStatus;
   /** Why it ended before it was done; `null` otherwise, and when a person cancelled it. */
   readonly reason: string | null;
-  /** How many there were to send when it began; `null` until they are counted. */
+  /**
+   * How many there were to send when it began, or those queued where more failed meanwhile; `null` until they are counted.
+   * Deliveries that finish meanwhile do not change it.
+   */
   readonly total: number | null;
   /** Queued for delivery so far. */
   readonly queued: number;

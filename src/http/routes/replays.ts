@@ -36,7 +36,8 @@ export const REPLAY_RECORDS: Readonly<Record<string, JsonSchema>> = {
     reason: { ...field.nullableText, description: "Why it ended before it was done." },
     total: {
       ...field.nullableCount,
-      description: "Number of deliveries to send when it started; `null` until they are counted.",
+      description:
+        "Number of deliveries to send when it started, which those that finish meanwhile do not change, or as many as `queued` where more failed; `null` until they are counted.",
     },
     queued: { ...field.count, description: "Number of deliveries made due so far." },
     skipped: {

@@ -167,7 +167,8 @@ function replayOf({ timestamped, finished_at, ...row }: ReplayRow): Replay {
     ...row,
     from: toIso(row.from),
     to: toIso(row.to),
-    // What failed anew while it ran may make it more than was counted.
+    // What failed anew while it ran may be more than was counted.
+    total: row.total === null ? null : Math.max(row.total, row.queued),
     skipped: Math.max(0, skipped),
     timestamped: toIso(timestamped),
     finished_at: isoOrNull(finished_at),
