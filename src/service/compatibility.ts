@@ -12,6 +12,7 @@ import {
   type SchemaWarning,
   sidesOf,
 } from "../domain/action.ts";
+import { EvregError } from "../domain/error.ts";
 import type { CatalogStore, StoredAction } from "../store/catalog.ts";
 import type { TaskRunner } from "./schema-tasks.ts";
 
@@ -107,10 +108,17 @@ export async function admissionOf(
   return { compatibility, breaks };
 }
 
-/** What compares is loaded with the first schema that replaces another: a server starts without it. */
+/**
+ * What compares is loaded with the first schema that replaces another: a server starts without it.
+ * @param newer is valid
+ */
 async function compare(tasks: TaskRunner, older: Schemata, newer: Schemata, mode: CompatibilityMode) {
   const { compareSteps } = await import("../schema/compatibility/compare.ts");
-  return tasks.run(compareSteps(older, newer, { mode }));
+  return tasks.run(compareSteps(older, newer, { mode })).catch((error: unknown) => {
+    // The older one is not, as an earlier version stored it: nothing was ever published under it, so nothing breaks.
+    if (error instanceof EvregError && error.code === "invalid") return { breaks: [], total: 0, steps: 0 };
+    throw error;
+  });
 }
 
 /** Newest first. */

@@ -3,6 +3,7 @@ import type { Subscription } from "../../src/domain/subscription.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import type { Token } from "../../src/domain/token.ts";
 import { findingsOf, type DoctorInput } from "../../src/service/diagnosis/doctor.ts";
+import { openLocalService } from "../support/local-service.ts";
 
 const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 const inHours = (hours: number): string => new Date(NOW + hours * 3_600_000).toISOString();
@@ -58,6 +59,7 @@ const WELL: DoctorInput = {
   newestEvent: inHours(-1),
   damagedEvents: [],
   unreadableSubscriptions: [],
+  brokenSchemas: [],
   clockShiftMs: 20,
   encrypts: true,
   hasTokenFile: true,
@@ -218,4 +220,28 @@ describe("findings of the doctor", () => {
     const found = findingsOf({ ...WELL, tokens: [], isOpen: true }).find(({ check }) => check === "tokens");
     expect(found?.status).toBe("ok");
   });
+});
+
+const action = (name: string, maximum: number | null) => ({
+  action: name,
+  application: "shop",
+  schemata: { properties: { n: { maximum } } },
+});
+
+it("the doctor names actions whose schema in the data file is not valid, and what it says mends them", async () => {
+  const local = await openLocalService();
+  // Past the service, as an earlier version of it did.
+  for (const name of ["a.broken", "b.broken"])
+    await local.store.catalog.createAction(action(name, null), NOW);
+  await local.evreg.actions.create(action("c.whole", 5));
+  const broken = async () =>
+    (await local.evreg.doctor()).data.filter(({ check }) => check === "schemas").map(({ found }) => found);
+  expect(await broken()).toEqual([expect.stringContaining("2 actions have schemas that are not valid")]);
+  expect((await broken())[0]).toMatch(/: a\.broken, b\.broken\. Of a\.broken: .*n\.maximum/);
+  for (const name of ["a.broken", "b.broken"]) {
+    const { schemata } = action(name, 5);
+    await local.evreg.actions.update(name, { schemata });
+  }
+  expect(await broken()).toEqual([]);
+  await local.close();
 });

@@ -14,6 +14,7 @@ import { toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
 import type { ServiceContext } from "../context.ts";
 import { allSubscriptions } from "../subscriptions.ts";
+import { type BrokenSchema, brokenSchemas } from "./broken-schemas.ts";
 
 /** What a service runs on. */
 export interface Environment {
@@ -31,17 +32,18 @@ export interface Environment {
 }
 
 export async function diagnose(
-  { store, clock, tokens, delivery }: ServiceContext,
+  { store, clock, tokens, delivery, actions }: ServiceContext,
   inspect: () => Environment,
   health: Health,
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
   const nowMs = clock.now();
-  const [allTokens, subscriptions, backlog, newest] = await Promise.all([
+  const [allTokens, subscriptions, backlog, newest, broken] = await Promise.all([
     store.tokens.list(),
     allSubscriptions(store.catalog, {}),
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
+    brokenSchemas(store.catalog, actions),
   ]);
   const environment = inspect();
   const data = [
@@ -55,6 +57,7 @@ export async function diagnose(
       backlog,
       damagedEvents: store.admin.damagedEvents(),
       unreadableSubscriptions: store.admin.unreadableSubscriptions(),
+      brokenSchemas: broken,
       newestEvent: newest.events[0]?.timestamped,
       nowMs,
     }),
@@ -80,6 +83,7 @@ export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings"
   readonly damagedEvents: readonly number[];
   /** Nothing is delivered to them, as their records are damaged. */
   readonly unreadableSubscriptions: readonly number[];
+  readonly brokenSchemas: readonly BrokenSchema[];
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
   readonly nowMs: number;
@@ -102,6 +106,7 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
     backlogFinding(input),
     damagedEventFinding(input.damagedEvents),
     unreadableFinding(input.unreadableSubscriptions),
+    brokenSchemaFinding(input.brokenSchemas),
   ];
   return findings.filter((finding) => finding !== undefined);
 }
@@ -258,6 +263,16 @@ function unreadableFinding(subscriptions: readonly number[]): Finding | undefine
     "subscriptions",
     `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
     "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
+  );
+}
+
+function brokenSchemaFinding(broken: readonly BrokenSchema[]): Finding | undefined {
+  const [first] = broken;
+  if (first === undefined) return undefined;
+  return problem(
+    "schemas",
+    `${count(broken.length, "action has a schema that is", "actions have schemas that are")} not valid, so nothing can be published to them: ${broken.map(({ action }) => action).join(", ")}. Of ${first.action}: ${first.why}`,
+    `Give each a whole schema again with \`evreg actions update ${first.action} --schema FILE\`: earlier versions stored a number beyond 1e308, such as 1e400, as null.`,
   );
 }
 
