@@ -156,6 +156,33 @@ describe("a failure says what is wrong", () => {
       value: "1",
     });
   });
+
+  test.each(["anyOf", "oneOf"])("is about the branch of %s whose kind is the value's", (keyword) => {
+    const kind = (name: string, member: object): object => ({
+      properties: { kind: { const: name }, ...member },
+      required: ["kind"],
+    });
+    const inline = [
+      { type: "null" },
+      kind("circle", { r: { type: "number" } }),
+      kind("square", { side: { type: "number" } }),
+    ];
+    const definitions = { 0: inline[0], 1: inline[1], 2: inline[2] };
+    const referring = [0, 1, 2].map((index) => ({ $ref: `#/definitions/${index}` }));
+    for (const branches of [inline, referring]) {
+      const schemata = { definitions, properties: { shape: { [keyword]: branches } } };
+      expect(failure(schemata, { shape: { kind: "square", side: "1" } })).toEqual({
+        field: "shape.side",
+        message: "must be a number",
+        value: "1",
+      });
+      expect(failure(schemata, { shape: { kind: "star" } })).toEqual({
+        field: "shape.kind",
+        message: 'must be one of "circle", "square"',
+        value: "star",
+      });
+    }
+  });
 });
 
 describe("values repeated in errors", () => {

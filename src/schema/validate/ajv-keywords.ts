@@ -157,12 +157,12 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
       const table = gen.scopeValue("obj", { ref: parts, key: parts });
       const part = _`${table}[${cxt.schema as number}]`;
       const place = str`${PLACE}${it.errorPath}`;
+      const schemaPath = str`${it.errSchemaPath}/${CALL}`;
       if (it.opts.allErrors === true) {
         const run = gen.scopeValue("func", { ref: runPart, key: runPart });
         const pick = gen.scopeValue("func", { ref: propagateAllErrors, key: propagateAllErrors });
         const found = gen.const("partErrors", _`${run}(${part}, ${data})`);
         cxt.result(_`${found} === undefined`, undefined, () => {
-          const schemaPath = str`${it.errSchemaPath}/${CALL}`;
           const errors = gen.const("propagated", _`${pick}(${found}, ${place}, ${schemaPath})`);
           gen.code(_`${ALL} = ${ALL} === null ? ${errors} : ${ALL}.concat(${errors})`);
           gen.code(_`${COUNT} += ${errors}.length`);
@@ -171,7 +171,7 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
       }
       const pick = gen.scopeValue("func", { ref: propagateError, key: propagateError });
       cxt.result(_`${part}(${data})`, undefined, () => {
-        const error = gen.const("partError", _`${pick}(${part}.errors, ${place})`);
+        const error = gen.const("partError", _`${pick}(${part}.errors, ${place}, ${schemaPath})`);
         gen.if(_`${ALL} === null`, _`${ALL} = [${error}]`, _`${ALL}.push(${error})`);
         gen.code(_`${COUNT}++`);
       });
@@ -180,11 +180,11 @@ function callInto(parts: PartTable): CodeKeywordDefinition {
 }
 
 /** The primary error of a part, placed within its caller. A check that fails often spends most of its time with errors. */
-function propagateError(errors: readonly ErrorObject[], place: string): ErrorObject {
+function propagateError(errors: readonly ErrorObject[], place: string, schemaPath: string): ErrorObject {
   for (const { instancePath } of errors) spend(8 + (instancePath.length >> 5));
   spend(16);
   const error = primaryError(errors);
-  return { ...error, instancePath: place + error.instancePath };
+  return { ...error, instancePath: place + error.instancePath, schemaPath };
 }
 
 /** All primary errors of a part, placed within its caller. */

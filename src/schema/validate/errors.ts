@@ -61,21 +61,70 @@ export function faultIn(error: ErrorObject, value: unknown): Fault {
 
 /**
  * The error to report when Ajv stopped at the first failure. The last is of the keyword that failed; those before it are of
- * the branches of an `anyOf`, `oneOf` or `if`. The intended branch is probably the one that got deepest into the value, or
- * the only one whose type fits.
+ * the branches of an `anyOf`, `oneOf` or `if`. The intended branch is probably one whose type and kind fit, such as
+ * `kind: {const: "circle"}`, and of these the one that got deepest into the value, with the fewest errors.
  */
 export function primaryError(errors: readonly ErrorObject[]): ErrorObject {
   const last = errors.at(-1)!;
   if (last.keyword === "if") return errors.at(-2) ?? last;
   if (last.keyword !== "anyOf" && last.keyword !== "oneOf") return last;
-  const branches = errors.slice(0, -1);
-  const depth = Math.max(...branches.map(depthOf));
-  if (depth > depthOf(last)) return branches.find((error) => depthOf(error) === depth)!;
-  const others = branches.filter(({ keyword }) => keyword !== "type");
-  if (others.length === 1) return others[0]!;
-  if (branches.length === 0 || others.length > 0) return last;
-  const types = new Set(branches.flatMap(({ params }) => (params as { type: string | string[] }).type));
-  return { ...branches[0]!, params: { type: [...types] } };
+  const root = depthOf(last);
+  const start = `${last.schemaPath}/`;
+  // Errors behind a `$ref` of Ajv's own have the path of what it refers to: each is a branch then.
+  const branches = Map.groupBy<unknown, ErrorObject>(errors.slice(0, -1), (error) => {
+    const { schemaPath } = error;
+    return schemaPath.startsWith(start) ? Number.parseInt(schemaPath.slice(start.length), 10) : error;
+  });
+  const ranked = [...branches.values()].map((inside) => branchOf(primaryErrors(inside), root));
+  const misfit = Math.min(...ranked.map((branch) => branch.misfit));
+  const fitting = ranked.filter((branch) => branch.misfit === misfit);
+  if (misfit === MISFIT.type) {
+    const types = new Set(fitting.flatMap(({ error }) => (error.params as { type: string | string[] }).type));
+    return { ...fitting[0]!.error, params: { type: [...types] } };
+  }
+  if (misfit === MISFIT.kind && fitting.length > 1) {
+    const { instancePath } = fitting[0]!.error;
+    if (fitting.every(({ error }) => error.instancePath === instancePath)) {
+      const allowedValues = new Set(fitting.flatMap(({ error }) => valuesAllowed(error)));
+      return { ...fitting[0]!.error, keyword: "enum", params: { allowedValues: [...allowedValues] } };
+    }
+  }
+  const [best, second] = fitting.toSorted((one, other) => other.depth - one.depth || one.count - other.count);
+  if (best === undefined || (best.depth === root && second !== undefined)) return last;
+  return best.error;
+}
+
+/** How a branch is not the intended one: its type is another, or its `kind`. */
+const MISFIT = { none: 0, kind: 1, type: 2 } as const;
+
+interface Branch {
+  readonly misfit: number;
+  readonly error: ErrorObject;
+  readonly depth: number;
+  readonly count: number;
+}
+
+function branchOf(errors: readonly ErrorObject[], root: number): Branch {
+  const misfits = errors.map((error) => misfitOf(error, root));
+  const misfit = Math.max(...misfits);
+  const depths = errors.map(depthOf);
+  const depth = Math.max(...depths);
+  const at = misfit === MISFIT.none ? depths.indexOf(depth) : misfits.indexOf(misfit);
+  return { misfit, error: errors[at]!, depth, count: errors.length };
+}
+
+/** The members of a value tell of which kind it is. */
+function misfitOf(error: ErrorObject, root: number): number {
+  const depth = depthOf(error);
+  if (error.keyword === "type" && depth === root) return MISFIT.type;
+  return (error.keyword === "const" || error.keyword === "enum") && depth === root + 1
+    ? MISFIT.kind
+    : MISFIT.none;
+}
+
+function valuesAllowed({ keyword, params }: ErrorObject): readonly unknown[] {
+  const { allowedValue, allowedValues } = params as { allowedValue?: unknown; allowedValues?: unknown[] };
+  return keyword === "const" ? [allowedValue] : (allowedValues ?? []);
 }
 
 /** The errors to report when Ajv looked for all: one for each failed keyword outside of branches. */
