@@ -7,8 +7,25 @@ import { sizeText } from "./time.tsx";
 /** Beyond this a payload is shown only when somebody asks for it. */
 const UNASKED_CHARACTERS = 64 * 1_024;
 /** Beyond this it is plain text: each coloured piece is an element. */
-const COLOURED_CHARACTERS = 256 * 1_024;
-const PLAIN_CHARACTERS = 1_024 * 1_024;
+const COLOURED_CHARACTERS = 128 * 1_024;
+/** Plain text is laid out in parts of this size, and only those that are seen. */
+const PART_CHARACTERS = 16 * 1_024;
+
+/** The parts of a text, ended at lines where it has such, never within a character. */
+function partsOf(text: string): readonly string[] {
+  const parts: string[] = [];
+  for (let at = 0; at < text.length;) {
+    let end = at + PART_CHARACTERS;
+    if (end < text.length) {
+      const line = text.slice(at, end).lastIndexOf("\n") + 1;
+      if (line > 0) end = at + line;
+      else if (/[\uDC00-\uDFFF]/.test(text[end]!)) end -= 1;
+    }
+    parts.push(text.slice(at, end));
+    at = end;
+  }
+  return parts;
+}
 
 export function Lines({
   lines,
@@ -63,6 +80,7 @@ export function JsonView(props: {
           : exactLines(text),
     [text, indented, shown],
   );
+  const parts = useMemo(() => (shown && lines === undefined ? partsOf(text) : []), [text, shown, lines]);
   const bytes = useMemo(() => new Blob([text]).size, [text]);
   return (
     <section class="panel codebox" aria-label={title}>
@@ -94,14 +112,13 @@ export function JsonView(props: {
       )}
       {lines !== undefined && <Lines lines={lines} />}
       {shown && lines === undefined && (
-        <>
-          <pre class="code tall plain" tabIndex={0}>
-            {text.slice(0, PLAIN_CHARACTERS)}
-          </pre>
-          {text.length > PLAIN_CHARACTERS && (
-            <p class="more">The first MiB of {sizeText(bytes)}. Copy gives all.</p>
-          )}
-        </>
+        <pre class="code tall plain" tabIndex={0}>
+          {parts.map((part, index) => (
+            <span key={index} class="part">
+              {part}
+            </span>
+          ))}
+        </pre>
       )}
     </section>
   );

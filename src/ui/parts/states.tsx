@@ -12,14 +12,14 @@ export const FIRST_SUBSCRIPTION =
 /** Nothing is there: what it is for, the command, one button. */
 export function Empty(props: {
   readonly title: string;
-  readonly children: ComponentChildren;
+  readonly children?: ComponentChildren;
   readonly command?: string;
   readonly button?: ComponentChildren;
 }) {
   return (
     <div class="empty">
       <h2>{props.title}</h2>
-      <div>{props.children}</div>
+      {props.children !== undefined && <div>{props.children}</div>}
       {props.command !== undefined && <Command text={props.command} />}
       {props.button}
     </div>

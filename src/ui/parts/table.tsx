@@ -15,6 +15,8 @@ export interface Column<Row> {
   readonly grow?: boolean;
   /** Not on narrow screens. */
   readonly wide?: boolean;
+  /** In which order rows are sorted by it; not sorted by it where it is left out. */
+  readonly sort?: "ascending" | "descending";
 }
 
 /**
@@ -30,6 +32,9 @@ export function Table<Row>(props: {
   readonly keyOf: (row: Row) => string | number;
   readonly link?: (row: Row) => string;
   readonly selected?: string | number | undefined;
+  /** The head of the column that the rows are sorted by. */
+  readonly sorted?: string;
+  readonly sortBy?: (head: string) => void;
   readonly children?: ComponentChildren;
 }) {
   const { rows, columns, keyOf, link, selected } = props;
@@ -65,8 +70,19 @@ export function Table<Row>(props: {
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.head} scope="col" class={classOf(column)}>
-                {column.top ?? column.head}
+              <th
+                key={column.head}
+                scope="col"
+                class={classOf(column)}
+                aria-sort={column.head === props.sorted ? column.sort : undefined}
+              >
+                {column.sort === undefined ? (
+                  (column.top ?? column.head)
+                ) : (
+                  <button class="sort" onClick={() => props.sortBy?.(column.head)}>
+                    {column.top ?? column.head}
+                  </button>
+                )}
               </th>
             ))}
           </tr>

@@ -7,8 +7,8 @@ import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/time.tsx";
-import { linkTo, type Route } from "../../shell/route.ts";
-import { ActionWord, stateOf } from "./action-state.tsx";
+import { goTo, linkTo, type Route } from "../../shell/route.ts";
+import { ActionWord, isBuiltIn, stateOf } from "./action-state.tsx";
 
 const FILTERS: readonly FilterName[] = [
   { name: "name", example: "order" },
@@ -16,20 +16,37 @@ const FILTERS: readonly FilterName[] = [
   { name: "state", example: "deprecated", values: ["active", "deprecated", "retired"] },
 ];
 const PAGE_ROWS = 100;
-const STATS_PATH = "/v1/stats?range=1h&by=action&limit=1000";
-const STATS_EVERY_MS = 10_000;
+const REFUSED = "Refused 24 h";
+const BY_NAME = "Action";
+const STATS_PATH = "/v1/stats?range=24h&by=action&limit=1000";
+const STATS_EVERY_MS = 30_000;
 
-/** What is known of an action's last hour; `undefined` while nothing is. */
+/** Narrow screens have no room to say of when. */
+function InLastDay({ children }: { readonly children: string }) {
+  return (
+    <>
+      {children}
+      <span class="hide-s"> 24 h</span>
+    </>
+  );
+}
+
+/** What is known of an action's last day; `undefined` while nothing is. */
 type FiguresOf = (action: string) => ActionFigures | undefined;
 
 const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
-  { head: "Action", grow: true, cell: ({ action }) => <span title={action}>{action}</span> },
+  {
+    head: "Action",
+    grow: true,
+    sort: "ascending",
+    cell: ({ action }) => <span title={action}>{action}</span>,
+  },
   {
     head: "Application",
     wide: true,
     cell: ({ application }) => <span class="cut-text soft">{application}</span>,
   },
-  { head: "State", cell: (action) => <ActionWord action={action} /> },
+  { head: "State", wide: true, cell: (action) => <ActionWord action={action} /> },
   {
     head: "Protects",
     wide: true,
@@ -42,27 +59,42 @@ const columns = (figuresOf: FiguresOf): readonly Column<Action>[] => [
   },
   { head: "Revision", right: true, wide: true, cell: ({ revision }) => revision },
   {
-    head: "Last hour",
+    head: "Published 24 h",
+    top: <InLastDay>Published</InLastDay>,
     right: true,
-    cell: ({ action }) => {
-      if (action.startsWith("evreg.")) {
-        return (
-          <span class="muted" title="Events that evreg makes itself are stored, and not counted as published">
-            not counted
-          </span>
-        );
-      }
-      const count = figuresOf(action)?.published;
-      return count === undefined || count === 0 ? <span class="muted">–</span> : numberText(count);
-    },
+    sort: "descending",
+    cell: ({ action }) =>
+      isBuiltIn({ action }) ? (
+        <span class="muted" title="Events that evreg makes itself are stored, and not counted as published">
+          –
+        </span>
+      ) : (
+        countText(figuresOf(action)?.published)
+      ),
+  },
+  {
+    head: REFUSED,
+    top: <InLastDay>Refused</InLastDay>,
+    right: true,
+    sort: "descending",
+    cell: ({ action }) => <span class="warn-text">{countText(figuresOf(action)?.refused)}</span>,
   },
   {
     head: "Last published",
     right: true,
     wide: true,
+    sort: "descending",
     cell: ({ action }) => <Time at={figuresOf(action)?.last_published_at ?? null} />,
   },
 ];
+
+const countText = (count = 0) => (count === 0 ? <span class="muted">–</span> : numberText(count));
+
+/** What comes first by the column of that head; by name where they are alike. */
+function worthOf(head: string, figures: ActionFigures | undefined): number {
+  if (head === "Last published") return Date.parse(figures?.last_published_at ?? "") || 0;
+  return (head === REFUSED ? figures?.refused : figures?.published) ?? 0;
+}
 
 const mayCreate = (): boolean =>
   (identity.value?.scopes ?? []).some((scope) => /^(write|admin)(:|$)/.test(scope));
@@ -83,7 +115,12 @@ export function ActionList({ route }: { readonly route: Route }) {
     const byName = new Map(rowsOfActions?.map((row) => [row.action, row]));
     return (action) => byName.get(action);
   }, [rowsOfActions]);
-  const found = answer?.data.filter((action) => matches(action, route.query));
+  const shown = columns(figuresOf);
+  const sorted =
+    shown.find(({ sort, head }) => sort !== undefined && head === route.query["sort"])?.head ?? BY_NAME;
+  const all = answer?.data.filter((action) => matches(action, route.query));
+  const worth = ({ action }: Action): number => worthOf(sorted, figuresOf(action));
+  const found = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
   const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
   const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
   const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
@@ -100,6 +137,12 @@ export function ActionList({ route }: { readonly route: Route }) {
         )}
       </header>
       <FilterField label="Filter actions" path={["actions"]} route={route} names={FILTERS} plain="name" />
+      {sorted === REFUSED && (
+        <p class="soft">
+          Refused events are counted, and not kept. Why stands in the answer to whoever published, and in the
+          server's log.
+        </p>
+      )}
       {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
       <div class="panel">
         {rows === undefined ? (
@@ -110,7 +153,17 @@ export function ActionList({ route }: { readonly route: Route }) {
           <Table
             label="Actions"
             rows={rows}
-            columns={columns(figuresOf)}
+            columns={shown}
+            sorted={sorted}
+            sortBy={(head) =>
+              goTo(
+                linkTo(["actions"], {
+                  ...route.query,
+                  page: undefined,
+                  sort: head === BY_NAME ? undefined : head,
+                }),
+              )
+            }
             keyOf={({ action }) => action}
             link={({ action }) => linkTo(["actions", action])}
           />
@@ -150,9 +203,7 @@ function NoActions({ isFiltered }: { readonly isFiltered: boolean }) {
             Clear the filter
           </a>
         }
-      >
-        None has all of these.
-      </Empty>
+      />
     );
   }
   return (

@@ -15,11 +15,12 @@ import { SchemaOf } from "./schema-of.tsx";
 import { TypesOf } from "./types-of.tsx";
 
 const EVERY_MS = 10_000;
+const WHY_REFUSED = "Why stands in the answer to whoever published, and in the server's log";
 
 const PARTS = [
   { path: undefined, title: "Schema", view: SchemaOf },
   { path: "revisions", title: "Revisions", view: Revisions },
-  { path: "check", title: "Check a schema", view: CheckSchema },
+  { path: "check", title: "Check", view: CheckSchema },
   { path: "publish", title: "Publish", view: PublishBox },
   { path: "types", title: "Types", view: TypesOf },
   { path: "settings", title: "Settings", view: ActionSettings },
@@ -125,7 +126,18 @@ function ActionHead({
             <span>
               <b>In the last hour</b>
               {numberText(totals.published)} published
-              {totals.refused > 0 && <span class="warn-text">, {numberText(totals.refused)} refused</span>}
+              {totals.refused > 0 && (
+                <>
+                  ,{" "}
+                  <a
+                    class="warn-text"
+                    href={linkTo(["actions"], { sort: "Refused 24 h" })}
+                    title={WHY_REFUSED}
+                  >
+                    {numberText(totals.refused)} refused
+                  </a>
+                </>
+              )}
             </span>
           )}
           {action.successor !== null && (

@@ -1,10 +1,13 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RevisionBreak } from "../../../domain/action.ts";
 import { Copy } from "../../parts/copy.tsx";
+import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
+import { linkTo } from "../../shell/route.ts";
 import { Pieces, Pin } from "./diff-view.tsx";
 import { placeInPayload, valueAt } from "./payload-places.ts";
 import { jsonLines } from "./schema-lines.ts";
+import { brokenFields, type UsedField, usedFields } from "./used-fields.ts";
 
 const SHOWN_BREAKS = 50;
 
@@ -14,12 +17,15 @@ export function BreakList(props: {
   /** The schema that is compared, and the one it is compared with. */
   readonly after: unknown;
   readonly before: unknown;
+  readonly subscribers: readonly Subscription[] | undefined;
 }) {
-  const { breaks, after, before } = props;
+  const { breaks, after, before, subscribers = [] } = props;
+  const used = useMemo(() => usedFields(subscribers), [subscribers]);
   const [all, setAll] = useState(false);
   const shown = all ? breaks : breaks.slice(0, SHOWN_BREAKS);
   return (
     <section class="panel" aria-label="Breaks">
+      {breaks.some(({ side }) => side === "consumer") && <Receivers subscribers={subscribers} />}
       <ol class="breaks">
         {shown.map((one, index) => (
           <Break
@@ -27,6 +33,7 @@ export function BreakList(props: {
             number={index + 1}
             broken={one}
             schemas={[after, before]}
+            used={used}
           />
         ))}
       </ol>
@@ -44,6 +51,49 @@ export function BreakList(props: {
   );
 }
 
+const MOST_NAMED = 10;
+
+function SubscriptionLink({ rowid, application, subscription }: Subscription) {
+  return (
+    <a href={linkTo(["subscriptions", rowid])}>
+      {application}/{subscription}
+    </a>
+  );
+}
+
+/** Whoever gets what nobody promised them. */
+function Receivers({ subscribers }: { readonly subscribers: readonly Subscription[] }) {
+  const { length } = subscribers;
+  if (length === 0) return null;
+  return (
+    <p class="receivers break">
+      {length === 1 ? "1 subscription receives" : `${numberText(length)} subscriptions receive`} this action:{" "}
+      {subscribers.slice(0, MOST_NAMED).map((one, index) => (
+        <>
+          {index > 0 && ", "}
+          <SubscriptionLink {...one} />
+        </>
+      ))}
+      {length > MOST_NAMED && ` and ${numberText(length - MOST_NAMED)} more`}
+    </p>
+  );
+}
+
+/** Which subscriptions look at fields. */
+export function UsedLines({ fields }: { readonly fields: readonly UsedField[] }) {
+  return (
+    <>
+      {fields.slice(0, MOST_NAMED).map(({ subscription, field, by }) => (
+        <span key={`${subscription.rowid} ${field} ${by}`} class="line">
+          <SubscriptionLink {...subscription} /> {by === "filter" ? "filters by" : "keeps the order by"}{" "}
+          <code>{field}</code>
+        </span>
+      ))}
+      {fields.length > MOST_NAMED && <span class="line">and {fields.length - MOST_NAMED} more.</span>}
+    </>
+  );
+}
+
 /** "… has become required. A producer is refused." → the first sentence, and the others. */
 function sentences(message: string): readonly [string, string] {
   const end = /[.!] (?=[A-Z])/.exec(message);
@@ -55,6 +105,7 @@ function Break(props: {
   readonly number: number;
   readonly broken: RevisionBreak;
   readonly schemas: readonly unknown[];
+  readonly used: readonly UsedField[];
 }) {
   const { number, broken, schemas } = props;
   const [title, rest] = sentences(broken.message);
@@ -70,6 +121,7 @@ function Break(props: {
           )}
         </p>
         {broken.pointer !== "" && <code class="at">{broken.pointer}</code>}
+        <UsedLines fields={brokenFields(props.used, schemas, broken)} />
         {broken.example !== undefined && <Witness broken={broken} schemas={schemas} isOpen={number === 1} />}
         <p class="instead">
           <b>Instead</b> {broken.remedy}

@@ -12,12 +12,12 @@ import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
 import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
-import { BreakList } from "./break-list.tsx";
+import { BreakList, UsedLines } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
 import { draftOf, dropDraft, keepDraft, whyUnreadable } from "./drafts.ts";
 import { actionPath } from "./read-action.ts";
 import { diffRows, inOrder } from "./schema-diff.ts";
-import { touchedFields, type UsedField, usedFields } from "./used-fields.ts";
+import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-fields.ts";
 import { useVerdict } from "./use-verdict.ts";
 
 /** As many of the last events are checked with it. */
@@ -46,14 +46,16 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
     () => [JSON.parse(action.schemaText), JSON.parse(checked ?? "{}")] as const,
     [action.schemaText, checked],
   );
-  const touched = useMemo(
-    () => (rows === undefined ? [] : touchedFields(usedFields(subscribers ?? []), rows, before, after)),
-    [rows, subscribers, before, after],
-  );
   const isChanged = rows?.some(({ sign }) => sign !== " ") ?? false;
   const isCurrent = checked === text;
   const verdict = found?.verdict;
   const breaks = useMemo(() => inOrder(rows ?? [], verdict?.breaks ?? []), [rows, verdict]);
+  // Breaks name their own.
+  const touched = useMemo(() => {
+    const fields = touchedFields(usedFields(subscribers ?? []), rows ?? [], before, after);
+    const named = new Set(breaks.flatMap((broken) => brokenFields(fields, [after, before], broken)));
+    return fields.filter((field) => !named.has(field));
+  }, [rows, subscribers, before, after, breaks]);
   const mayWrite = mayChange(action);
 
   const apply = async (force: boolean): Promise<void> => {
@@ -151,7 +153,9 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
           )}
         </div>
         <div class="stack">
-          {breaks.length > 0 && <BreakList breaks={breaks} before={before} after={after} />}
+          {breaks.length > 0 && (
+            <BreakList breaks={breaks} before={before} after={after} subscribers={subscribers} />
+          )}
           {verdict !== undefined && <Warnings warnings={verdict.warnings} />}
         </div>
       </div>
@@ -309,15 +313,7 @@ function Touched({ fields }: { readonly fields: readonly UsedField[] }) {
   if (fields.length === 0) return null;
   return (
     <Say state="waiting" title="Subscriptions look at what you change">
-      {fields.slice(0, 10).map(({ subscription, field, by }) => (
-        <span key={`${subscription.rowid} ${field} ${by}`} class="line">
-          <a href={linkTo(["subscriptions", subscription.rowid])}>
-            {subscription.application}/{subscription.subscription}
-          </a>{" "}
-          {by === "filter" ? "filters by" : "keeps the order by"} <code>{field}</code>
-        </span>
-      ))}
-      {fields.length > 10 && <span class="line">and {fields.length - 10} more.</span>}
+      <UsedLines fields={fields} />
     </Say>
   );
 }

@@ -177,7 +177,7 @@ function Pick(props: {
 }
 
 function Comparison(props: PartProps & { readonly first: number; readonly second: number }) {
-  const { action, route, first, second } = props;
+  const { action, subscribers, route, first, second } = props;
   const pathOf = (revision: number): string => `${actionPath(action.action)}/revisions/${revision}`;
   const [before, after] = [
     useResource<ReadRevision>(pathOf(first), { read: readRevision }),
@@ -235,7 +235,9 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
       )}
       <div class={breaks.length > 0 ? "cols even" : "stack"}>
         <DiffView rows={rows} breaks={breaks} note={`revision ${first} → ${second}`} route={route} />
-        {breaks.length > 0 && <BreakList breaks={breaks} before={old.schemata} after={next.schemata} />}
+        {breaks.length > 0 && (
+          <BreakList breaks={breaks} before={old.schemata} after={next.schemata} subscribers={subscribers} />
+        )}
       </div>
     </>
   );

@@ -52,6 +52,24 @@ function fieldName(place: string): string {
     .replaceAll(".*", "[]");
 }
 
+/** Those of the fields that a break is about. @param schemas the one compared, and the one it is compared with */
+export function brokenFields(
+  used: readonly UsedField[],
+  schemas: readonly unknown[],
+  { pointer, message }: { readonly pointer: string; readonly message: string },
+): readonly UsedField[] {
+  const known = used.length === 0 ? [] : schemas.map((schema) => placesFor(placesIn(schema), pointer));
+  const [nearest] = known.toSorted((one, other) => one.rest.length - other.rest.length);
+  return used.filter(({ place }) =>
+    nearest?.places.some((one) => {
+      if (one !== "" && (place === one || place.startsWith(`${one}/`))) return true;
+      // At an object the message quotes the member.
+      const end = place.lastIndexOf("/");
+      return place.slice(0, end) === one && message.includes(JSON.stringify(place.slice(end + 1)));
+    }),
+  );
+}
+
 /** Those of the fields that a change of the schema touches. */
 export function touchedFields(
   used: readonly UsedField[],

@@ -20,8 +20,8 @@ const FILTERS: readonly FilterName[] = [
 
 const COLUMNS: readonly Column<AuditEntry>[] = [
   { head: "When", cell: ({ timestamped }) => <Time at={timestamped} exact /> },
-  { head: "What", cell: ({ change }) => wordsOf(change) },
-  { head: "Record", grow: true, cell: (entry) => <Changed entry={entry} /> },
+  { head: "What", wide: true, cell: ({ change }) => wordsOf(change) },
+  { head: "Record", grow: true, cell: (entry) => <RecordCell entry={entry} /> },
   {
     head: "Changed",
     wide: true,
@@ -105,6 +105,17 @@ function wordsOf(change: string): string {
 function changeText({ member, before, after }: ChangedMember): string {
   if (before === null) return after === null ? `${member} (value not kept)` : `${member}: ${after}`;
   return `${member}: ${before} → ${after ?? "…"}`;
+}
+
+/** Narrow screens have no room for the other columns: what was done stands above. */
+function RecordCell({ entry }: { readonly entry: AuditEntry }) {
+  const { change, members } = entry;
+  return (
+    <>
+      <span class="sub narrow grow">{[wordsOf(change), ...members.map(changeText)].join(", ")}</span>
+      <Changed entry={entry} />
+    </>
+  );
 }
 
 /** What was changed, as a link where there is a screen for it. */

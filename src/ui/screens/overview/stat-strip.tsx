@@ -1,6 +1,7 @@
 import type { Stats, StatsBacklog } from "../../../domain/stats/stats.ts";
 import { durationText, numberText } from "../../parts/time.tsx";
 import { failedShare, percentText, rateText } from "../../parts/rates.ts";
+import { linkTo } from "../../shell/route.ts";
 import { CAUSES } from "./backlog.tsx";
 import { RANGES } from "./figures.ts";
 
@@ -26,7 +27,13 @@ export function StatStrip({ stats }: { readonly stats: Stats }) {
       <div>
         <dt>Published</dt>
         <dd class="figure">{numberText(totals.published)}</dd>
-        <dd>{totals.refused === 0 ? rate(totals.published) : `${numberText(totals.refused)} refused`}</dd>
+        <dd>
+          {totals.refused === 0 ? (
+            rate(totals.published)
+          ) : (
+            <a href={linkTo(["actions"], { sort: "Refused 24 h" })}>{numberText(totals.refused)} refused</a>
+          )}
+        </dd>
       </div>
       <div>
         <dt>Failed attempts</dt>
