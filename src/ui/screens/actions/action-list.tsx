@@ -147,26 +147,31 @@ export function ActionList({ route }: { readonly route: Route }) {
       <div class="panel">
         {rows === undefined ? (
           <Waiting error={error} reload={reload} rows={12} />
-        ) : rows.length === 0 ? (
-          <NoActions isFiltered={isFiltered} />
         ) : (
-          <Table
-            label="Actions"
-            rows={rows}
-            columns={shown}
-            sorted={sorted}
-            sortBy={(head) =>
-              goTo(
-                linkTo(["actions"], {
-                  ...route.query,
-                  page: undefined,
-                  sort: head === BY_NAME ? undefined : head,
-                }),
-              )
-            }
-            keyOf={({ action }) => action}
-            link={({ action }) => linkTo(["actions", action])}
-          />
+          <>
+            {(rows.length === 0 || (!isFiltered && found?.every(isBuiltIn))) && (
+              <NoActions isFiltered={isFiltered} />
+            )}
+            {rows.length > 0 && (
+              <Table
+                label="Actions"
+                rows={rows}
+                columns={shown}
+                sorted={sorted}
+                sortBy={(head) =>
+                  goTo(
+                    linkTo(["actions"], {
+                      ...route.query,
+                      page: undefined,
+                      sort: head === BY_NAME ? undefined : head,
+                    }),
+                  )
+                }
+                keyOf={({ action }) => action}
+                link={({ action }) => linkTo(["actions", action])}
+              />
+            )}
+          </>
         )}
         {found !== undefined && found.length > PAGE_ROWS && (
           <div class="more">

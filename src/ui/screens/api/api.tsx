@@ -34,7 +34,16 @@ export function Api({ route }: { readonly route: Route }) {
         <OperationView key={id} document={document} operation={picked} query={route.query} />
       )}
       {picked === undefined && id !== undefined && (
-        <Empty title="There is no such operation">It may be of another version.</Empty>
+        <Empty
+          title="There is no such operation"
+          button={
+            <a class="btn" href="#/api">
+              All operations
+            </a>
+          }
+        >
+          It may be of another version.
+        </Empty>
       )}
     </div>
   );

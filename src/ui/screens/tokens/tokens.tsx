@@ -1,6 +1,6 @@
 import type { Token } from "../../../domain/token.ts";
 import { askJson } from "../../api/request.ts";
-import { identity } from "../../api/identity.ts";
+import { identity, may } from "../../api/identity.ts";
 import { noted, useResource } from "../../api/resource.ts";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -43,14 +43,14 @@ function TokenList() {
   return (
     <div class="stack">
       <header class="head">
-        <div class="what">
-          <h1>Tokens</h1>
-        </div>
-        <div class="acts">
-          <a class="btn main" href={linkTo(["tokens", "new"])}>
-            Create a token
-          </a>
-        </div>
+        <h1 class="what">Tokens</h1>
+        {may("admin") && (
+          <div class="acts">
+            <a class="btn main" href={linkTo(["tokens", "new"])}>
+              Create a token
+            </a>
+          </div>
+        )}
       </header>
       {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}
       <div class="panel">
