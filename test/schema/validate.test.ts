@@ -70,6 +70,12 @@ test("an error truncates a long name, place and message", () => {
   expect(patternMessage(900)).toMatch(/^must match the pattern \^é+…$/u);
 });
 
+/** A form that its `kind` tells apart. */
+const kind = (name: string, properties: object): object => ({
+  properties: { kind: { const: name }, ...properties },
+  required: ["kind"],
+});
+
 describe("a failure says what is wrong", () => {
   const cases: [unknown, unknown, string][] = [
     [{ type: ["string", "null"] }, 1, "must be a string or null"],
@@ -158,10 +164,6 @@ describe("a failure says what is wrong", () => {
   });
 
   test.each(["anyOf", "oneOf"])("is about the branch of %s whose kind is the value's", (keyword) => {
-    const kind = (name: string, member: object): object => ({
-      properties: { kind: { const: name }, ...member },
-      required: ["kind"],
-    });
     const inline = [
       { type: "null" },
       kind("circle", { r: { type: "number" } }),
