@@ -8,6 +8,7 @@ import { latency } from "./scenarios/latency.ts";
 import { load } from "./scenarios/load.ts";
 import { lowrate } from "./scenarios/lowrate.ts";
 import { memory } from "./scenarios/memory.ts";
+import { pages } from "./scenarios/pages.ts";
 import { publish } from "./scenarios/publish.ts";
 import { pull } from "./scenarios/pull.ts";
 import { reads } from "./scenarios/reads.ts";
@@ -27,6 +28,7 @@ export const SCENARIOS: readonly Scenario[] = [
   sustained,
   latency,
   lowrate,
+  pages,
   reads,
   isolation,
   slow,

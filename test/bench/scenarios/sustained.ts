@@ -83,6 +83,11 @@ async function highest(holds: (ratePerS: number) => Promise<boolean>): Promise<n
   return 0;
 }
 
+/** The highest of the steps that holds; 0 where none does. */
+export function rateThatHolds(rig: Rig, server: BenchServer): Promise<number> {
+  return highest(async (ratePerS) => (await tryRate(rig, server, ratePerS)).holds);
+}
+
 async function tryRate(rig: Rig, server: BenchServer, ratePerS: number): Promise<Step> {
   const startedMs = performance.timeOrigin + performance.now();
   const backlogs: number[] = [];
