@@ -126,6 +126,18 @@ test("the list leads to an action by keys alone, and back", async () => {
   await page.getByText("No action matches").waitFor();
 });
 
+test("the list is sorted by its heads, and says where the reason of a refusal is found", async () => {
+  const page = await world.open("#/actions");
+  await page.getByRole("button", { name: "Refused" }).click();
+  await page
+    .getByRole("columnheader", { name: "Refused", exact: false })
+    .and(page.locator("[aria-sort=descending]"))
+    .waitFor();
+  await page.getByText("in the answer to whoever published").waitFor();
+  await page.getByRole("button", { name: "Action", exact: true }).click();
+  await page.locator("[aria-sort=ascending]").waitFor();
+});
+
 test("a schema is shown as text, with who depends on which of its fields", async () => {
   const page = await world.open("#/actions/order.created");
   await page.getByLabel("JSON").getByText("onerror").waitFor();
@@ -142,8 +154,8 @@ test("a breaking schema is refused as it is typed: where, shown by what, and whi
   await verdict.waitFor();
   const main = page.locator("main");
   expect(await main.innerText()).toMatch(/Of the last 2 events 2 would not conform/);
-  expect(await main.innerText()).toMatch(/billing\/invoices filters by customer\.country/);
   const breaks = page.getByRole("region", { name: "Breaks" });
+  expect(await breaks.innerText()).toMatch(/billing\/invoices filters by customer\.country/);
   expect(await breaks.innerText()).toMatch(/has become required[^]*← no total[^]*Instead/);
   expect(await breaks.getByText("/properties/customer/properties/country/enum").count()).toBe(1);
   // A pin leads to its break, and that to its line.
