@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api/request.ts";
+import { linkTo } from "../shell/route.ts";
 import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";
 import { sizeText } from "./texts.ts";
@@ -23,6 +24,26 @@ export function Empty(props: {
       {props.command !== undefined && <Command text={props.command} />}
       {props.button}
     </div>
+  );
+}
+
+/**
+ * A filter that nothing matches.
+ * @param props.what one of the list
+ * @param props.screen the path of the list
+ */
+export function NoMatch({ what, screen }: { readonly what: string; readonly screen: string }) {
+  return (
+    <Empty
+      title={`No ${what} matches`}
+      button={
+        <a class="btn" href={linkTo([screen])}>
+          Clear the filter
+        </a>
+      }
+    >
+      None has all of these.
+    </Empty>
   );
 }
 

@@ -8,7 +8,7 @@ import { nameOf } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
 import { subscriptionFilter, subscriptionsNamed, useTimeRange } from "../../parts/list-filters.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -235,20 +235,7 @@ function columnsFor(options: {
 }
 
 function NoDeliveries({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) {
-    return (
-      <Empty
-        title="No delivery matches"
-        button={
-          <a class="btn" href="#/deliveries">
-            Clear the filter
-          </a>
-        }
-      >
-        No stored delivery has all of these.
-      </Empty>
-    );
-  }
+  if (isFiltered) return <NoMatch what="delivery" screen="deliveries" />;
   return (
     <Empty title="No delivery yet" command="evreg subscriptions create --help">
       Each event that is published makes a delivery for each active subscription of its action.

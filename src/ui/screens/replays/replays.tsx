@@ -9,7 +9,7 @@ import { nameOf, SubscriptionLink } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { useNewest } from "../../parts/newest.ts";
 import { Pages } from "../../parts/pages.tsx";
-import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { subscriptionFilter, subscriptionsNamed } from "../../parts/list-filters.ts";
@@ -99,20 +99,7 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
 }
 
 function NoReplays({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) {
-    return (
-      <Empty
-        title="No replay matches"
-        button={
-          <a class="btn" href="#/replays">
-            Clear the filter
-          </a>
-        }
-      >
-        No stored replay has all of these.
-      </Empty>
-    );
-  }
+  if (isFiltered) return <NoMatch what="replay" screen="replays" />;
   return (
     <Empty
       title="No replay yet"

@@ -7,7 +7,7 @@ import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
-import { Empty, Failed, FIRST_SUBSCRIPTION, Waiting } from "../../parts/states.tsx";
+import { Empty, Failed, FIRST_SUBSCRIPTION, NoMatch, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
@@ -193,20 +193,7 @@ function useFigures(isLong: boolean): ReadonlyMap<number, SubscriptionFigures> {
 }
 
 function NoSubscriptions({ isFiltered }: { readonly isFiltered: boolean }) {
-  if (isFiltered) {
-    return (
-      <Empty
-        title="No subscription matches"
-        button={
-          <a class="btn" href="#/subscriptions">
-            Clear the filter
-          </a>
-        }
-      >
-        None has all of these.
-      </Empty>
-    );
-  }
+  if (isFiltered) return <NoMatch what="subscription" screen="subscriptions" />;
   return (
     <Empty
       title="No subscription yet"
