@@ -1,7 +1,14 @@
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import axe from "axe-core";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { connect } from "../../src/client/client.ts";
 import type { Evreg } from "../../src/evreg.ts";
@@ -45,10 +52,16 @@ interface Options {
   readonly changes?: Changes;
   /** What all tests of the file build on. */
   readonly prepare?: (evreg: Evreg) => Promise<unknown>;
+  /** How long it may take, where that is more than other hooks do. */
+  readonly prepareMs?: number;
+  /** Another server than one in the test's own process. */
+  readonly serve?: (data: string) => Promise<TestServer>;
 }
 
 /** A server and a browser for all tests of a file. */
-export function useWorld({ dev = true, changes = {}, prepare }: Options = {}): World {
+export function useWorld(options: Options = {}): World {
+  const { dev = true, changes = {}, prepare } = options;
+  const { serve = (at: string) => serveHere(at, { dev, changes }) } = options;
   const folder = temporaryFolder();
   const data = join(folder.path, "data");
   let server: TestServer;
@@ -56,13 +69,14 @@ export function useWorld({ dev = true, changes = {}, prepare }: Options = {}): W
   let token: string | undefined;
   let browser: Browser;
   const windows: Window[] = [];
+  const contexts = new Map<string, Promise<BrowserContext>>();
   beforeAll(async () => {
     mkdirSync(data, { mode: 0o700 });
-    [server, browser] = await Promise.all([serveHere(data, { dev, changes }), launch()]);
+    [server, browser] = await Promise.all([serve(data), launch()]);
     if (!dev) token = readFileSync(join(data, "token"), "utf8").trim();
     evreg = connect(token === undefined ? { url: server.url } : { url: server.url, token });
     await prepare?.(evreg);
-  });
+  }, options.prepareMs);
   afterEach(async () => {
     const faults: string[] = [];
     for (const window of windows.splice(0)) faults.push(...(await window.close()));
@@ -86,7 +100,7 @@ export function useWorld({ dev = true, changes = {}, prepare }: Options = {}): W
       return token;
     },
     async open(address, look = {}) {
-      const window = await Window.open(browser, server.url, look);
+      const window = await Window.open(await contextFor(browser, contexts, look), server.url, look);
       windows.push(window);
       await window.page.goto(`${server.url}/ui/${address}`);
       await window.page.locator("main").first().waitFor();
@@ -103,57 +117,72 @@ function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath,
     // Names lead nowhere, so that nothing can leave this machine unnoticed.
-    args: ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"],
+    args: ["--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1", "--disable-gpu"],
     // Its sandbox does not work as root.
     chromiumSandbox: process.getuid?.() !== 0,
   });
 }
 
-/** A window of its own, with nothing from before, and what must not happen in it. */
+/** The context for windows of this look: making one takes as long as loading the page. */
+function contextFor(
+  browser: Browser,
+  contexts: Map<string, Promise<BrowserContext>>,
+  look: Look,
+): Promise<BrowserContext> {
+  const { scheme = "light", width = 1280, height = 900, touch = false, motion = false, zone = "UTC" } = look;
+  const options: BrowserContextOptions = {
+    viewport: { width, height },
+    colorScheme: scheme,
+    reducedMotion: motion ? "no-preference" : "reduce",
+    hasTouch: touch,
+    timezoneId: zone,
+    locale: "en-GB",
+    permissions: ["clipboard-read", "clipboard-write"],
+  };
+  const key = JSON.stringify(options);
+  const context = contexts.get(key) ?? browser.newContext(options);
+  contexts.set(key, context);
+  return context;
+}
+
+/** A window that keeps nothing for the next one, and what must not happen in it. */
 class Window {
   readonly page: Page;
-  readonly #context: BrowserContext;
   readonly #faults: string[] = [];
 
-  private constructor(context: BrowserContext, page: Page) {
-    this.#context = context;
+  private constructor(page: Page) {
     this.page = page;
   }
 
-  static async open(browser: Browser, url: string, look: Look): Promise<Window> {
-    const { scheme = "light", width = 1280, height = 900, touch = false, motion = false } = look;
-    const context = await browser.newContext({
-      viewport: { width, height },
-      colorScheme: scheme,
-      reducedMotion: motion ? "no-preference" : "reduce",
-      hasTouch: touch,
-      timezoneId: look.zone ?? "UTC",
-      locale: "en-GB",
-      permissions: ["clipboard-read", "clipboard-write"],
-    });
-    const window = new Window(context, await context.newPage());
+  static async open(context: BrowserContext, url: string, look: Look): Promise<Window> {
+    const window = new Window(await context.newPage());
     await window.#watch(url, look);
     if (look.token !== undefined) {
-      await context.addInitScript((token) => sessionStorage.setItem("evreg.token", token), look.token);
+      await window.page.addInitScript((token) => sessionStorage.setItem("evreg.token", token), look.token);
     }
     return window;
   }
 
   async #watch(url: string, { expected }: Look): Promise<void> {
+    const { page } = this;
     const fault = (text: string): void => {
       if (expected?.test(text) !== true) this.#faults.push(text);
     };
-    const context = this.#context;
-    context.on("request", (request) => {
+    page.on("request", (request) => {
       if (new URL(request.url()).origin !== url) fault(`asked ${request.method()} ${request.url()}`);
     });
-    context.on("console", (message) => {
+    page.on("console", (message) => {
       if (message.type() === "error" || message.type() === "warning") fault(`console: ${message.text()}`);
     });
-    context.on("weberror", (error) => fault(`threw ${error.error().message}`));
-    this.page.on("websocket", (socket) => fault(`opened ${socket.url()}`));
-    await context.exposeFunction("policyViolated", (text: string) => fault(`policy: ${text}`));
-    await context.addInitScript(() => {
+    page.on("pageerror", (error) => fault(`threw ${error.message}`));
+    page.on("websocket", (socket) => fault(`opened ${socket.url()}`));
+    page.on("dialog", (dialog) => {
+      fault(`asked in a dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("popup", (popup) => fault(`opened ${popup.url()}`));
+    await page.exposeFunction("policyViolated", (text: string) => fault(`policy: ${text}`));
+    await page.addInitScript(() => {
       addEventListener("securitypolicyviolation", ({ violatedDirective, blockedURI, sample }) => {
         const told = (globalThis as unknown as { policyViolated: (text: string) => void }).policyViolated;
         told(`${violatedDirective} ${blockedURI} ${sample}`);
@@ -162,15 +191,58 @@ class Window {
   }
 
   async close(): Promise<readonly string[]> {
-    await this.#context.close();
+    await this.page.evaluate(() => localStorage.clear());
+    await this.page.close();
     return this.#faults;
   }
+}
+
+/** Leads a page that is open to another address of it, as a link does. */
+export async function turnTo(page: Page, address: string): Promise<void> {
+  await page.evaluate(async (hash) => {
+    if (location.hash === hash) return;
+    const changed = new Promise((resolve) => {
+      addEventListener("hashchange", resolve, { once: true });
+    });
+    location.hash = hash;
+    await changed;
+    // Drawn, and what it then asks for begun.
+    for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+  }, address);
+}
+
+/** Leads a page to another address, and waits until all of it is there. */
+export async function visit(page: Page, address: string): Promise<void> {
+  await turnTo(page, address);
+  await settled(page);
+}
+
+/** Waits until the screen is there and waits for nothing itself. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator("main h1").first().waitFor({ state: "attached" });
+  await expect.poll(() => page.locator("[aria-busy=true]").count(), { timeout: 30_000 }).toBe(0);
+}
+
+/** Presses the key that leads to the field, as often as it takes: a screen hears its keys a moment after it is drawn. */
+export async function pressInto(page: Page, key: string, field: Locator): Promise<void> {
+  const isThere = (): Promise<boolean> => field.evaluate((element) => element === document.activeElement);
+  const press = async (): Promise<boolean> => {
+    await page.keyboard.press(key);
+    return isThere();
+  };
+  await field.waitFor();
+  await expect.poll(press, { timeout: 30_000 }).toBe(true);
+}
+
+/** How many CSS pixels the page is wider than its window, and would be scrolled sideways. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 }
 
 /** What axe finds wrong in the page as it is now, a line for each place: rules of WCAG 2.2 A and AA, and good practice. */
 export async function axeViolations(page: Page): Promise<readonly string[]> {
   // Not through a script of the page's, which its policy forbids.
-  await page.evaluate(axe.source);
+  if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   const { violations } = await page.evaluate(async () => {
     const inPage = (globalThis as unknown as { axe: typeof axe }).axe;
     // It would load style sheets a second time.
@@ -181,12 +253,4 @@ export async function axeViolations(page: Page): Promise<readonly string[]> {
       return `${id}: ${help}: ${html.slice(0, 200)}: ${failureSummary.replaceAll(/\s+/g, " ").slice(0, 300)}`;
     }),
   );
-}
-
-/** The addresses of all screens that the navigation leads to, such as `#/events`. */
-export async function screensOf(page: Page): Promise<readonly string[]> {
-  const links = await page
-    .locator('nav a[href^="#/"]')
-    .evaluateAll((found) => found.map((link) => link.getAttribute("href") ?? ""));
-  return [...new Set(links)];
 }

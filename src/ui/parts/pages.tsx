@@ -1,5 +1,6 @@
+import type { ComponentChildren } from "preact";
 import { useKeys } from "../shell/keys.ts";
-import { goTo } from "../shell/route.ts";
+import { goTo, linkTo, type Route } from "../shell/route.ts";
 import { numberText, Time } from "./time.tsx";
 
 /**
@@ -49,4 +50,34 @@ export function Pages(props: {
       </span>
     </div>
   );
+}
+
+const PAGE_ROWS = 100;
+
+/** Of a list that comes as a whole the rows that are shown, and the foot that leads to the others: by `page` in the address. */
+export function pageOf<Row>(
+  all: readonly Row[] | undefined,
+  { path, query }: Route,
+): { readonly rows: readonly Row[] | undefined; readonly foot: ComponentChildren } {
+  const page = Math.max(1, Math.floor(Number(query["page"])) || 1);
+  const start = (page - 1) * PAGE_ROWS;
+  const rows = all?.slice(start, start + PAGE_ROWS);
+  if (all === undefined || all.length <= PAGE_ROWS) return { rows, foot: null };
+  const link = (text: string, other: number) => (
+    <a class="btn bare" href={linkTo(path, { ...query, page: other === 1 ? undefined : other })}>
+      {text}
+    </a>
+  );
+  const foot = (
+    <div class="more">
+      <span>
+        {numberText(start + 1)} to {numberText(start + rows!.length)} of {numberText(all.length)}
+      </span>
+      <span class="row">
+        {page > 1 && link("Before", page - 1)}
+        {page * PAGE_ROWS < all.length && link("After", page + 1)}
+      </span>
+    </div>
+  );
+  return { rows, foot };
 }

@@ -4,6 +4,7 @@ import type { ActionFigures, Stats } from "../../../domain/stats/stats.ts";
 import { identity } from "../../api/identity.ts";
 import { useResource } from "../../api/resource.ts";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
+import { pageOf } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/time.tsx";
@@ -15,7 +16,6 @@ const FILTERS: readonly FilterName[] = [
   { name: "application", example: "billing" },
   { name: "state", example: "deprecated", values: ["active", "deprecated", "retired"] },
 ];
-const PAGE_ROWS = 100;
 const REFUSED = "Refused 24 h";
 const BY_NAME = "Action";
 const STATS_PATH = "/v1/stats?range=24h&by=action&limit=1000";
@@ -96,7 +96,7 @@ function worthOf(head: string, figures: ActionFigures | undefined): number {
   return (head === REFUSED ? figures?.refused : figures?.published) ?? 0;
 }
 
-const mayCreate = (): boolean =>
+export const mayCreate = (): boolean =>
   (identity.value?.scopes ?? []).some((scope) => /^(write|admin)(:|$)/.test(scope));
 
 function matches(action: Action, query: Route["query"]): boolean {
@@ -121,8 +121,7 @@ export function ActionList({ route }: { readonly route: Route }) {
   const all = answer?.data.filter((action) => matches(action, route.query));
   const worth = ({ action }: Action): number => worthOf(sorted, figuresOf(action));
   const found = sorted === BY_NAME ? all : all?.toSorted((one, other) => worth(other) - worth(one));
-  const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
-  const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
+  const { rows, foot } = pageOf(found, route);
   const isFiltered = FILTERS.some(({ name }) => route.query[name] !== undefined);
   return (
     <section class="stack" aria-label="Actions">
@@ -173,26 +172,7 @@ export function ActionList({ route }: { readonly route: Route }) {
             )}
           </>
         )}
-        {found !== undefined && found.length > PAGE_ROWS && (
-          <div class="more">
-            <span>
-              {numberText((page - 1) * PAGE_ROWS + 1)} to{" "}
-              {numberText((page - 1) * PAGE_ROWS + (rows?.length ?? 0))} of {numberText(found.length)}
-            </span>
-            <span class="row">
-              {page > 1 && (
-                <a class="btn bare" href={linkTo(["actions"], { ...route.query, page: page - 1 })}>
-                  Before
-                </a>
-              )}
-              {page * PAGE_ROWS < found.length && (
-                <a class="btn bare" href={linkTo(["actions"], { ...route.query, page: page + 1 })}>
-                  After
-                </a>
-              )}
-            </span>
-          </div>
-        )}
+        {foot}
       </div>
     </section>
   );

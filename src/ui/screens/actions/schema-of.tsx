@@ -3,7 +3,7 @@ import { Command, quoted } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
-import { useNow } from "../../parts/time.tsx";
+import { numberText, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import type { PartProps } from "./part-props.ts";
 import { usedFields } from "./used-fields.ts";
@@ -17,6 +17,8 @@ export function SchemaOf({ action, subscribers }: PartProps) {
     </div>
   );
 }
+
+const MOST_SHOWN = 100;
 
 function Subscribers({
   action,
@@ -38,12 +40,12 @@ function Subscribers({
           <div class="empty">
             <p>Nobody hears these events.</p>
             <Command
-              text={`evreg subscriptions create --application APP --name NAME --action ${quoted(action)} --handler URL`}
+              text={`evreg subscriptions create --application APP --subscription NAME --action ${quoted(action)} --handler URL`}
             />
           </div>
         ) : (
           <ul class="lines">
-            {subscribers.map((one) => (
+            {subscribers.slice(0, MOST_SHOWN).map((one) => (
               <li key={one.rowid}>
                 <div class="row">
                   <a class="grow strong" href={linkTo(["subscriptions", one.rowid])}>
@@ -64,6 +66,14 @@ function Subscribers({
               </li>
             ))}
           </ul>
+        )}
+        {subscribers.length > MOST_SHOWN && (
+          <div class="more">
+            {MOST_SHOWN} of {numberText(subscribers.length)}
+            <a class="btn bare" href={linkTo(["subscriptions"], { action })}>
+              All of them
+            </a>
+          </div>
         )}
       </div>
     </section>

@@ -12,6 +12,8 @@ import { linkTo } from "../../shell/route.ts";
 const EVERY_MS = 2_000;
 /** As `delivery` in the address: none is open. */
 const NONE = "none";
+/** The others are in the list of deliveries. */
+const MOST_SHOWN = 100;
 const TROUBLE: ReadonlySet<string> = new Set(["failed", "waiting", "held"]);
 
 /** Where an event went: a line for each subscription, and of one of them each attempt. */
@@ -42,8 +44,9 @@ export function EventDeliveries({
           <div class="empty">No active subscription had this action when it was published.</div>
         ) : (
           <ul class="ways">
-            {deliveries.map((delivery) => {
+            {deliveries.map((delivery, index) => {
               const isOpen = open === String(delivery.rowid);
+              if (index >= MOST_SHOWN && !isOpen) return null;
               return (
                 <li key={delivery.rowid}>
                   <a class="way" href={linkOf(isOpen ? NONE : delivery.rowid)} aria-expanded={isOpen}>
@@ -66,6 +69,14 @@ export function EventDeliveries({
               );
             })}
           </ul>
+        )}
+        {deliveries !== undefined && deliveries.length > MOST_SHOWN && (
+          <div class="more">
+            {numberText(MOST_SHOWN)} of {numberText(deliveries.length)}
+            <a class="btn bare" href={linkTo(["deliveries"], { event })}>
+              All of them
+            </a>
+          </div>
         )}
       </div>
       {error !== undefined && deliveries !== undefined && <Failed error={error} />}

@@ -7,11 +7,12 @@ import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
+import { pageOf } from "../../parts/pages.tsx";
 import { Empty, Failed, FIRST_SUBSCRIPTION, NoMatch, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
-import { numberText, useNow } from "../../parts/time.tsx";
+import { useNow } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
 
 const STATES = ["active", "failing", "unclaimed", "slowed", "blocked", "paused", "deactivated"] as const;
@@ -27,7 +28,6 @@ const EVERY_MS = 5_000;
 /** Long lists are read less often: all of it comes each time. */
 const LONG_ROWS = 500;
 const LONG_EVERY_MS = 30_000;
-const PAGE_ROWS = 100;
 const FIGURES_EVERY_MS = 10_000;
 const MOST_FIGURES = 1_000;
 const SPAN_MINUTES = 60;
@@ -64,8 +64,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
         (state === TROUBLED && stateOf(subscription) !== "active"),
     )
     .toSorted(byName);
-  const page = Math.max(1, Number(route.query["page"] ?? 1) || 1);
-  const rows = found?.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
+  const { rows, foot } = pageOf(found, route);
 
   const figures = useFigures(isLong);
   const columns: readonly Column<Subscription>[] = [
@@ -144,32 +143,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
             link={({ rowid }) => linkTo(["subscriptions", rowid])}
           />
         )}
-        {found !== undefined && found.length > PAGE_ROWS && (
-          <div class="more">
-            <span>
-              {numberText((page - 1) * PAGE_ROWS + 1)} to{" "}
-              {numberText((page - 1) * PAGE_ROWS + (rows?.length ?? 0))} of {numberText(found.length)}
-            </span>
-            <span class="row">
-              {page > 1 && (
-                <a
-                  class="btn bare"
-                  href={linkTo(["subscriptions"], {
-                    ...route.query,
-                    page: page === 2 ? undefined : page - 1,
-                  })}
-                >
-                  Before
-                </a>
-              )}
-              {page * PAGE_ROWS < found.length && (
-                <a class="btn bare" href={linkTo(["subscriptions"], { ...route.query, page: page + 1 })}>
-                  After
-                </a>
-              )}
-            </span>
-          </div>
-        )}
+        {foot}
       </div>
       {rows !== undefined && rows.length > 0 && (
         <>

@@ -2,6 +2,7 @@ import type { Token } from "../../../domain/token.ts";
 import { askJson } from "../../api/request.ts";
 import { identity, may } from "../../api/identity.ts";
 import { noted, useResource } from "../../api/resource.ts";
+import { pageOf } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time, Until } from "../../parts/time.tsx";
@@ -14,11 +15,12 @@ const EVERY_MS = 10_000;
 
 /** Who may ask for what: all tokens, and a form for a new one. */
 export function Tokens({ route }: { readonly route: Route }) {
-  return route.path[1] === "new" ? <NewTokenForm /> : <TokenList />;
+  return route.path[1] === "new" ? <NewTokenForm /> : <TokenList route={route} />;
 }
 
-function TokenList() {
+function TokenList({ route }: { readonly route: Route }) {
   const { answer, error, reload } = useResource<readonly Token[]>("/v1/tokens", { everyMs: EVERY_MS });
+  const { rows, foot } = pageOf(answer?.data, route);
   const columns: readonly Column<Token>[] = [
     { head: "Name", grow: true, cell: ({ name }) => <span title={name}>{name}</span> },
     { head: "Scopes", cell: ({ scopes }) => <Scopes scopes={scopes} /> },
@@ -52,17 +54,18 @@ function TokenList() {
           </div>
         )}
       </header>
-      {error !== undefined && answer !== undefined && <Failed error={error} reload={reload} />}
+      {error !== undefined && rows !== undefined && <Failed error={error} reload={reload} />}
       <div class="panel">
-        {answer === undefined ? (
+        {rows === undefined ? (
           <Waiting error={error} reload={reload} rows={6} />
-        ) : answer.data.length === 0 ? (
+        ) : rows.length === 0 ? (
           <Empty title="No token yet" command="evreg tokens create 'shop backend' --scope publish">
             Programs and people sign in with tokens. A server for development needs none.
           </Empty>
         ) : (
-          <Table label="Tokens" rows={answer.data} columns={columns} keyOf={({ rowid }) => rowid} />
+          <Table label="Tokens" rows={rows} columns={columns} keyOf={({ rowid }) => rowid} />
         )}
+        {foot}
       </div>
     </div>
   );
