@@ -13,7 +13,7 @@ import { toggleLive } from "../api/live.ts";
 import { Rail } from "./rail.tsx";
 import { recordName } from "./record-name.ts";
 import { goTo, linkTo, route } from "./route.ts";
-import { screenOf, SCREENS } from "./screens.tsx";
+import { isOffered, screenOf, SCREENS } from "./screens.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { Toasts } from "./toast.tsx";
 
@@ -35,7 +35,7 @@ function Shell() {
     { key: "find", what: "Find or go to", run: () => setOpen("find") },
     { key: "?", what: "All keys", run: () => setOpen("keys") },
     { key: "p", what: "Pause the view, or go on", run: toggleLive },
-    ...SCREENS.map(({ key, title, path }) => ({
+    ...SCREENS.filter(isOffered).map(({ key, title, path }) => ({
       key: `g ${key}`,
       what: `Go to ${title}`,
       run: () => goTo(linkTo([path])),
@@ -54,16 +54,27 @@ function Shell() {
       <Bar screen={screen} find={() => setOpen("find")} />
       <main id="main" tabIndex={-1}>
         {screen === undefined ? (
-          <Empty
-            title="There is no such screen"
-            button={
-              <a class="btn" href="#/">
-                Overview
-              </a>
-            }
-          >
-            The address names none. It may be of another version.
-          </Empty>
+          <>
+            <h1 class="sr">Not found</h1>
+            <Empty
+              title="There is no such screen"
+              button={
+                <a class="btn" href="#/">
+                  Overview
+                </a>
+              }
+            >
+              The address names none. It may be of another version.
+            </Empty>
+          </>
+        ) : !isOffered(screen) ? (
+          <>
+            <h1 class="sr">{screen.title}</h1>
+            <Empty title="This token may not see this screen">
+              It needs the scope {screen.scope}
+              {screen.forAll === true && " for all applications"}.
+            </Empty>
+          </>
         ) : (
           <screen.view key={screen.path} route={at} />
         )}

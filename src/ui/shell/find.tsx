@@ -3,7 +3,7 @@ import type { Action } from "../../domain/action.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { useResource } from "../api/resource.ts";
 import { goTo, linkTo } from "./route.ts";
-import { SCREENS } from "./screens.tsx";
+import { isOffered, SCREENS } from "./screens.tsx";
 
 interface Goal {
   readonly text: string;
@@ -23,7 +23,11 @@ export function Find({ close }: { readonly close: () => void }) {
   useEffect(() => dialog.current?.showModal(), []);
 
   const goals: readonly Goal[] = [
-    ...SCREENS.map(({ title, path }) => ({ text: title, kind: "Screen", link: linkTo([path]) })),
+    ...SCREENS.filter(isOffered).map(({ title, path }) => ({
+      text: title,
+      kind: "Screen",
+      link: linkTo([path]),
+    })),
     ...actions.map(({ action }) => ({ text: action, kind: "Action", link: linkTo(["actions", action]) })),
     ...subscriptions.map(({ rowid, application, subscription, action }) => ({
       text: `${application}/${subscription} ${action}`,

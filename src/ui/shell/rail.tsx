@@ -1,22 +1,16 @@
 import type { Health } from "../../domain/operations.ts";
 import type { ApiError } from "../api/request.ts";
 import { attention, needyCount } from "../api/attention.ts";
-import { may, identity } from "../api/identity.ts";
+import { identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useClosing } from "../parts/menu.tsx";
 import { Status } from "../parts/status.tsx";
 import { numberText } from "../parts/texts.ts";
 import { linkTo, route } from "./route.ts";
-import { type Screen, screenOf, SCREENS } from "./screens.tsx";
+import { isOffered, type Screen, screenOf, SCREENS } from "./screens.tsx";
 import { signOut } from "./sign-in.tsx";
 import { nextTheme, theme } from "./theme.ts";
-
-/** Most screens also show where the token has the scope for one application. */
-const isOffered = ({ scope, forAll }: Screen): boolean =>
-  may(scope) ||
-  (forAll !== true &&
-    (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1))));
 
 /** On narrow screens. */
 const isBeneathMore = ({ group, path }: Screen): boolean => group === "operate" || path === "deliveries";

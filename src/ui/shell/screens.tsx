@@ -1,6 +1,7 @@
 import type { ComponentType } from "preact";
 import type { ScopeName } from "../../domain/token.ts";
 import type { IconName } from "../parts/icons.tsx";
+import { identity, may } from "../api/identity.ts";
 import { Overview } from "../screens/overview/overview.tsx";
 import { Events } from "../screens/events/events.tsx";
 import { Deliveries } from "../screens/deliveries/deliveries.tsx";
@@ -128,3 +129,9 @@ export const SCREENS: readonly Screen[] = [
 
 export const screenOf = (route: Route): Screen | undefined =>
   route.path.length === 0 ? SCREENS[0] : SCREENS.find(({ path }) => path === route.path[0]);
+
+/** Whether the token may see anything in it. Most screens also show where it has the scope for one application. */
+export const isOffered = ({ scope, forAll }: Screen): boolean =>
+  may(scope) ||
+  (forAll !== true &&
+    (identity.value?.scopes ?? []).some((held) => may(scope, held.slice(held.indexOf(":") + 1))));

@@ -18,7 +18,12 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
   const [isKept, setKept] = useState(false);
   if (!mayCreate()) {
-    return <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>;
+    return (
+      <>
+        <h1 class="sr">New subscription</h1>
+        <Empty title="This token may not create subscriptions">It needs the scope write.</Empty>
+      </>
+    );
   }
   if (created !== undefined) {
     return (

@@ -59,7 +59,12 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
   const isLost = read.error !== undefined && <Failed error={read.error} reload={read.reload} />;
   const mayWrite = may(subscription.mode === "push" ? "write" : "listen", subscription.application);
   if (part !== undefined && !mayWrite) {
-    return <Empty title="This token may only read it">Changes need the scope write.</Empty>;
+    return (
+      <>
+        <h1 class="sr">Subscription {id}</h1>
+        <Empty title="This token may only read it">Changes need the scope write.</Empty>
+      </>
+    );
   }
   if (part === "edit") return <EditSubscription subscription={subscription} saved={read.reload} />;
   if (part === "test" && subscription.mode === "push") return <TestHandler subscription={subscription} />;
