@@ -65,7 +65,7 @@ export function Table<Row>(props: {
   const classOf = ({ right, grow, wide }: Column<Row>): string =>
     [right === true && "r", grow === true && "grow", wide === true && "hide-s"].filter(Boolean).join(" ");
   return (
-    <div class="scroll">
+    <div class="scroll" tabIndex={link === undefined ? 0 : undefined}>
       <table ref={table} aria-label={props.label}>
         <thead>
           <tr>
