@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { ApiError } from "../../src/ui/api/api-error.ts";
 import {
   changeBody,
   type Draft,
-  DraftError,
   draftOf,
   EMPTY_DRAFT,
   fieldOf,
@@ -110,7 +110,7 @@ test.each([
   ["filter", "[1]"],
 ] as const)("%s refuses %j before anything is sent", (field, value) => {
   const attempt = (): unknown => newBody(newDraft({ [field]: value }));
-  expect(attempt).toThrow(DraftError);
+  expect(attempt).toThrow(ApiError);
   expect(attempt).toThrow(expect.objectContaining({ field }) as Error);
 });
 

@@ -1,6 +1,7 @@
 import { useEffect } from "preact/hooks";
 import type { Attention, AttentionMeta } from "../../domain/operations.ts";
-import type { ApiError, Envelope } from "./request.ts";
+import type { ApiError } from "./api-error.ts";
+import type { Envelope } from "./request.ts";
 import { identity } from "./identity.ts";
 import { useResource } from "./resource.ts";
 import { shared } from "./shared.ts";

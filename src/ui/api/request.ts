@@ -1,17 +1,6 @@
 import type { ErrorBody } from "../../domain/error.ts";
+import { ApiError } from "./api-error.ts";
 import { readSession } from "./session-token.ts";
-
-/** What the API answered instead, or that it could not be asked (`status` 0). */
-export class ApiError extends Error {
-  readonly status: number;
-  readonly details: Readonly<Record<string, unknown>>;
-
-  constructor(status: number, message: string, details: Readonly<Record<string, unknown>> = {}) {
-    super(message);
-    this.status = status;
-    this.details = details;
-  }
-}
 
 export interface Envelope<T, M = Readonly<Record<string, unknown>>> {
   readonly data: T;

@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { ApiError, askJson, type Envelope } from "./request.ts";
+import { ApiError } from "./api-error.ts";
+import { askJson, type Envelope } from "./request.ts";
 import { endSession } from "./session-token.ts";
 import { identity } from "./identity.ts";
 import { foundConnection, live, lostConnection } from "./live.ts";

@@ -1,6 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 import { useKeys } from "../shell/keys.ts";
 import { goTo, linkTo, type Route } from "../shell/route.ts";
+import { EXACT, Wrong } from "./form.tsx";
 
 export interface FilterName {
   readonly name: string;
@@ -72,8 +73,7 @@ export function FilterField(props: {
           aria-label={props.label}
           aria-invalid={wrong !== ""}
           list="filters"
-          autoComplete="off"
-          spellcheck={false}
+          {...EXACT}
           placeholder={`${names.map(({ name, hint, example: one }) => (hint === undefined ? name : `${name} ${one}`)).join(", ")}…`}
           onInput={(event) => setText(event.currentTarget.value)}
           onKeyDown={(event) => {
@@ -93,11 +93,7 @@ export function FilterField(props: {
         </datalist>
         <kbd>/</kbd>
       </div>
-      {wrong !== "" && (
-        <p class="danger-text" role="alert">
-          {wrong}
-        </p>
-      )}
+      <Wrong text={wrong} />
     </div>
   );
 }

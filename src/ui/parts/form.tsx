@@ -1,6 +1,39 @@
 import { type ComponentChildren, toChildArray } from "preact";
 import { useId } from "preact/hooks";
 
+/** What is wrong, said at once to those who hear the page. */
+export function Wrong({ text }: { readonly text: string | undefined }) {
+  if (text === undefined || text === "") return null;
+  return (
+    <p class="danger-text" role="alert">
+      {text}
+    </p>
+  );
+}
+
+/** Fields with a button that sends them. The server judges them, and the page says it beside each. */
+export function Form(props: {
+  readonly class?: string;
+  readonly send: () => void;
+  readonly children: ComponentChildren;
+}) {
+  return (
+    <form
+      class={props.class ?? "form"}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        props.send();
+      }}
+    >
+      {props.children}
+    </form>
+  );
+}
+
+/** Names, JSON and codes: nothing corrects them. */
+export const EXACT = { autoComplete: "off", spellcheck: false } as const;
+
 /** A label, what is typed or picked beneath it, what it means, and what is wrong with it. */
 export function Field(props: {
   readonly label: string;
@@ -19,11 +52,7 @@ export function Field(props: {
       <div>
         {props.children({ id, "aria-describedby": about })}
         <div id={about}>
-          {props.error !== undefined && (
-            <p class="danger-text" role="alert">
-              {props.error}
-            </p>
-          )}
+          <Wrong text={props.error} />
           {props.hint !== undefined && <p class="hint">{props.hint}</p>}
         </div>
       </div>
@@ -59,8 +88,7 @@ export function TextField(props: {
             value={value}
             required={props.required}
             aria-invalid={error !== undefined}
-            autoComplete="off"
-            spellcheck={false}
+            {...EXACT}
             placeholder={placeholder}
             list={list === undefined ? undefined : options}
             onInput={(event) => set(event.currentTarget.value)}
@@ -98,8 +126,7 @@ export function AreaField(props: {
           rows={rows ?? 4}
           value={value}
           aria-invalid={error !== undefined}
-          autoComplete="off"
-          spellcheck={false}
+          {...EXACT}
           placeholder={placeholder}
           onInput={(event) => set(event.currentTarget.value)}
         />
@@ -133,11 +160,7 @@ export function ChoiceField<Value extends string>(props: {
             </label>
           ))}
         </div>
-        {error !== undefined && (
-          <p class="danger-text" role="alert">
-            {error}
-          </p>
-        )}
+        <Wrong text={error} />
         {hint !== undefined && <p class="hint">{hint}</p>}
       </div>
     </div>

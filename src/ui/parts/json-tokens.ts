@@ -134,3 +134,14 @@ function valueEnd(text: string, start: number): number {
   }
   return text.length;
 }
+
+/** Why a text is no JSON object, such as a schema or a payload; `undefined` where it is one. */
+export function whyNoObject(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? undefined : "This is no JSON object.";
+  } catch (error) {
+    return `This is no JSON: ${(error as Error).message}.`;
+  }
+}

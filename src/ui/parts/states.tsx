@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import type { ApiError } from "../api/request.ts";
+import type { ApiError } from "../api/api-error.ts";
 import { linkTo } from "../shell/route.ts";
 import { Command } from "./copy.tsx";
 import { type State, Status } from "./status.tsx";

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Event } from "../../domain/event.ts";
-import { ApiError, askJson, askText, type Envelope, withQuery } from "../api/request.ts";
+import { ApiError } from "../api/api-error.ts";
+import { askJson, askText, type Envelope, withQuery } from "../api/request.ts";
 import { type AnyMeta, type Resource, useResource } from "../api/resource.ts";
 import { memberText } from "./json-tokens.ts";
 

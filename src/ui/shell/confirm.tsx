@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shared } from "../api/shared.ts";
+import { EXACT, Form } from "../parts/form.tsx";
 
 interface Question {
   /** Verb and thing: "Skip delivery 91204?" */
@@ -61,9 +62,9 @@ export function Confirm() {
   const mayAct = question.type === undefined || typed === question.type;
   return (
     <dialog ref={dialog} class="dialog" aria-labelledby="asked" onCancel={() => answer(false)}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        class=""
+        send={() => {
           if (mayAct) answer(true);
         }}
       >
@@ -75,12 +76,7 @@ export function Confirm() {
               Type <code>{question.type}</code> to go on
             </span>
             <span class="field">
-              <input
-                value={typed}
-                autoComplete="off"
-                spellcheck={false}
-                onInput={(event) => setTyped(event.currentTarget.value)}
-              />
+              <input value={typed} {...EXACT} onInput={(event) => setTyped(event.currentTarget.value)} />
             </span>
           </label>
         )}
@@ -92,7 +88,7 @@ export function Confirm() {
             {question.act}
           </button>
         </div>
-      </form>
+      </Form>
     </dialog>
   );
 }

@@ -3,6 +3,7 @@ import type { Action } from "../../domain/action.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { useResource } from "../api/resource.ts";
 import { goTo, linkTo } from "./route.ts";
+import { EXACT } from "../parts/form.tsx";
 import { isOffered, SCREENS } from "./screens.tsx";
 
 interface Goal {
@@ -64,8 +65,7 @@ export function Find({ close }: { readonly close: () => void }) {
           aria-activedescendant={found[at] === undefined ? undefined : `found-${at}`}
           aria-label="Find or go to"
           placeholder="A name, or the number of an event or delivery"
-          autoComplete="off"
-          spellcheck={false}
+          {...EXACT}
           onInput={(event) => {
             setText(event.currentTarget.value);
             setAt(0);

@@ -1,5 +1,5 @@
 import type { Health } from "../../domain/operations.ts";
-import type { ApiError } from "../api/request.ts";
+import type { ApiError } from "../api/api-error.ts";
 import { attention, needyCount } from "../api/attention.ts";
 import { identity } from "../api/identity.ts";
 import { readSession } from "../api/session-token.ts";

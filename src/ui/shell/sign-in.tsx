@@ -1,11 +1,13 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Identity, TokenWithSecret } from "../../domain/token.ts";
 import { identity } from "../api/identity.ts";
-import { ApiError, ask, askJson } from "../api/request.ts";
+import { ApiError } from "../api/api-error.ts";
+import { ask, askJson } from "../api/request.ts";
 import { endSession, keepSession, ownTokenId, readSession } from "../api/session-token.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
 import { goTo, linkTo } from "./route.ts";
+import { EXACT, Form } from "../parts/form.tsx";
 
 const CODE = /^#code=([0-9A-Za-z]+)$/;
 
@@ -96,20 +98,13 @@ export function SignIn() {
           <>
             <p class="soft">On a machine where you use evreg, this opens the page and signs you in:</p>
             <Command text="evreg open" />
-            <form
-              class="stack"
-              onSubmit={(event) => {
-                event.preventDefault();
-                tryToken(text.trim());
-              }}
-            >
+            <Form class="stack" send={() => tryToken(text.trim())}>
               <label class="labelled">
                 <span>Or paste a token</span>
                 <span class="field">
                   <input
                     type="password"
-                    autoComplete="off"
-                    spellcheck={false}
+                    {...EXACT}
                     placeholder="evreg_…"
                     value={text}
                     onInput={(event) => setText(event.currentTarget.value)}
@@ -126,7 +121,7 @@ export function SignIn() {
                   Sign in
                 </button>
               </div>
-            </form>
+            </Form>
             <p class="muted">The token stays in this tab and ends with it.</p>
           </>
         )}

@@ -1,10 +1,11 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
-import { type ApiError, askJson, withQuery } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import type { ApiError } from "../../api/api-error.ts";
+import { askJson, withQuery } from "../../api/request.ts";
+import { useSending } from "../../api/sending.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Say } from "../../parts/states.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
@@ -14,11 +15,12 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList, UsedLines } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { draftOf, dropDraft, keepDraft, whyUnreadable } from "./drafts.ts";
+import { draftOf, dropDraft, keepDraft } from "./drafts.ts";
 import { actionPath } from "./read-action.ts";
 import { diffRows, inOrder } from "./schema-diff.ts";
 import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-fields.ts";
 import { useVerdict } from "./use-verdict.ts";
+import { EXACT } from "../../parts/form.tsx";
 
 /** As many of the last events are checked with it. */
 const REPLAY_EVENTS = 1_000;
@@ -27,14 +29,13 @@ const REPLAY_EVENTS = 1_000;
 export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
   const name = action.action;
   const [text, setText] = useState(() => draftOf(name) ?? textOfLines(indentedLines(action.schemaText)));
-  const [failure, setFailure] = useState<ApiError | undefined>();
-  const [isSending, setSending] = useState(false);
+  const { isSending, failure, send, forget } = useSending();
   const change = (next: string): void => {
     setText(next);
-    setFailure(undefined);
+    forget();
     keepDraft(name, next);
   };
-  const unreadable = useMemo(() => whyUnreadable(text), [text]);
+  const unreadable = useMemo(() => whyNoObject(text), [text]);
   const found = useVerdict(name, text, { replay: REPLAY_EVENTS });
   // What is shown belongs together: the differences are those of the schema that the verdict is about.
   const checked = found?.text;
@@ -60,20 +61,14 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
 
   const apply = async (force: boolean): Promise<void> => {
     const wasRead = text;
-    setSending(true);
-    try {
-      const { data } = await askJson<{ readonly revision: number }>(
-        withQuery(actionPath(name), { compatibility: force ? "none" : undefined }),
-        { method: "PUT", text: `{"schemata":${wasRead}}` },
-      );
-      dropDraft(name);
-      say(`Revision ${data.revision} of ${name} is in force.`);
-      reload();
-      goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
-    } catch (error) {
-      setFailure(noted(error));
-    }
-    setSending(false);
+    const { data } = await askJson<{ readonly revision: number }>(
+      withQuery(actionPath(name), { compatibility: force ? "none" : undefined }),
+      { method: "PUT", text: `{"schemata":${wasRead}}` },
+    );
+    dropDraft(name);
+    say(`Revision ${data.revision} of ${name} is in force.`);
+    reload();
+    goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
   };
   const forceIt = async (): Promise<void> => {
     const yes = await confirm({
@@ -90,7 +85,7 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
   const buttons = isCurrent && isChanged && verdict !== undefined && (
     <span class="acts row">
       {mayWrite && verdict.compatible && (
-        <button class="btn main" disabled={isSending} onClick={() => void apply(false)}>
+        <button class="btn main" disabled={isSending} onClick={() => send(() => apply(false))}>
           Apply it
         </button>
       )}
@@ -100,7 +95,7 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
         </a>
       )}
       {!verdict.compatible && mayWrite && may("admin", action.application) && (
-        <button class="btn danger" disabled={isSending} onClick={() => void forceIt()}>
+        <button class="btn danger" disabled={isSending} onClick={() => send(forceIt)}>
           Apply it all the same…
         </button>
       )}
@@ -199,8 +194,7 @@ function Editor({
         class="area tall"
         aria-labelledby="to-check"
         value={text}
-        autoComplete="off"
-        spellcheck={false}
+        {...EXACT}
         onInput={(event) => set(event.currentTarget.value)}
       />
     </section>

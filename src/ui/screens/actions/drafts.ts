@@ -10,14 +10,3 @@ export function keepDraft(action: string, text: string): void {
 export function dropDraft(action: string): void {
   drafts.delete(action);
 }
-
-/** Why a text is no schema, or `undefined` where the server can be asked. */
-export function whyUnreadable(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? undefined : "A schema is a JSON object.";
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
-  }
-}

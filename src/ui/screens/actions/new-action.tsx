@@ -1,14 +1,17 @@
 import { useState } from "preact/hooks";
 import type { Action, SchemaWarning } from "../../../domain/action.ts";
 import { identity } from "../../api/identity.ts";
+import { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
-import { noted, useResource } from "../../api/resource.ts";
+import { useResource } from "../../api/resource.ts";
+import { useSending } from "../../api/sending.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { AreaField, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { whyNoObject } from "../../parts/json-tokens.ts";
+import { AreaField, ChoiceField, FieldGroup, Form, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
-import { draftOf, dropDraft, whyUnreadable } from "./drafts.ts";
+import { draftOf, dropDraft } from "./drafts.ts";
 import { actionPath, type ReadAction, readAction } from "./read-action.ts";
 import { schemaOfPayload } from "./schema-of-payload.ts";
 
@@ -19,12 +22,9 @@ const FIRST_SCHEMA = `{
     "id": { "type": "string" }
   }
 }`;
+/** What the form has a place for. */
+const KNOWN: ReadonlySet<unknown> = new Set(["action", "application", "schemata"]);
 const FIRST_PAYLOAD = `{ "id": "o-1", "total": 12.5 }`;
-
-interface Wrong {
-  readonly field: string;
-  readonly message: string;
-}
 
 /** Registers an action. The address says after which other one it is made: `like`. */
 export function NewActionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -35,7 +35,7 @@ export function NewActionForm({ query }: { readonly query: Readonly<Record<strin
   if (like !== undefined && other.answer === undefined && other.error === undefined) return null;
   const model = other.answer?.data;
   return (
-    <Form
+    <ActionForm
       name={create === "one" ? "" : create}
       application={model?.application ?? query["application"] ?? ownApplication()}
       schema={(like === undefined ? undefined : draftOf(like)) ?? model?.schemaText ?? FIRST_SCHEMA}
@@ -51,7 +51,7 @@ function ownApplication(): string {
   return owned.length === 1 ? owned[0]! : "";
 }
 
-function Form(props: {
+function ActionForm(props: {
   readonly name: string;
   readonly application: string;
   readonly schema: string;
@@ -62,53 +62,34 @@ function Form(props: {
   const [given, setGiven] = useState<"schema" | "payload">("schema");
   const [schema, setSchema] = useState(props.schema);
   const [payload, setPayload] = useState(FIRST_PAYLOAD);
-  const [wrong, setWrong] = useState<Wrong | undefined>();
-  const [isSending, setSending] = useState(false);
-  const fromPayload = given === "payload" && whyUnreadable(payload) === undefined;
+  const { isSending, failure, send } = useSending();
+  const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
   const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schema;
-  const errorOf = (field: string): string | undefined => (wrong?.field === field ? wrong.message : undefined);
-  const send = async (): Promise<void> => {
-    const unreadable = whyUnreadable(given === "payload" ? payload : schema);
-    if (unreadable !== undefined) return setWrong({ field: "schemata", message: unreadable });
-    setSending(true);
-    setWrong(undefined);
-    try {
-      const names = JSON.stringify({ action: name.trim(), application: application.trim() });
-      const { data, meta } = await askJson<Action, { readonly warnings: readonly SchemaWarning[] }>(
-        "/v1/actions",
-        {
-          method: "POST",
-          text: `${names.slice(0, -1)},"schemata":${text}}`,
-        },
-      );
-      if (props.like !== undefined) dropDraft(props.like);
-      const [warning] = meta?.warnings ?? [];
-      say(
-        warning === undefined
-          ? `${data.action} is registered.`
-          : `${data.action} is registered. Beware: ${warning.pointer} ${warning.message}`,
-      );
-      goTo(linkTo(["actions", data.action]));
-    } catch (error) {
-      const failure = noted(error);
-      const field = failure.details["field"];
-      const message =
-        failure.status === 0
-          ? "Not saved: the server cannot be reached. What you typed is kept here."
-          : failure.message;
-      setWrong({ field: typeof field === "string" ? field : "", message });
-    }
-    setSending(false);
+  const wrongField = failure?.details["field"];
+  const errorOf = (field: string): string | undefined =>
+    wrongField === field ? failure?.message : undefined;
+  const create = async (): Promise<void> => {
+    const unreadable = whyNoObject(given === "payload" ? payload : schema);
+    if (unreadable !== undefined) throw new ApiError(422, unreadable, { field: "schemata" });
+    const names = JSON.stringify({ action: name.trim(), application: application.trim() });
+    const { data, meta } = await askJson<Action, { readonly warnings: readonly SchemaWarning[] }>(
+      "/v1/actions",
+      {
+        method: "POST",
+        text: `${names.slice(0, -1)},"schemata":${text}}`,
+      },
+    );
+    if (props.like !== undefined) dropDraft(props.like);
+    const [warning] = meta?.warnings ?? [];
+    say(
+      warning === undefined
+        ? `${data.action} is registered.`
+        : `${data.action} is registered. Beware: ${warning.pointer} ${warning.message}`,
+    );
+    goTo(linkTo(["actions", data.action]));
   };
-  const known = ["action", "application", "schemata"];
   return (
-    <form
-      class="form"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void send();
-      }}
-    >
+    <Form send={() => send(create)}>
       <header class="head">
         <div class="what">
           <h1>{props.like === undefined ? "Create an action" : `Create an action after ${props.like}`}</h1>
@@ -117,9 +98,9 @@ function Form(props: {
           </p>
         </div>
       </header>
-      {wrong !== undefined && !known.includes(wrong.field) && (
+      {failure !== undefined && !KNOWN.has(wrongField) && (
         <Say state="failed" title="Not created">
-          {wrong.message}
+          {failure.message} What you typed is kept.
         </Say>
       )}
       <FieldGroup title="Name">
@@ -161,7 +142,7 @@ function Form(props: {
               value={payload}
               set={setPayload}
               rows={8}
-              error={whyUnreadable(payload) ?? errorOf("schemata")}
+              error={whyNoObject(payload) ?? errorOf("schemata")}
             />
             <AreaField
               label="Its schema"
@@ -187,6 +168,6 @@ function Form(props: {
       <Command
         text={`evreg actions create ${name.trim() === "" ? "NAME" : quoted(name.trim())} --application ${application.trim() === "" ? "APP" : quoted(application.trim())} --schema schema.json`}
       />
-    </form>
+    </Form>
   );
 }

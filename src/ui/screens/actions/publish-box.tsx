@@ -1,15 +1,16 @@
 import { useEffect, useState } from "preact/hooks";
 import { may } from "../../api/identity.ts";
-import { type ApiError, askText } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import type { ApiError } from "../../api/api-error.ts";
+import { askText } from "../../api/request.ts";
+import { useSending } from "../../api/sending.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { indentedLines, memberText, textOfLines } from "../../parts/json-tokens.ts";
+import { indentedLines, memberText, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Empty, Say } from "../../parts/states.tsx";
 import { linkTo } from "../../shell/route.ts";
 import type { PartProps } from "./part-props.ts";
 import { isBuiltIn } from "./action-state.tsx";
-import { whyUnreadable } from "./drafts.ts";
 import { actionPath } from "./read-action.ts";
+import { EXACT } from "../../parts/form.tsx";
 
 /** Publishes one event, made up or written by hand. */
 export function PublishBox({ action, subscribers }: PartProps) {
@@ -17,28 +18,18 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const [text, setText] = useState("");
   const [seed, setSeed] = useState<string | undefined>();
   const [published, setPublished] = useState<string | undefined>();
-  const [error, setError] = useState<ApiError | undefined>();
-  const [isBusy, setBusy] = useState(false);
-  const run = async (work: () => Promise<void>): Promise<void> => {
-    setBusy(true);
-    setError(undefined);
-    setPublished(undefined);
-    try {
-      await work();
-    } catch (failure) {
-      setError(noted(failure));
-    }
-    setBusy(false);
-  };
-  const sample = (): Promise<void> =>
-    run(async () => {
+  const { isSending, failure, send } = useSending();
+  const sample = (): void =>
+    send(async () => {
+      setPublished(undefined);
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
       setSeed(memberText(data, "seed"));
       setText(textOfLines(indentedLines(memberText(data, "payload") ?? "{}")));
     });
-  useEffect(() => void sample(), [name]);
-  const publish = (): Promise<void> =>
-    run(async () => {
+  useEffect(sample, [name]);
+  const publish = (): void =>
+    send(async () => {
+      setPublished(undefined);
       // The payload goes as it was written, to the byte.
       const body = `{"action":${JSON.stringify(name)},"payload":${text}}`;
       const answer = await askText("/v1/events", { method: "POST", text: body });
@@ -60,7 +51,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       </div>
     );
   }
-  const unreadable = text.trim() === "" ? "Write a payload, or make one up." : whyUnreadable(text);
+  const unreadable = text.trim() === "" ? "Write a payload, or make one up." : whyNoObject(text);
   return (
     <div class="stack">
       <div aria-live="polite">
@@ -75,14 +66,14 @@ export function PublishBox({ action, subscribers }: PartProps) {
             }
           />
         )}
-        {error !== undefined && <Refused error={error} />}
+        {failure !== undefined && <Refused error={failure} />}
       </div>
       <section aria-labelledby="payload">
         <header>
           <h2 id="payload">Payload</h2>
           {seed !== undefined && <p>made up, seed {seed}</p>}
           <span class="push">
-            <button class="btn bare" disabled={isBusy} onClick={() => void sample()}>
+            <button class="btn bare" disabled={isSending} onClick={sample}>
               Make up another
             </button>
           </span>
@@ -90,15 +81,14 @@ export function PublishBox({ action, subscribers }: PartProps) {
         <textarea
           class="area tall"
           aria-labelledby="payload"
-          aria-invalid={error !== undefined && error.status === 422}
+          aria-invalid={failure?.status === 422}
           value={text}
-          autoComplete="off"
-          spellcheck={false}
+          {...EXACT}
           onInput={(event) => setText(event.currentTarget.value)}
         />
       </section>
       <div class="row">
-        <button class="btn main" disabled={isBusy || unreadable !== undefined} onClick={() => void publish()}>
+        <button class="btn main" disabled={isSending || unreadable !== undefined} onClick={publish}>
           Publish it
         </button>
         <span class="muted">

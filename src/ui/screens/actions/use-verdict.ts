@@ -1,8 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { SchemaVerdict } from "../../../domain/action.ts";
-import { type ApiError, askJson } from "../../api/request.ts";
+import type { ApiError } from "../../api/api-error.ts";
+import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { whyUnreadable } from "./drafts.ts";
+import { whyNoObject } from "../../parts/json-tokens.ts";
 import { actionPath } from "./read-action.ts";
 
 export interface Verdict {
@@ -29,7 +30,7 @@ export function useVerdict(
   const [state, setState] = useState<Verdict | undefined>();
   const { replay, revision } = options;
   useEffect(() => {
-    if (text === undefined || whyUnreadable(text) !== undefined) return undefined;
+    if (text === undefined || whyNoObject(text) !== undefined) return undefined;
     const controller = new AbortController();
     const ask = async (): Promise<void> => {
       const others = revision === undefined ? { replay: replay ?? 0 } : { revision, mode: "full" };

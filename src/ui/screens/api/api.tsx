@@ -6,6 +6,7 @@ import { useKeys } from "../../shell/keys.ts";
 import { goTo, linkTo, type Route } from "../../shell/route.ts";
 import { foundOperations, type OpenApi, type Operation, operationsOf } from "./open-api.ts";
 import { OperationView } from "./operation-view.tsx";
+import { EXACT } from "../../parts/form.tsx";
 
 const readDocument = async (path: string, signal: AbortSignal): Promise<Envelope<OpenApi>> => ({
   data: JSON.parse(await askText(path, { signal })) as OpenApi,
@@ -81,8 +82,7 @@ function OperationList(props: {
           value={search}
           aria-label="Filter operations"
           placeholder="A path, or what it does"
-          autoComplete="off"
-          spellcheck={false}
+          {...EXACT}
           onInput={(event) =>
             goTo(linkTo(route.path, { ...route.query, find: event.currentTarget.value }), { replace: true })
           }

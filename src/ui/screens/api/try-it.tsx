@@ -2,9 +2,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "../../../domain/action.ts";
 import type { ScopeName } from "../../../domain/token.ts";
 import { identity, may } from "../../api/identity.ts";
-import { ApiError, ask } from "../../api/request.ts";
+import { ApiError } from "../../api/api-error.ts";
+import { ask } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { AreaField, Field, TextField } from "../../parts/form.tsx";
+import { AreaField, Field, Form, TextField } from "../../parts/form.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText, sizeText } from "../../parts/time.tsx";
@@ -59,10 +60,10 @@ export function TryIt(props: Props) {
         {cannot}
       </Say>
     );
-  return <Form {...props} />;
+  return <TryForm {...props} />;
 }
 
-function Form({ document, operation, values, setValues, body, setBody }: Props) {
+function TryForm({ document, operation, values, setValues, body, setBody }: Props) {
   const [answered, setAnswered] = useState<Answered | undefined>();
   const [error, setError] = useState("");
   const [sending, setSending] = useState<AbortController | undefined>();
@@ -118,13 +119,7 @@ function Form({ document, operation, values, setValues, body, setBody }: Props) 
         <h2 id="try">Try it</h2>
         <p>{needsNoToken(operation) ? "it needs no token" : "with your token"}</p>
       </header>
-      <form
-        class="panel pad try-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
+      <Form class="panel pad try-form" send={() => void send()}>
         {parameters.map((parameter) => (
           <ParameterField
             key={parameter.name}
@@ -157,7 +152,7 @@ function Form({ document, operation, values, setValues, body, setBody }: Props) 
           )}
           {missing !== undefined && <span class="muted">It needs {missing.name}.</span>}
         </div>
-      </form>
+      </Form>
       <div aria-live="polite" class="stack tight answered">
         {error !== "" && (
           <Say state="failed" title="No answer">

@@ -1,5 +1,6 @@
 import type { Bearer, Subscription, SubscriptionMode } from "../../../domain/subscription.ts";
-import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
+import { ApiError } from "../../api/api-error.ts";
+import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 
 /** A subscription's settings as a person types them. */
 export interface Draft {
@@ -80,13 +81,8 @@ export function draftOf(subscription: ReadSubscription): Draft {
 }
 
 /** What cannot be sent as it was typed; the server judges all else. */
-export class DraftError extends Error {
-  readonly field: keyof Draft;
-
-  constructor(field: keyof Draft, message: string) {
-    super(message);
-    this.field = field;
-  }
+function refusal(field: keyof Draft, message: string): ApiError {
+  return new ApiError(422, message, { field });
 }
 
 const SPAN_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
@@ -102,15 +98,14 @@ export function spanText(ms: number): string {
 
 function spanMs(field: keyof Draft, text: string): number {
   const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
-  if (unit === "")
-    throw new DraftError(field, `${text.trim()} is no time such as 500ms, 30s, 10m, 2h or 7d.`);
+  if (unit === "") throw refusal(field, `${text.trim()} is no time such as 500ms, 30s, 10m, 2h or 7d.`);
   return Math.round(Number(count) * SPAN_UNITS[unit as SpanUnit]);
 }
 
 function numberOf(field: keyof Draft, text: string): number | null {
   if (text.trim() === "") return null;
   const value = Number(text);
-  if (Number.isNaN(value)) throw new DraftError(field, `${text.trim()} is no number.`);
+  if (Number.isNaN(value)) throw refusal(field, `${text.trim()} is no number.`);
   return value;
 }
 
@@ -119,26 +114,19 @@ function headersOf(text: string): Readonly<Record<string, string>> | null {
   if (lines.length === 0) return null;
   const pairs = lines.map((line) => {
     const colon = line.indexOf(":");
-    if (colon === -1) throw new DraftError("headers", `“${line.trim()}” is no line such as X-Team: billing.`);
+    if (colon === -1) throw refusal("headers", `“${line.trim()}” is no line such as X-Team: billing.`);
     return [line.slice(0, colon).trim(), line.slice(colon + 1).trim()] as const;
   });
   const names = pairs.map(([name]) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw new DraftError("headers", `${twice} is named twice.`);
+  if (twice !== undefined) throw refusal("headers", `${twice} is named twice.`);
   return Object.fromEntries(pairs);
 }
 
-/** The text of a filter or payload, if it is one JSON object. @throws DraftError */
+/** The text of a filter or payload, if it is one JSON object. @throws ApiError */
 export function objectText(field: keyof Draft, text: string): string {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new DraftError(field, `This is no JSON: ${(error as Error).message}.`);
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new DraftError(field, "This is no JSON object.");
-  }
+  const why = whyNoObject(text);
+  if (why !== undefined) throw refusal(field, why);
   return text.trim();
 }
 
@@ -176,7 +164,7 @@ function membersOf(draft: Draft): readonly Member[] {
 const bodyOf = (members: readonly Member[]): string =>
   `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
 
-/** The body that creates it. @throws DraftError */
+/** The body that creates it. @throws ApiError */
 export function newBody(draft: Draft): string {
   const names: readonly Member[] = (["application", "subscription", "mode"] as const).map((name) => [
     name,
@@ -185,7 +173,7 @@ export function newBody(draft: Draft): string {
   return bodyOf([...names, ...membersOf(draft).filter(([, json]) => json !== "null")]);
 }
 
-/** The body that changes it, with the members that are not what they were; `undefined` where none is. @throws DraftError */
+/** The body that changes it, with the members that are not what they were; `undefined` where none is. @throws ApiError */
 export function changeBody(draft: Draft, before: Draft): string | undefined {
   const was = new Map(membersOf(before));
   const changed = membersOf(draft).filter(([name, json]) => was.get(name) !== json);

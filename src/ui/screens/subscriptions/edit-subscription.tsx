@@ -6,6 +6,7 @@ import { changeBody, draftOf, type ReadSubscription } from "./draft.ts";
 import { useDraft } from "./form-state.ts";
 import { FormEnd } from "./new-subscription.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
+import { Form } from "../../parts/form.tsx";
 
 /** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
 export function EditSubscription(props: {
@@ -23,11 +24,8 @@ export function EditSubscription(props: {
           Settings of {application}/{name}
         </h1>
       </header>
-      <form
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        send={() =>
           send(async () => {
             const text = changeBody(draft, draftOf(subscription));
             if (text !== undefined) {
@@ -36,12 +34,12 @@ export function EditSubscription(props: {
               say(`${application}/${name} is changed.`);
             }
             goTo(leave);
-          });
-        }}
+          })
+        }
       >
         <SettingsFields draft={draft} change={change} wrong={wrong} isNew={false} />
         <FormEnd wrong={wrong} isSending={isSending} act="Save" leave={leave} />
-      </form>
+      </Form>
     </section>
   );
 }

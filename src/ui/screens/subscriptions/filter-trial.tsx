@@ -1,10 +1,12 @@
 import { useState } from "preact/hooks";
 import type { PageMeta } from "../../../domain/event.ts";
-import { type ApiError, askJson, withQuery } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import { ApiError } from "../../api/api-error.ts";
+import { askJson, withQuery } from "../../api/request.ts";
+import { useSending } from "../../api/sending.ts";
 import { linkTo } from "../../shell/route.ts";
 import { Time } from "../../parts/time.tsx";
-import { DraftError, objectText } from "./draft.ts";
+import { objectText } from "./draft.ts";
+import { Wrong } from "../../parts/form.tsx";
 
 const TRIED_EVENTS = 50;
 /** What `where` takes. */
@@ -29,7 +31,7 @@ interface Listed {
 async function tryFilter(action: string, filter: string): Promise<Trial> {
   const where = JSON.stringify(JSON.parse(objectText("filter", filter)));
   if (where.length > LONGEST_FILTER) {
-    throw new DraftError("filter", `Filters of more than ${LONGEST_FILTER} characters cannot be tried here.`);
+    throw new ApiError(422, `Filters of more than ${LONGEST_FILTER} characters cannot be tried here.`);
   }
   const limit = TRIED_EVENTS;
   const { data: last } = await askJson<readonly Listed[]>(withQuery("/v1/events", { action, limit }));
@@ -47,30 +49,23 @@ async function tryFilter(action: string, filter: string): Promise<Trial> {
 
 /** Tries a filter on the last events before anything depends on it. */
 export function FilterTrial({ action, filter }: { readonly action: string; readonly filter: string }) {
-  const [trial, setTrial] = useState<{ of: string; result: Trial } | undefined>();
-  const [wrong, setWrong] = useState<{ of: string; message: string } | undefined>();
-  const [isTrying, setTrying] = useState(false);
+  const [trial, setTrial] = useState<{ readonly of: string; readonly result?: Trial } | undefined>();
+  const { isSending, failure, send } = useSending();
   const what = `${action}\n${filter}`;
   if (filter.trim() === "" || action.trim() === "") return null;
   const run = async (): Promise<void> => {
-    setTrying(true);
-    try {
-      setTrial({ of: what, result: await tryFilter(action.trim(), filter) });
-      setWrong(undefined);
-    } catch (error) {
-      const failure: Error | ApiError = error instanceof DraftError ? error : noted(error);
-      setWrong({ of: what, message: failure.message });
-    }
-    setTrying(false);
+    setTrial({ of: what });
+    setTrial({ of: what, result: await tryFilter(action.trim(), filter) });
   };
-  const shown = trial?.of === what ? trial.result : undefined;
+  const isOfThis = trial?.of === what;
+  const shown = isOfThis ? trial.result : undefined;
   const passing = shown?.events.filter(({ passes }) => passes).length ?? 0;
   return (
     <div class="form-row">
       <span class="label">Try it</span>
       <div class="trial" aria-live="polite">
         <div class="row">
-          <button type="button" class="btn" disabled={isTrying} onClick={() => void run()}>
+          <button type="button" class="btn" disabled={isSending} onClick={() => send(run)}>
             On the last {TRIED_EVENTS} events
           </button>
           {shown !== undefined && shown.events.length > 0 && (
@@ -83,11 +78,7 @@ export function FilterTrial({ action, filter }: { readonly action: string; reado
           )}
           {shown?.events.length === 0 && <span>No event of {action} is stored to try it on.</span>}
         </div>
-        {wrong?.of === what && (
-          <p class="danger-text" role="alert">
-            {wrong.message}
-          </p>
-        )}
+        {isOfThis && <Wrong text={failure?.message} />}
         {shown?.warnings.map((warning) => (
           <p key={warning} class="warn-text">
             {warning}

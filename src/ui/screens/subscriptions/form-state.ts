@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { noted } from "../../api/resource.ts";
-import { type Draft, DraftError, fieldOf } from "./draft.ts";
+import { type Draft, fieldOf } from "./draft.ts";
 import type { Wrong } from "./settings-fields.tsx";
 
 /** What is typed into a form of settings, what is wrong with it, and whether it is being sent. */
@@ -38,7 +38,6 @@ export function useDraft(start: Draft): {
 }
 
 function wrongOf(error: unknown): Wrong {
-  if (error instanceof DraftError) return { field: error.field, message: error.message };
   const failure = noted(error);
   if (failure.status === 0) {
     const message = "Not saved: the server cannot be reached. What you typed is kept here.";

@@ -9,6 +9,7 @@ import { useDraft } from "./form-state.ts";
 import { SecretOnce } from "./secret-once.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
 import { mayCreate } from "./subscription-list.tsx";
+import { Form, Wrong } from "../../parts/form.tsx";
 
 /** A form for a new subscription. Its secret is shown once, when it is there. */
 export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
@@ -62,30 +63,27 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
           <p class="lede">It gets the events of its action that are published from now on.</p>
         </div>
       </header>
-      <form
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
+      <Form
+        send={() =>
           send(async () => {
             const text = newBody(draft);
             setCreated(
               (await askJson<SubscriptionWithSecret>("/v1/subscriptions", { method: "POST", text })).data,
             );
             scrollTo({ top: 0 });
-          });
-        }}
+          })
+        }
       >
         <SettingsFields draft={draft} change={change} wrong={wrong} isNew />
         <FormEnd wrong={wrong} isSending={isSending} act="Create it" leave={linkTo(["subscriptions"])} />
-      </form>
+      </Form>
     </section>
   );
 }
 
 /** The buttons of a form, and what is wrong with all of it. */
 export function FormEnd(props: {
-  readonly wrong: { readonly field: string | undefined; readonly message: string } | undefined;
+  readonly wrong: { readonly field?: string | undefined; readonly message: string } | undefined;
   readonly isSending: boolean;
   readonly act: string;
   readonly leave: string;
@@ -100,11 +98,7 @@ export function FormEnd(props: {
       <a class="btn" href={leave}>
         Cancel
       </a>
-      {wrong !== undefined && (
-        <p class="danger-text grow-text" role="alert">
-          {wrong.field === undefined ? wrong.message : "Something above is wrong."}
-        </p>
-      )}
+      <Wrong text={wrong?.field === undefined ? wrong?.message : "Something above is wrong."} />
     </div>
   );
 }

@@ -1,10 +1,12 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Replay, ReplayCount, ReplaySelection } from "../../../domain/replay.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import type { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
+import { useSending } from "../../api/sending.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { ChoiceField, TextField } from "../../parts/form.tsx";
+import { ChoiceField, Form, TextField } from "../../parts/form.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
@@ -48,8 +50,8 @@ export function ReplayForm(props: {
   );
   const [to, setTo] = useState(query["to"] === undefined ? "" : localText(query["to"]));
   const [count, setCount] = useState<number | undefined>();
-  const [wrong, setWrong] = useState("");
-  const [isSending, setSending] = useState(false);
+  const [wrong, setWrong] = useState<ApiError | undefined>();
+  const { isSending, failure, send } = useSending();
   const path = `/v1/subscriptions/${rowid}/replay`;
   const body = { from: isoOf(from), ...(to === "" ? {} : { to: isoOf(to) }), status };
 
@@ -63,9 +65,9 @@ export function ReplayForm(props: {
         const { data } = await askJson<ReplayCount>(path, request);
         if (signal.aborted) return;
         setCount(data.total);
-        setWrong("");
+        setWrong(undefined);
       } catch (error) {
-        if (!signal.aborted) setWrong(noted(error).message);
+        if (!signal.aborted) setWrong(noted(error));
       }
     };
     const timer = setTimeout(() => void recount(), COUNT_AFTER_MS);
@@ -92,15 +94,9 @@ export function ReplayForm(props: {
       act: `Send ${numberText(count ?? 0)}`,
     });
     if (!isSure) return;
-    setSending(true);
-    try {
-      const { data } = await askJson<Replay>(path, { method: "POST", body });
-      say(`Replay ${data.rowid} has begun.`);
-      goTo(linkTo(["replays", data.rowid]));
-    } catch (error) {
-      setWrong(noted(error).message);
-    }
-    setSending(false);
+    const { data } = await askJson<Replay>(path, { method: "POST", body });
+    say(`Replay ${data.rowid} has begun.`);
+    goTo(linkTo(["replays", data.rowid]));
   };
   const command = `evreg subscriptions replay ${quoted(`${application}/${name}`)} --from ${body.from ?? "TIME"}${
     to === "" ? "" : ` --to ${isoOf(to) ?? "TIME"}`
@@ -117,14 +113,7 @@ export function ReplayForm(props: {
           </p>
         </div>
       </header>
-      <form
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void begin();
-        }}
-      >
+      <Form send={() => send(begin)}>
         <div class="form-group">
           <ChoiceField
             label="Which"
@@ -155,7 +144,7 @@ export function ReplayForm(props: {
             <span class="label">These are</span>
             <p class="tally" aria-live="polite">
               {count === undefined ? (
-                <span class="muted">{wrong === "" ? "counting" : "not known"}</span>
+                <span class="muted">{wrong === undefined ? "counting" : "not known"}</span>
               ) : (
                 <>
                   <b>{numberText(count)}</b> {count === 1 ? "event" : "events"}
@@ -165,13 +154,13 @@ export function ReplayForm(props: {
           </div>
         </div>
         <FormEnd
-          wrong={wrong === "" ? undefined : { field: undefined, message: wrong }}
+          wrong={failure ?? wrong}
           isSending={isSending}
           act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
           mayAct={count !== undefined && count > 0}
           leave={linkTo(["subscriptions", rowid])}
         />
-      </form>
+      </Form>
       <Command text={command} />
     </section>
   );

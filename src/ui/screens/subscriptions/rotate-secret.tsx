@@ -1,8 +1,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { askJson, type Envelope } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
-import { ChoiceField } from "../../parts/form.tsx";
+import { useSending } from "../../api/sending.ts";
+import { ChoiceField, Form } from "../../parts/form.tsx";
 import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
 import { focusAgain } from "../../shell/confirm.tsx";
@@ -34,37 +34,20 @@ export function RotateSecret(props: {
   const until = subscription.previous_secret_until;
   const isRotating = isAhead(until, Date.now());
   const [overlap, setOverlap] = useState<Overlap>(isRotating ? "0" : "86400000");
-  const [wrong, setWrong] = useState<string | undefined>();
-  const [isSending, setSending] = useState(false);
+  const { isSending, failure, send } = useSending();
   const [answer, setAnswer] = useState<Envelope<SubscriptionWithSecret, RotationMeta> | undefined>();
 
   const rotate = async (): Promise<void> => {
-    setSending(true);
-    try {
-      const body = { overlap_ms: Number(overlap) };
-      setAnswer(
-        await askJson<SubscriptionWithSecret, RotationMeta>(`/v1/subscriptions/${rowid}/rotate-secret`, {
-          method: "POST",
-          body,
-        }),
-      );
-      rotated();
-    } catch (error) {
-      setWrong(noted(error).message);
-    }
-    setSending(false);
+    const path = `/v1/subscriptions/${rowid}/rotate-secret`;
+    const body = { overlap_ms: Number(overlap) };
+    setAnswer(await askJson<SubscriptionWithSecret, RotationMeta>(path, { method: "POST", body }));
+    rotated();
   };
   const ends = answer?.data.previous_secret_until ?? null;
   return (
     <dialog ref={dialog} class="dialog wider" aria-labelledby="rotate" onClose={close}>
       {answer === undefined ? (
-        <form
-          class="form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            void rotate();
-          }}
-        >
+        <Form send={() => send(rotate)}>
           <h2 id="rotate">
             Rotate the secret of {application}/{name}?
           </h2>
@@ -83,7 +66,7 @@ export function RotateSecret(props: {
             value={overlap}
             choices={isRotating ? OVERLAPS.slice(0, 1) : OVERLAPS}
             set={setOverlap}
-            error={wrong}
+            error={failure?.message}
           />
           <div class="acts">
             <button type="button" class="btn" autofocus onClick={() => dialog.current?.close()}>
@@ -93,7 +76,7 @@ export function RotateSecret(props: {
               Rotate it
             </button>
           </div>
-        </form>
+        </Form>
       ) : (
         <>
           <h2 id="rotate">

@@ -4,13 +4,14 @@ import type { HandlerTest } from "../../../domain/handler-test.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { AreaField, TextField } from "../../parts/form.tsx";
+import { useSending } from "../../api/sending.ts";
+import { AreaField, Form, TextField } from "../../parts/form.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { memberText, indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText } from "../../parts/time.tsx";
-import { DraftError, objectText } from "./draft.ts";
+import { objectText } from "./draft.ts";
 
 interface LastEvent {
   readonly rowid: number;
@@ -38,8 +39,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   // What comes late must not replace what a person has typed.
   const typed = useRef(false);
   const [origin, setOrigin] = useState("");
-  const [wrong, setWrong] = useState("");
-  const [isSending, setSending] = useState(false);
+  const { isSending, failure, send } = useSending();
   const [result, setResult] = useState<HandlerTest | undefined>();
 
   useEffect(() => {
@@ -58,28 +58,16 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   }, [rowid]);
 
   const makeUp = async (): Promise<void> => {
-    try {
-      const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
-      const sample = memberText(await askText(path), "data") ?? "{}";
-      setPayload(textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")));
-      setOrigin(`Made up from the schema, with seed ${memberText(sample, "seed") ?? ""}.`);
-      setWrong("");
-    } catch (error) {
-      setWrong(noted(error).message);
-    }
+    const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
+    const sample = memberText(await askText(path), "data") ?? "{}";
+    setPayload(textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")));
+    setOrigin(`Made up from the schema, with seed ${memberText(sample, "seed") ?? ""}.`);
   };
   const run = async (): Promise<void> => {
-    setSending(true);
-    setWrong("");
-    try {
-      const text = `{"action":${JSON.stringify(action.trim())},"payload":${objectText("filter", payload)}}`;
-      const answer = await askJson<HandlerTest>(`/v1/subscriptions/${rowid}/test`, { method: "POST", text });
-      setResult(answer.data);
-    } catch (error) {
-      setResult(undefined);
-      setWrong(error instanceof DraftError ? error.message : noted(error).message);
-    }
-    setSending(false);
+    const text = `{"action":${JSON.stringify(action.trim())},"payload":${objectText("filter", payload)}}`;
+    setResult(undefined);
+    const answer = await askJson<HandlerTest>(`/v1/subscriptions/${rowid}/test`, { method: "POST", text });
+    setResult(answer.data);
   };
   return (
     <section class="stack" aria-label={`Test of ${application}/${name}`}>
@@ -95,14 +83,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
         </div>
       </header>
       <div class="cols even">
-        <form
-          class="form stacked"
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault();
-            void run();
-          }}
-        >
+        <Form class="form stacked" send={() => send(run)}>
           <div class="form-group">
             {isPattern && (
               <TextField
@@ -121,21 +102,21 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
               }}
               rows={14}
               hint={origin}
-              error={wrong === "" ? undefined : wrong}
+              error={failure?.message}
             />
           </div>
           <div class="form-acts">
             <button class="btn main" disabled={isSending}>
               {isSending ? "Waiting for the answer" : "Send it"}
             </button>
-            <button type="button" class="btn" disabled={action.trim() === ""} onClick={() => void makeUp()}>
+            <button type="button" class="btn" disabled={action.trim() === ""} onClick={() => send(makeUp)}>
               Make one up
             </button>
           </div>
           <Command
             text={`evreg subscriptions test ${quoted(`${application}/${name}`)}${isPattern ? ` --action ${quoted(action)}` : ""}`}
           />
-        </form>
+        </Form>
         <div class="stack" aria-live="polite">
           {result === undefined ? (
             <div class="panel empty">What the handler answers is shown here.</div>

@@ -1,9 +1,9 @@
 import { useState } from "preact/hooks";
 import type { ScopeName, TokenWithSecret } from "../../../domain/token.ts";
 import { askJson } from "../../api/request.ts";
-import { noted } from "../../api/resource.ts";
+import { useSending } from "../../api/sending.ts";
 import { Copy } from "../../parts/copy.tsx";
-import { ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
 
@@ -30,15 +30,12 @@ export function NewTokenForm() {
   const [scopes, setScopes] = useState<ReadonlySet<ScopeName>>(new Set(["publish"]));
   const [application, setApplication] = useState("");
   const [life, setLife] = useState<Life>("year");
-  const [wrong, setWrong] = useState<{ readonly field: string; readonly message: string } | undefined>();
-  const [isSending, setSending] = useState(false);
+  const { isSending, failure, send } = useSending();
   const [created, setCreated] = useState<TokenWithSecret | undefined>();
   useRecordName("New");
   if (created !== undefined) return <Created token={created} />;
   const limit = application.trim();
-  const send = async (): Promise<void> => {
-    setSending(true);
-    setWrong(undefined);
+  const create = async (): Promise<void> => {
     const [, lifeMs] = LIVES[life];
     const body = {
       name: name.trim(),
@@ -47,19 +44,12 @@ export function NewTokenForm() {
       ),
       ...(lifeMs === null ? {} : { expires_at: new Date(Date.now() + lifeMs).toISOString() }),
     };
-    try {
-      setCreated((await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body })).data);
-    } catch (error) {
-      const { message, details } = noted(error);
-      const field = details["field"];
-      setWrong({ field: typeof field === "string" ? field : "", message });
-    } finally {
-      setSending(false);
-    }
+    setCreated((await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body })).data);
   };
+  const wrongField = String(failure?.details["field"] ?? "");
   const errorAt = (field: string): string | undefined =>
-    wrong?.field.startsWith(field) === true ? wrong.message : undefined;
-  const isElsewhere = wrong !== undefined && !/^(name|scopes)/.test(wrong.field);
+    wrongField.startsWith(field) ? failure?.message : undefined;
+  const isElsewhere = !/^(name|scopes)/.test(wrongField);
   return (
     <section class="stack narrow" aria-label="New token">
       <header class="head">
@@ -68,14 +58,7 @@ export function NewTokenForm() {
           <p class="lede">It is shown once, when it is there. Only its digest is stored.</p>
         </div>
       </header>
-      <form
-        class="form"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
+      <Form send={() => send(create)}>
         <FieldGroup title="Whose it is">
           <TextField
             label="Name"
@@ -113,11 +96,7 @@ export function NewTokenForm() {
                   </span>
                 </label>
               ))}
-              {errorAt("scopes") !== undefined && (
-                <p class="danger-text" role="alert">
-                  {errorAt("scopes")}
-                </p>
-              )}
+              <Wrong text={errorAt("scopes")} />
             </div>
           </div>
           <TextField
@@ -135,13 +114,9 @@ export function NewTokenForm() {
           <a class="btn" href={linkTo(["tokens"])}>
             Cancel
           </a>
-          {isElsewhere && (
-            <p class="danger-text" role="alert">
-              {wrong.message}
-            </p>
-          )}
+          {isElsewhere && <Wrong text={failure?.message} />}
         </div>
-      </form>
+      </Form>
     </section>
   );
 }
