@@ -111,7 +111,7 @@ test.each([
 ] as const)("%s refuses %j before anything is sent", (field, value) => {
   const attempt = (): unknown => newBody(newDraft({ [field]: value }));
   expect(attempt).toThrow(ApiError);
-  expect(attempt).toThrow(expect.objectContaining({ field }) as Error);
+  expect(attempt).toThrow(expect.objectContaining({ details: { field } }) as Error);
 });
 
 test("times are told in their largest unit without a rest", () => {
