@@ -12,12 +12,15 @@ import type {
   StoredEvent,
   WantedDeliveries,
 } from "../store/events.ts";
+import { neededTexts } from "../schema/needed-texts.ts";
 import type { Candidate, PayloadValidator } from "./payload-validator.ts";
 
 /** Events read at once. */
 const READ_EVENTS = 100;
 /** Between two turns of others a search reads more: most of what it reads does not match, and is dropped at once. */
 const SEARCH_READ_EVENTS = 250;
+/** The more, where the store leaves out nearly all of them by itself. */
+const HOLDING_READ_EVENTS = 1_000;
 /** Of the payloads of a page; one is looked at while the next one is read. */
 const READ_BYTES = SEARCH_LIMITS.bytes / 2;
 
@@ -150,9 +153,11 @@ export class StoredEvents {
     const wanted = (deliveries?.outcome ?? deliveries?.key) === undefined ? undefined : deliveries;
     const events: StoredEvent[] = [];
     let foundBytes = 0;
+    const holding = where === undefined ? [] : neededTexts(where);
+    const sieve = holding.length === 0 ? {} : { holding };
     const { read, total, next } = await this.#walk({
-      selection: { ...selection, payloads: isWhole || candidate !== undefined },
-      atOnce: SEARCH_READ_EVENTS,
+      selection: { ...selection, ...sieve, payloads: isWhole || candidate !== undefined },
+      atOnce: holding.length === 0 ? SEARCH_READ_EVENTS : HOLDING_READ_EVENTS,
       select: wanted && ((ids) => store.withDeliveries(ids, wanted, applications)),
       maxEvents: SEARCH_LIMITS.events,
       endMs,
@@ -211,8 +216,9 @@ export class StoredEvents {
       // It may have been there already, and then nothing else had a turn.
       if (reading !== undefined) await eventLoop.yield();
       if (isFirst) ({ total } = page);
-      hasMore = page.isCut || page.events.length === limit;
-      const left = Math.min(atOnce, maxEvents - read - page.events.length);
+      const readBefore = read;
+      hasMore = page.isCut || page.seen === limit;
+      const left = Math.min(atOnce, maxEvents - read - page.seen);
       // Not behind the first one: where most events match, it has enough of them.
       if (
         !isFirst &&
@@ -222,7 +228,7 @@ export class StoredEvents {
         clock.now() < endMs &&
         caller.gone?.aborted !== true
       ) {
-        ahead = readAfter(page.events.at(-1)?.rowid ?? after, left);
+        ahead = readAfter(page.last ?? after, left);
         // Nobody may come for it.
         ahead.page.catch(() => undefined);
       }
@@ -231,13 +237,15 @@ export class StoredEvents {
         if (eventLoop.shouldYield()) await eventLoop.yield();
         caller.gone?.throwIfAborted();
         after = event.rowid;
-        read += 1;
+        read = readBefore + page.places[index]!;
         if (selected?.has(event.rowid) === false) continue;
         const goesOn = visit(event);
         if (typeof goesOn === "boolean" ? goesOn : await goesOn) continue;
-        hasMore ||= index < page.events.length - 1;
+        hasMore ||= page.places[index]! < page.seen;
         return false;
       }
+      after = page.last ?? after;
+      read = readBefore + page.seen;
       return hasMore && read < maxEvents;
     };
     while (await this.#inTurn(readPage));

@@ -90,6 +90,11 @@ export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"
 
 export interface EventPage {
   readonly events: readonly StoredEvent[];
+  /** For each of them, the how manieth it was of those that were looked at: more than `events` where `holding` left some out. */
+  readonly places: readonly number[];
+  /** How many were looked at, and the last of them. */
+  readonly seen: number;
+  readonly last: number | undefined;
   /** Of all pages. */
   readonly total: number;
   /** Whether it has fewer than it could, as their payloads would be too many bytes. */
@@ -113,6 +118,8 @@ export interface EventSelection {
   readonly total?: boolean;
   /** Whether the payloads are read; by default they are. */
   readonly payloads?: boolean;
+  /** Leaves out events whose payloads cannot hold a text of each of these lists; `limit` counts them all the same. */
+  readonly holding?: readonly (readonly string[])[];
 }
 
 /** What the deliveries of an event must be like. */

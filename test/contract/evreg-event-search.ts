@@ -7,6 +7,7 @@ import {
   newAction,
   newEvent,
   publish,
+  rawEvent,
   refusal,
   subscribe,
   useEvreg,
@@ -150,6 +151,49 @@ export function eventSearchContract(open: OpenEvreg): void {
       const { events } = await under.as(["read:shop"]);
       const seen = await events.list({ outcome: "unreceived" });
       expect(ids(seen.data)).toEqual([4, 3, 2, 1]);
+    });
+  });
+
+  describe("searching events by a text", () => {
+    const under = useEvreg(open);
+    const texts = ["FR", ":x", "::", "", "a/b", "é", 'say "hi"', "\u2028", "\u0001"];
+
+    it.each(texts)(
+      "finds %j however it is written, and beside whatever names the schema has",
+      async (text) => {
+        const { evreg } = under;
+        const names = ["at", ", ", ":", "FR", "x", "_:"];
+        const properties = Object.fromEntries(names.map((name) => [name, true]));
+        await evreg.actions.create(newAction({ action: "a", schemata: { type: "object", properties } }));
+        const json = JSON.stringify(text);
+        const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
+        const escaped = units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+        const payloads = [
+          `{"at":${json}}`,
+          `{"x":["",${json}, ":y"],"at":${json},"FR":1}`,
+          `{", ":1,"at" : ${json} , ":":2}`,
+          `{"at":"${escaped}"}`,
+          `{"at":${JSON.stringify(`${text}?`)}}`,
+        ];
+        for (const payload of payloads) await publish(evreg, rawEvent(payload, "a"));
+        const where = `{"properties":{"at":{"enum":[${json},"no such text"]}},"required":["at"]}`;
+        expect(ids((await evreg.events.list({ where, order: "asc" })).data)).toEqual([1, 2, 3, 4]);
+      },
+    );
+
+    it("counts what it looked at, whatever it could leave out", async () => {
+      const { evreg } = under;
+      await evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));
+      for (const country of ["FR", "DE", "DE", "FR", "DE"]) await publish(evreg, newEvent({ country }, "a"));
+      const where = JSON.stringify({ properties: { country: { const: "FR" } }, required: ["country"] });
+      const look = async (query: EventQuery) => {
+        const { data, meta } = await evreg.events.list({ where, order: "asc", ...query });
+        return [ids(data), meta.searched, meta.next];
+      };
+      expect(await look({})).toEqual([[1, 4], 5, null]);
+      expect(await look({ limit: 1 })).toEqual([[1], 1, 1]);
+      expect(await look({ limit: 1, after: 1 })).toEqual([[4], 3, 4]);
+      expect(await look({ limit: 1, after: 4 })).toEqual([[], 1, null]);
     });
   });
 }

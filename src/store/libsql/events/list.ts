@@ -13,6 +13,7 @@ import {
   type ActionFilter,
 } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
+import { idsHolding } from "./holding.ts";
 import { heardBy } from "../catalog/hearing.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
@@ -52,7 +53,7 @@ export function* listEvents(
   shape: BlockShape = BLOCKS,
 ): Steps<WirePage> {
   const filter = selectActions(sql, query);
-  if (filter.actions.length === 0) return { events: [], total: 0, isCut: false };
+  if (filter.actions.length === 0) return emptyPage(0);
   let ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges);
   const { after, order, limit } = query;
@@ -61,7 +62,7 @@ export function* listEvents(
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
   const skip = after === undefined ? (query.page - 1) * limit : 0;
-  if (isCounted && skip >= total) return { events: [], total, isCut: false };
+  if (isCounted && skip >= total) return emptyPage(total);
   const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
   const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
@@ -71,15 +72,24 @@ export function* listEvents(
     const rest = after === undefined ? counted : yield* countRanges(sql, onward, filter, shape);
     ids = yield* pageOfActions(sql, page, rest, skip, shape);
   }
+  const possible = query.holding === undefined ? ids : yield* idsHolding(sql, ids, query.holding);
   const rows = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
-    JSON.stringify(ids),
+    JSON.stringify(possible),
   );
-  if (query.payloads === false) return { events: rows.map(withoutPayload), total, isCut: false };
-  const fitting = withinBytes(rows, query.maxBytes);
+  const fitting = query.payloads === false ? rows : withinBytes(rows, query.maxBytes);
+  const isCut = fitting.length < rows.length;
   yield;
-  return { events: yield* eventsOf(sql, fitting, out), total, isCut: fitting.length < rows.length };
+  const events = query.payloads === false ? rows.map(withoutPayload) : yield* eventsOf(sql, fitting, out);
+  const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
+  const places = events.map(({ rowid }) => placeOf.get(rowid)!);
+  const seen = isCut ? placeOf.get(fitting.at(-1)!.eventId)! : ids.length;
+  return { events, places, seen, last: ids[seen - 1], total, isCut };
+}
+
+function emptyPage(total: number): WirePage {
+  return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
 }
 
 /** The part of the ranges that has the event with this idempotency key. */
