@@ -84,7 +84,7 @@ export function attentionContract(open: OpenEvreg): void {
         found: `billing/gone was deactivated at ${at}; no delivery is held; 1 event missed; The handler answered 410 Gone.`,
       });
       expect(data[1]).toMatchObject({ reason: "failed", deliveries: 1, delivery_id: 1, since: at });
-      expect([meta.total, meta.subscriptions]).toEqual([2, 2]);
+      expect([meta.total, meta.subscriptions]).toEqual([2, 1]);
     });
 
     it("is one that a delivery blocks, with how many wait behind it", async () => {
