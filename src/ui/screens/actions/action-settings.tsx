@@ -19,14 +19,18 @@ type Change = object;
 /** Whom changes of the schema must not break, and whether publishing goes on. */
 export function ActionSettings({ action, reload }: PartProps) {
   const { action: name, compatibility, compatibility_against: against, deprecated, retired } = action;
-  const [mode, setMode] = useState(compatibility);
-  const [compared, setCompared] = useState(against);
-  const [successor, setSuccessor] = useState(action.successor ?? "");
+  // What was touched: all else is as it is now, and is not sent.
+  const [mode, setMode] = useState<CompatibilityMode | undefined>();
+  const [compared, setCompared] = useState<CompatibilityRule["compatibility_against"] | undefined>();
+  const [successor, setSuccessor] = useState<string | undefined>();
   const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
   const send = async (change: Change): Promise<boolean> => {
     setWrong(undefined);
     try {
       await askJson(actionPath(name), { method: "PUT", body: change });
+      setMode(undefined);
+      setCompared(undefined);
+      setSuccessor(undefined);
       reload();
       return true;
     } catch (error) {
@@ -42,7 +46,8 @@ export function ActionSettings({ action, reload }: PartProps) {
   const goesOn = async (change: Change, done: string): Promise<void> => {
     if (await send(change)) say(done, undo(before));
   };
-  const named = successor.trim() === "" ? null : successor.trim();
+  const named = successor === undefined ? action.successor : successor.trim() || null;
+  const touched = successor === undefined ? {} : { successor: named };
   const retire = async (): Promise<void> => {
     const yes = await confirm({
       title: `Retire ${name}?`,
@@ -50,12 +55,16 @@ export function ActionSettings({ action, reload }: PartProps) {
       act: "Retire it",
       danger: true,
     });
-    if (yes) await goesOn({ retired: true, successor: named }, `${name} is retired.`);
+    if (yes) await goesOn({ retired: true, ...touched }, `${name} is retired.`);
   };
-  const rule: CompatibilityRule = { compatibility: mode, compatibility_against: compared };
-  const isNew = mode !== compatibility || compared !== against;
+  const change: Partial<CompatibilityRule> = {
+    ...(mode === undefined ? {} : { compatibility: mode }),
+    ...(compared === undefined ? {} : { compatibility_against: compared }),
+  };
+  const rule: CompatibilityRule = { compatibility, compatibility_against: against, ...change };
+  const isNew = rule.compatibility !== compatibility || rule.compatibility_against !== against;
   const changeRule = async (): Promise<void> => {
-    if (!(await send(rule))) return;
+    if (!(await send(change))) return;
     say("Compatibility is changed.", undo({ compatibility, compatibility_against: against }));
   };
   const needsAdmin = isLooser(action, rule) && !may("admin", action.application);
@@ -69,7 +78,7 @@ export function ActionSettings({ action, reload }: PartProps) {
       <FieldGroup title="Compatibility">
         <ChoiceField
           label="Protect"
-          value={mode}
+          value={rule.compatibility}
           choices={MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
           set={setMode}
           hint="Whom a change of the schema must not break."
@@ -77,7 +86,7 @@ export function ActionSettings({ action, reload }: PartProps) {
         />
         <ChoiceField
           label="Compare with"
-          value={compared}
+          value={rule.compatibility_against}
           choices={[
             ["last", "the schema in force"],
             ["all", "all revisions"],
@@ -93,7 +102,7 @@ export function ActionSettings({ action, reload }: PartProps) {
       <FieldGroup title={retired ? "Retired" : deprecated ? "Deprecated" : "In force"}>
         <TextField
           label="Successor"
-          value={successor}
+          value={successor ?? action.successor ?? ""}
           set={setSuccessor}
           placeholder={`${name}.v2`}
           hint="The action to publish to instead. Publishers are told of it."
@@ -122,7 +131,7 @@ export function ActionSettings({ action, reload }: PartProps) {
           {!deprecated && !retired && (
             <button
               class="btn"
-              onClick={() => void goesOn({ deprecated: true, successor: named }, `${name} is deprecated.`)}
+              onClick={() => void goesOn({ deprecated: true, ...touched }, `${name} is deprecated.`)}
             >
               Deprecate
             </button>

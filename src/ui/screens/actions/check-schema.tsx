@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
-import type { ApiError } from "../../api/api-error.ts";
+import { ApiError } from "../../api/api-error.ts";
 import { askJson, withQuery } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
@@ -61,10 +61,15 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
 
   const apply = async (force: boolean): Promise<void> => {
     const wasRead = text;
+    // The revision it was compared with: the server refuses it where another has come meanwhile.
     const { data } = await askJson<{ readonly revision: number }>(
       withQuery(actionPath(name), { compatibility: force ? "none" : undefined }),
-      { method: "PUT", text: `{"schemata":${wasRead}}` },
-    );
+      { method: "PUT", text: `{"revision":${action.revision},"schemata":${wasRead}}` },
+    ).catch((error: unknown) => {
+      if (!(error instanceof ApiError) || error.details["field"] !== "revision") throw error;
+      reload();
+      throw new ApiError(409, "Another schema was applied meanwhile. Compare with that one first.");
+    });
     dropDraft(name);
     say(`Revision ${data.revision} of ${name} is in force.`);
     reload();

@@ -1,5 +1,6 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { may } from "../../api/identity.ts";
+import { newAttemptKey } from "../../api/attempt-key.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { askText } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
@@ -19,20 +20,27 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const [seed, setSeed] = useState<string | undefined>();
   const [published, setPublished] = useState<string | undefined>();
   const { isSending, failure, send } = useSending();
+  const key = useRef(newAttemptKey());
+  const change = (next: string): void => {
+    setText(next);
+    setSeed(undefined);
+    key.current = newAttemptKey();
+  };
   const sample = (): void =>
     send(async () => {
       setPublished(undefined);
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
+      change(textOfLines(indentedLines(memberText(data, "payload") ?? "{}")));
       setSeed(memberText(data, "seed"));
-      setText(textOfLines(indentedLines(memberText(data, "payload") ?? "{}")));
     });
   useEffect(sample, [name]);
   const publish = (): void =>
     send(async () => {
       setPublished(undefined);
       // The payload goes as it was written, to the byte.
-      const body = `{"action":${JSON.stringify(name)},"payload":${text}}`;
+      const body = `{"action":${JSON.stringify(name)},"idempotency_key":"${key.current}","payload":${text}}`;
       const answer = await askText("/v1/events", { method: "POST", text: body });
+      key.current = newAttemptKey();
       setPublished(memberText(memberText(answer, "data") ?? "{}", "rowid"));
     });
   if (isBuiltIn(action)) {
@@ -84,7 +92,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
           aria-invalid={failure?.status === 422}
           value={text}
           {...EXACT}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => change(event.currentTarget.value)}
         />
       </section>
       <div class="row">
@@ -109,6 +117,8 @@ export function PublishBox({ action, subscribers }: PartProps) {
   );
 }
 
+const UNKNOWN = "No answer came. Publish it again: it is stored once";
+
 /** Why it was refused: each rule that the payload breaks, with where. */
 function Refused({ error }: { readonly error: ApiError }) {
   const listed = error.details["errors"];
@@ -116,7 +126,7 @@ function Refused({ error }: { readonly error: ApiError }) {
     ? (listed as readonly { readonly field: string; readonly message: string }[])
     : [];
   return (
-    <Say state="failed" title="Not published">
+    <Say state="failed" title={error.status === 0 ? UNKNOWN : "Not published"}>
       {errors.length === 0
         ? error.message
         : errors.map(({ field, message }) => (

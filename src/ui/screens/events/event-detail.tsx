@@ -1,4 +1,5 @@
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
+import { newAttemptKey } from "../../api/attempt-key.ts";
 import type { Action } from "../../../domain/action.ts";
 import type { Event } from "../../../domain/event.ts";
 import { may } from "../../api/identity.ts";
@@ -89,9 +90,10 @@ function Acts(props: {
   const { event, application } = props;
   const { rowid, action } = event;
   const [isBusy, setBusy] = useState(false);
+  const key = useRef(newAttemptKey());
   const readIt = async (): Promise<string> => props.payload ?? payloadOf(rowid);
-  const body = async (): Promise<string> =>
-    `{"action":${JSON.stringify(action)},"payload":${await readIt()}}`;
+  const body = async (more = ""): Promise<string> =>
+    `{"action":${JSON.stringify(action)},${more}"payload":${await readIt()}}`;
   const again = async (): Promise<void> => {
     const yes = await confirm({
       title: `Publish event ${rowid} again?`,
@@ -109,7 +111,9 @@ function Acts(props: {
     if (!yes) return;
     setBusy(true);
     try {
-      const { data } = await askJson<Event>("/v1/events", { method: "POST", text: await body() });
+      const text = await body(`"idempotency_key":"${key.current}",`);
+      const { data } = await askJson<Event>("/v1/events", { method: "POST", text });
+      key.current = newAttemptKey();
       say(`Published as event ${data.rowid}.`);
       goTo(linkTo(["events", data.rowid]));
     } catch (error) {

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import { askJson } from "../../api/request.ts";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
@@ -15,7 +16,9 @@ export function EditSubscription(props: {
 }) {
   const { subscription, saved } = props;
   const { rowid, application, subscription: name } = subscription;
-  const { draft, change, wrong, isSending, send } = useDraft(draftOf(subscription));
+  // As it was when the form was opened: what others change meanwhile is no change of this person's.
+  const [before] = useState(() => draftOf(subscription));
+  const { draft, change, wrong, isSending, send } = useDraft(before);
   const leave = linkTo(["subscriptions", rowid]);
   return (
     <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
@@ -27,7 +30,7 @@ export function EditSubscription(props: {
       <Form
         send={() =>
           send(async () => {
-            const text = changeBody(draft, draftOf(subscription));
+            const text = changeBody(draft, before);
             if (text !== undefined) {
               await askJson<Subscription>(`/v1/subscriptions/${rowid}`, { method: "PUT", text });
               saved();

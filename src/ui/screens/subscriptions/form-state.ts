@@ -40,7 +40,7 @@ export function useDraft(start: Draft): {
 function wrongOf(error: unknown): Wrong {
   const failure = noted(error);
   if (failure.status === 0) {
-    const message = "Not saved: the server cannot be reached. What you typed is kept here.";
+    const message = "No answer came, so it may be saved or not. What you typed is kept here.";
     return { field: undefined, message };
   }
   const field = fieldOf(failure.details);
