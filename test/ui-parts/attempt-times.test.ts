@@ -54,7 +54,7 @@ describe("an attempt's bar", () => {
 });
 
 describe("the wait between two attempts", () => {
-  const schedule = { max_retries: 5, retry_schedule: null };
+  const schedule = { max_retries: 5, retry_schedule: null, on_exhausted: null };
   const after = (waitedMs: number): Attempt =>
     attempt({ attempt: 3, started_at: new Date(Date.UTC(2026, 0, 1) + 100 + waitedMs).toISOString() });
   const second = attempt({ attempt: 2 });
@@ -80,7 +80,7 @@ describe("the wait between two attempts", () => {
   });
 
   it("ended when the attempt before was the last of its retries", () => {
-    const last = { max_retries: 1, retry_schedule: null };
+    const last = { max_retries: 1, retry_schedule: null, on_exhausted: null };
     expect(gapText(second, after(780_000), last)).toBe(
       "waited 13 min, then sent again by a person or a replay",
     );

@@ -56,7 +56,7 @@ export function partsText(attempt: Timed): string {
 }
 
 /** Of a subscription as it is now. */
-type Schedule = Pick<Subscription, "retry_schedule" | "max_retries">;
+type Schedule = Pick<Subscription, "retry_schedule" | "max_retries" | "on_exhausted">;
 
 const AT_ONCE_MS = 250;
 /** Past its wait an attempt also waits for its turn. */
@@ -75,7 +75,8 @@ export function gapText(before: Attempt, after: Attempt, schedule: Schedule | un
   if (before.outcome === "returned") return `${waited}, and was taken up again`;
   if (schedule === undefined) return waited;
   // It had failed for good.
-  if (before.attempt > schedule.max_retries) return `${waited}, then sent again by a person or a replay`;
+  if (before.attempt > schedule.max_retries && schedule.on_exhausted !== "block")
+    return `${waited}, then sent again by a person or a replay`;
   const plannedMs = retryWaitMs(before.attempt, 0, schedule.retry_schedule);
   if (waitedMs < plannedMs - AT_ONCE_MS) return `${waited}: sent again before its time`;
   if (waitedMs <= plannedMs * JITTER + TURN_MS) return `${waited}, by its schedule`;

@@ -1,4 +1,5 @@
 import type { Subscription } from "../../domain/subscription.ts";
+import type { Attention } from "../../domain/operations.ts";
 import { attention } from "../api/attention.ts";
 import type { SubscriptionState } from "./status.tsx";
 
@@ -20,9 +21,16 @@ export function subscriptionState(
 
 /** Whether deliveries wait for consumers that do not come. Only the list of what needs a person tells. */
 function isUnclaimed(id: number): boolean {
-  return (attention.value.answer?.data ?? []).some(
-    ({ reason, subscription_id: of }) => of === id && reason === "unclaimed",
-  );
+  return needOf(id, "unclaimed") !== undefined;
+}
+
+/** What is held and missed while it is paused or deactivated, from the same list. */
+export function heldBack(id: number): Attention | undefined {
+  return needOf(id, "paused") ?? needOf(id, "deactivated");
+}
+
+function needOf(id: number, reason: Attention["reason"]): Attention | undefined {
+  return attention.value.answer?.data.find((item) => item.subscription_id === id && item.reason === reason);
 }
 
 export function isSlowed(until: string | null, now: number): until is string {

@@ -33,6 +33,9 @@ export function focusAgain(opener: Element | null): void {
   if (target instanceof HTMLElement) target.focus();
 }
 
+// The question was about a screen that is left.
+addEventListener("hashchange", () => asked.value?.answer(false));
+
 /** Asks a person before something that cannot be undone. */
 export function confirm(question: Question): Promise<boolean> {
   asked.value?.answer(false);

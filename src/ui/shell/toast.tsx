@@ -5,15 +5,16 @@ import { Status } from "../parts/status.tsx";
 interface Toast {
   readonly text: string;
   readonly isError: boolean;
-  readonly undo?: () => void;
+  /** What its button says, and does. */
+  readonly act?: readonly [label: string, run: () => void];
 }
 
 const toast = shared<Toast | null>(null);
 const SHOWN_MS = 6_000;
 
-/** What was done, where the page itself does not show it. @param undo what takes it back */
-export function say(text: string, undo?: () => void): void {
-  toast.value = { text, isError: false, ...(undo === undefined ? {} : { undo }) };
+/** What was done, where the page itself does not show it. @param run what takes it back, or what `label` says */
+export function say(text: string, run?: () => void, label = "Undo"): void {
+  toast.value = { text, isError: false, ...(run === undefined ? {} : { act: [label, run] }) };
 }
 
 /** What went wrong; it stays until somebody closes it. */
@@ -41,15 +42,15 @@ export function Toasts() {
         >
           {shown.isError && <Status state="failed" word={false} />}
           <span>{shown.text}</span>
-          {shown.undo !== undefined && (
+          {shown.act !== undefined && (
             <button
               class="btn bare"
               onClick={() => {
                 toast.value = null;
-                shown.undo?.();
+                shown.act?.[1]();
               }}
             >
-              Undo
+              {shown.act[0]}
             </button>
           )}
           <button class="btn bare icon-only" aria-label="Close" onClick={() => (toast.value = null)}>

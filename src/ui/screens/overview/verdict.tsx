@@ -224,7 +224,7 @@ function Acts({ needy }: { readonly needy: Needy }) {
     <>
       {failed !== undefined && (
         <a class="btn" href={linkTo(["deliveries"], { subscription: id, status: "failed" })}>
-          {failed.deliveries === 1 ? "See it" : `See the ${numberText(failed.deliveries ?? 0)}`}
+          {failed.deliveries === 1 ? "See the delivery" : `See the ${numberText(failed.deliveries ?? 0)}`}
         </a>
       )}
       {blocking !== null ? (

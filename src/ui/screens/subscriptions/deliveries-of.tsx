@@ -34,7 +34,7 @@ const columnsOf = (subscription: Subscription): readonly Column<Delivery>[] => [
     wide: true,
     cell: ({ event_id: id }) => <a href={linkTo(["events", id])}>{id}</a>,
   },
-  { head: "Published", wide: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
+  { head: "Created", wide: true, cell: ({ timestamped }) => <Time at={timestamped} /> },
   { head: "Attempts", right: true, wide: true, cell: ({ attempt }) => attempt },
   {
     head: "Next or took",

@@ -1,4 +1,5 @@
 import type { Bearer, Subscription, SubscriptionMode } from "../../../domain/subscription.ts";
+import { durationText, parseDurationMs } from "../../../domain/formats.ts";
 import { ApiError } from "../../api/api-error.ts";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 
@@ -85,21 +86,15 @@ function refusal(field: keyof Draft, message: string): ApiError {
   return new ApiError(422, message, { field });
 }
 
-const SPAN_UNITS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-type SpanUnit = keyof typeof SPAN_UNITS;
-
 /** `90s` for 90,000: the largest unit without a rest, as the command line takes it. */
 export function spanText(ms: number): string {
-  if (ms === 0) return "0s";
-  const units = Object.entries(SPAN_UNITS).toReversed() as [SpanUnit, number][];
-  const [unit, size] = units.find(([, unitMs]) => ms % unitMs === 0) ?? (["ms", 1] as const);
-  return `${ms / size}${unit}`;
+  return ms === 0 ? "0s" : durationText(ms);
 }
 
 function spanMs(field: keyof Draft, text: string): number {
-  const [, count = "", unit = ""] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/.exec(text.trim()) ?? [];
-  if (unit === "") throw refusal(field, `${text.trim()} is no time such as 500ms, 30s, 10m, 2h or 7d.`);
-  return Math.round(Number(count) * SPAN_UNITS[unit as SpanUnit]);
+  const ms = parseDurationMs(text.trim());
+  if (ms === undefined) throw refusal(field, `${text.trim()} is no time such as 500ms, 30s, 10m, 2h or 7d.`);
+  return ms;
 }
 
 function numberOf(field: keyof Draft, text: string): number | null {

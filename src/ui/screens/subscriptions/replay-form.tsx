@@ -65,6 +65,8 @@ export function ReplayForm(props: {
         const { data } = await askJson<ReplayCount>(path, request);
         if (signal.aborted) return;
         setCount(data.total);
+        // Nobody said which: those that there are.
+        if (asked === undefined && data.total === 0) setStatus((now) => (now === "failed" ? "missed" : now));
         setWrong(undefined);
       } catch (error) {
         if (!signal.aborted) setWrong(noted(error));

@@ -130,7 +130,7 @@ function Order({
         </>
       )}{" "}
       <span class="muted">
-        {exhausted === "skip" ? "past those that fail for good" : "none is passed over"}
+        {exhausted === "skip" ? "past those that fail for good" : "and none is passed over"}
       </span>
     </>
   );

@@ -8,7 +8,7 @@ import { memberText } from "../../parts/json-tokens.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
-import { subscriptionState } from "../../parts/subscription-state.ts";
+import { heldBack, subscriptionState } from "../../parts/subscription-state.ts";
 import { numberText, useNow } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
@@ -97,11 +97,17 @@ function OneSubscription(props: {
   const now = useNow();
   const path = `/v1/subscriptions/${rowid}`;
   const setActive = async (wanted: boolean, isUndo = false): Promise<void> => {
+    const { missed, since } = heldBack(rowid) ?? { missed: 0, since: null };
     try {
       await askJson(path, { method: "PUT", body: { active: wanted } });
       reload();
-      const said = wanted ? `${fullName} is active.` : `${fullName} is paused.`;
-      if (isUndo) say(said);
+      const said = wanted
+        ? `${fullName} is active.`
+        : `${fullName} is paused: it misses what is published from now on.`;
+      if (wanted && missed !== null && missed > 0) {
+        const replay = linkTo(["subscriptions", rowid, "replay"], { status: "missed", from: since });
+        say(`${said} It has missed ${numberText(missed)}.`, () => goTo(replay), "Replay them…");
+      } else if (isUndo) say(said);
       else say(said, () => void setActive(!wanted, true));
     } catch (error) {
       sayError(noted(error));

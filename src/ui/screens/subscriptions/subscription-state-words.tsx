@@ -8,7 +8,7 @@ import { askJson, withQuery } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
 import { DeliveryActs } from "../../parts/delivery-acts.tsx";
 import { Say } from "../../parts/states.tsx";
-import { subscriptionState } from "../../parts/subscription-state.ts";
+import { heldBack, subscriptionState } from "../../parts/subscription-state.ts";
 import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
@@ -69,9 +69,7 @@ export function StateInWords(props: {
     </>
   );
   const items = (attention.value.answer?.data ?? []).filter((item) => item.subscription_id === rowid);
-  const held = (
-    <Held item={items.find(({ reason }) => reason === "paused" || reason === "deactivated")} id={rowid} />
-  );
+  const held = <Held item={heldBack(rowid)} id={rowid} />;
   const failed = items.find(({ reason }) => reason === "failed");
   const again = failed !== undefined && mayWrite && (
     <a

@@ -9,7 +9,7 @@ import { linkTo } from "../../shell/route.ts";
 
 const SCOPES: readonly (readonly [name: ScopeName, what: string])[] = [
   ["publish", "publishes events"],
-  ["read", "sees everything but tokens"],
+  ["read", "sees everything but tokens, audit and doctor"],
   ["listen", "claims deliveries of pull subscriptions"],
   ["write", "changes actions and subscriptions, sends again; holds listen"],
   ["admin", "may do everything"],
