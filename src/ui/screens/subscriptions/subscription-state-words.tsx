@@ -79,7 +79,14 @@ export function StateInWords(props: {
       Send them again…
     </a>
   );
-  if (state === "active") return null;
+  const failures = failed !== undefined && (
+    <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
+      {failed.at_least && "At least "}
+      {numberText(failed.deliveries ?? 0)} {failed.deliveries === 1 ? "has" : "have"} failed for good within a
+      day.
+    </a>
+  );
+  if (state === "active") return failures && <Say state="failed" title={failures} button={again} />;
   if (state === "unclaimed") {
     const item = items.find(({ reason }) => reason === "unclaimed");
     return (
@@ -183,15 +190,7 @@ export function StateInWords(props: {
           Delivery {waiting.rowid} is tried again <Relative at={waiting.next_attempt_at} />.
         </>
       )}{" "}
-      {failed === undefined ? (
-        "What waits is kept."
-      ) : (
-        <a href={linkTo(["deliveries"], { subscription: rowid, status: "failed" })}>
-          {failed.at_least && "At least "}
-          {numberText(failed.deliveries ?? 0)} {failed.deliveries === 1 ? "has" : "have"} failed for good
-          within a day.
-        </a>
-      )}
+      {failures || "What waits is kept."}
     </Say>
   );
 }
