@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { whereSchema } from "../../src/ui/screens/events/where.ts";
 import { memberText } from "../../src/ui/parts/json-tokens.ts";
 
@@ -40,8 +41,25 @@ it("keeps numbers as they were typed, and texts with spaces and signs", () => {
 
 it("takes a schema as it is, and says what is none", () => {
   expect(whereSchema('{"required": ["a"]}')).toEqual({ schema: '{"required": ["a"]}' });
-  for (const text of ['{"a"', "country", "=x", "a..b=1", "a[x]=1"])
+  for (const text of ['{"a"', "country", "=x", "a..b=1", "a[x]=1", '["\\x"]=1', '["\n"]=1', '["\\x"].a=1'])
     expect(whereSchema(text)).toHaveProperty("wrong");
+});
+
+it("refuses what is asked twice of a place, or of what is in a value", () => {
+  for (const text of ["a=1 a=2", "a=1 a.b=2", "a.b=2 a=1", "a[0]=1 a.b=2", "/a/b=1 /a/0=2", "a[1]=1 a=2"])
+    expect([text, whereSchema(text)]).toEqual([text, { wrong: expect.stringContaining("each place once") }]);
+});
+
+it("takes as much as the server, and is quick with all of it", () => {
+  const { whereLength } = SEARCH_LIMITS;
+  expect(schemaOf(`a=${"x".repeat(whereLength - 2)}`)).toHaveProperty("required");
+  expect(whereSchema(`a=${"x".repeat(whereLength - 1)}`)).toHaveProperty("wrong");
+  const spaces = " ".repeat(whereLength - 10);
+  expect(schemaOf(`a=1${spaces}b=2`)).toEqual(schemaOf("a=1 b=2"));
+  expect(schemaOf(`a=1${spaces}b`)).toMatchObject({ properties: { a: { const: `1${spaces}b` } } });
+  const startedMs = performance.now();
+  for (let tries = 0; tries < 50; tries += 1) whereSchema(`a${spaces}b`);
+  expect(performance.now() - startedMs).toBeLessThan(200);
 });
 
 it("finds the exact text of a member, past values of any form", () => {

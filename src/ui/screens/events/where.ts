@@ -11,8 +11,10 @@ interface Place {
 
 const STEP = /^(?:([^.[\]"]+)|\[(\d{1,3})\]|\[("(?:[^"\\]|\\.)*")\])/s;
 const MOST_STEPS = 64;
-/** Space before another path and its `=`; names in quotes may hold anything. */
-const NEXT_MEMBER = /\s+(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
+/** As `SEARCH_LIMITS.whereLength`. */
+const MOST_CHARACTERS = 4_096;
+/** The last space before another path and its `=`; names in quotes may hold anything. */
+const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
 
 /**
  * The JSON Schema, as JSON, of what a person looks for.
@@ -20,6 +22,7 @@ const NEXT_MEMBER = /\s+(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
  *   between; as in the command line a value is JSON, or else a text
  */
 export function whereSchema(text: string): Where {
+  if (text.length > MOST_CHARACTERS) return { wrong: "where takes 4,096 characters at most." };
   if (text.trimStart().startsWith("{")) {
     try {
       JSON.parse(text);
@@ -29,13 +32,14 @@ export function whereSchema(text: string): Where {
     }
   }
   const root: Place = newPlace();
-  for (const member of text.trim().split(NEXT_MEMBER)) {
+  for (const typed of text.trim().split(NEXT_MEMBER)) {
+    const member = typed.trim();
     const at = member.indexOf("=");
     const place = at < 1 ? undefined : placeIn(root, member.slice(0, at));
-    if (place === undefined)
+    if (place === undefined || holds(place))
       return {
         wrong:
-          "where takes members such as country=FR, customer.id=7 or /sender/login=ada, or a JSON Schema.",
+          "where takes members such as country=FR, customer.id=7 or /sender/login=ada, each place once, or a JSON Schema.",
       };
     place.value = valueOf(member.slice(at + 1));
   }
@@ -44,6 +48,10 @@ export function whereSchema(text: string): Where {
 
 const newPlace = (): Place => ({ members: new Map(), items: [] });
 
+/** Whether something is asked of the place or what is in it. */
+const holds = ({ value, members, items }: Place): boolean =>
+  value !== undefined || members.size + items.length > 0;
+
 /**
  * Walks `items[0].sku`, `["odd name"].x` or a JSON Pointer, and makes what is not there yet; `undefined` for what is no such
  * path.
@@ -51,16 +59,16 @@ const newPlace = (): Place => ({ members: new Map(), items: [] });
 function placeIn(root: Place, path: string): Place | undefined {
   if (path.startsWith("/")) return placeAt(root, path);
   let rest = path;
-  let place = root;
+  let place: Place | undefined = root;
   for (let steps = 0; rest !== ""; steps += 1) {
     const [whole, name, index, quoted] = STEP.exec(rest) ?? [];
-    if (whole === undefined || steps === MOST_STEPS) return undefined;
+    if (whole === undefined || place === undefined || steps === MOST_STEPS) return undefined;
     rest = rest.slice(whole.length);
     if (rest.startsWith(".")) rest = rest.slice(1);
     place =
       index !== undefined
         ? itemOf(place, Number(index))
-        : memberOf(place, quoted === undefined ? name! : (JSON.parse(quoted) as string));
+        : memberOf(place, quoted === undefined ? name : textIn(quoted));
   }
   return place;
 }
@@ -69,8 +77,9 @@ function placeIn(root: Place, path: string): Place | undefined {
 function placeAt(root: Place, pointer: string): Place | undefined {
   const steps = pointer.split("/").slice(1);
   if (steps.length > MOST_STEPS) return undefined;
-  let place = root;
+  let place: Place | undefined = root;
   for (const step of steps) {
+    if (place === undefined) return undefined;
     place = /^(?:0|[1-9]\d{0,2})$/.test(step)
       ? itemOf(place, Number(step))
       : memberOf(place, step.replaceAll("~1", "/").replaceAll("~0", "~"));
@@ -78,12 +87,25 @@ function placeAt(root: Place, pointer: string): Place | undefined {
   return place;
 }
 
-function itemOf(place: Place, index: number): Place {
-  while (place.items.length <= index) place.items.push(newPlace());
-  return place.items[index]!;
+/** The text of a name in quotes, if it is JSON. */
+function textIn(quoted: string): string | undefined {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return undefined;
+  }
 }
 
-function memberOf(place: Place, name: string): Place {
+/** `undefined` where the place is to be something else than a list. */
+function itemOf(place: Place, index: number): Place | undefined {
+  if (place.value !== undefined || place.members.size > 0) return undefined;
+  while (place.items.length <= index) place.items.push(newPlace());
+  return place.items[index];
+}
+
+/** `undefined` without a name, and where the place is to be something else than an object. */
+function memberOf(place: Place, name: string | undefined): Place | undefined {
+  if (name === undefined || place.value !== undefined || place.items.length > 0) return undefined;
   const member = place.members.get(name) ?? newPlace();
   place.members.set(name, member);
   return member;
