@@ -7,6 +7,7 @@ import { Empty } from "../parts/states.tsx";
 import { Bar } from "./bar.tsx";
 import { Confirm } from "./confirm.tsx";
 import { Find } from "./find.tsx";
+import { Guard } from "./guard.tsx";
 import { KeyHelp } from "./key-help.tsx";
 import { useKeys } from "./keys.ts";
 import { toggleLive } from "../api/live.ts";
@@ -76,7 +77,9 @@ function Shell() {
             </Empty>
           </>
         ) : (
-          <screen.view key={screen.path} route={at} />
+          <Guard key={screen.path} route={at}>
+            <screen.view route={at} />
+          </Guard>
         )}
       </main>
       <Toasts />

@@ -1,0 +1,40 @@
+import { Component, type ComponentChildren } from "preact";
+import { Empty } from "../parts/states.tsx";
+import type { Route } from "./route.ts";
+
+interface Props {
+  readonly route: Route;
+  readonly children: ComponentChildren;
+}
+
+interface State {
+  /** Where the page was when something failed. */
+  readonly failed?: Route;
+}
+
+/** Stands for a screen that failed, until the page leads elsewhere. */
+export class Guard extends Component<Props, State> {
+  override componentDidCatch(error: unknown): void {
+    reportError(error);
+    this.setState({ failed: this.props.route });
+  }
+
+  override render({ route, children }: Props, { failed }: State) {
+    if (failed !== route) return children;
+    return (
+      <>
+        <h1 class="sr">Failed</h1>
+        <Empty
+          title="This screen has failed"
+          button={
+            <button class="btn" onClick={() => location.reload()}>
+              Load the page again
+            </button>
+          }
+        >
+          The other screens go on.
+        </Empty>
+      </>
+    );
+  }
+}
