@@ -54,6 +54,27 @@ describe("by a code", () => {
     await pageShows(page).waitFor();
   });
 
+  test("a tab that is signed in asks before a link makes it somebody else's", async () => {
+    const before = await browserTokens();
+    const page = await world.open(await codeFrom());
+    await pageShows(page).waitFor();
+    const token = (): Promise<string | null> => page.evaluate(() => sessionStorage.getItem("evreg.token"));
+    const own = await token();
+    const dialog = page.getByRole("dialog", { name: "Sign in anew?" });
+    await page.goto(`${world.server.url}/ui/${await codeFrom()}`);
+    await dialog.getByText("You are browser").waitFor();
+    expect(page.url()).not.toContain("code=");
+    await dialog.getByRole("button", { name: "Cancel" }).click();
+    await page.reload();
+    await pageShows(page).waitFor();
+    expect([await token(), await browserTokens()]).toEqual([own, before + 1]);
+    await page.goto(`${world.server.url}/ui/${await codeFrom()}`);
+    await dialog.getByRole("button", { name: "Sign in anew" }).click();
+    await expect.poll(token).not.toBe(own);
+    await pageShows(page).waitFor();
+    expect(await browserTokens()).toBe(before + 1);
+  });
+
   test("signing out ends the token", async () => {
     const before = await browserTokens();
     const page = await world.open(await codeFrom(), { expected: REFUSED });

@@ -6,7 +6,9 @@ import { ask, askJson } from "../api/request.ts";
 import { endSession, keepSession, ownTokenId, readSession } from "../api/session-token.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
+import { confirm } from "./confirm.tsx";
 import { goTo, linkTo } from "./route.ts";
+import { sayError } from "./toast.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 
 const CODE = /^#code=([0-9A-Za-z]+)$/;
@@ -23,18 +25,38 @@ function takeCode(): string | undefined {
   return code;
 }
 
-/** Exchanges the code in the address, if there is one, and asks who this tab is. */
+/** Asks who this tab is, and exchanges the code in the address, if there is one. */
 async function signIn(): Promise<ApiError | undefined> {
   const code = takeCode();
-  const refused = code === undefined ? undefined : await exchange(code);
+  if (code === undefined) return whoIs();
+  if (readSession() !== null) {
+    const failure = await whoIs();
+    if (failure === undefined) void signInAnew(code);
+    if (failure?.status !== 401) return failure;
+  }
+  const refused = await exchange(code);
   const failure = await whoIs();
   return failure?.status === 401 ? (refused ?? failure) : failure;
+}
+
+/** Any other site can lead this tab to a code of its own, so that a person works with a stranger's token. */
+async function signInAnew(code: string): Promise<void> {
+  const isWanted = await confirm({
+    title: "Sign in anew?",
+    body: `You are ${identity.value!.name}. This link makes you whoever it is from.`,
+    act: "Sign in anew",
+  });
+  if (!isWanted) return;
+  const refused = await exchange(code);
+  if (refused === undefined) location.reload();
+  else sayError(refused);
 }
 
 async function exchange(code: string): Promise<ApiError | undefined> {
   try {
     const sent = { method: "POST", body: { code } };
     const { data } = await askJson<TokenWithSecret>("/v1/tokens/exchange", sent);
+    await endOwn();
     keepSession(data.token, data.rowid);
     return undefined;
   } catch (error) {
@@ -43,9 +65,13 @@ async function exchange(code: string): Promise<ApiError | undefined> {
 }
 
 /** A token that this tab was given for itself ends with it; one that was pasted is somebody's, and is only forgotten. */
-export async function signOut(): Promise<void> {
+async function endOwn(): Promise<void> {
   const id = ownTokenId();
   if (id !== null) await ask(`/v1/tokens/${id}`, { method: "DELETE" }).catch(() => undefined);
+}
+
+export async function signOut(): Promise<void> {
+  await endOwn();
   endSession();
   identity.value = null;
 }
