@@ -102,6 +102,7 @@ async function bundlePage(): Promise<string[]> {
   for (const path of Object.keys(metafile.outputs)) {
     const name = basename(path);
     if (name.endsWith(".js")) shrink(join(NEW, "ui", name));
+    else shortenNames(join(NEW, "ui", name));
     page = page.replace(name.replace(/-\w+(\.\w+)$/, "$1"), name);
   }
   writeFileSync(join(NEW, "ui/index.html"), page);
@@ -114,6 +115,18 @@ function shrink(file: string): void {
   const { code, errors } = minifySync(file, readFileSync(file, "utf8"), { module: true });
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
   writeFileSync(file, code);
+}
+
+/** The page's style has some hundred names of colours and sizes, which nothing else uses. */
+function shortenNames(file: string): void {
+  const css = readFileSync(file, "utf8").replaceAll(/(--[\w-]+): /g, "$1:");
+  const used = Map.groupBy(css.match(/--[\w-]+/g) ?? [], (name) => name);
+  const often = [...used.values()].toSorted((one, other) => other.length - one.length);
+  const names = new Map(often.map(([name], index) => [name, `--${index.toString(36)}`]));
+  writeFileSync(
+    file,
+    css.replaceAll(/--[\w-]+/g, (name) => names.get(name)!),
+  );
 }
 
 /** The licences of the packages that are in the program, as they ask for. */

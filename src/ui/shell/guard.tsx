@@ -23,16 +23,16 @@ export class Guard extends Component<Props, State> {
     if (failed !== route) return children;
     return (
       <>
-        <h1 class="sr">Failed</h1>
+        <h1 class="sr">Not shown</h1>
         <Empty
-          title="This screen has failed"
+          title="Not shown"
           button={
             <button class="btn" onClick={() => location.reload()}>
               Load the page again
             </button>
           }
         >
-          The other screens go on.
+          This screen has failed.
         </Empty>
       </>
     );

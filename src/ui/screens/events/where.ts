@@ -22,7 +22,7 @@ const NEXT_MEMBER = /\s(?=(?:[^\s="]|\["(?:[^"\\]|\\.)*"\])+=)/s;
  *   between; as in the command line a value is JSON, or else a text
  */
 export function whereSchema(text: string): Where {
-  if (text.length > MOST_CHARACTERS) return { wrong: "where takes 4,096 characters at most." };
+  if (text.length > MOST_CHARACTERS) return { wrong: "where is too long." };
   if (text.trimStart().startsWith("{")) {
     try {
       JSON.parse(text);
