@@ -63,7 +63,7 @@ test("what the token may not do is not offered", async () => {
   await page.getByText("Your token has not the scope write.").waitFor();
   await page.goto(`${world.server.url}/ui/#/actions`);
   await page.getByRole("link", { name: "order.created" }).click();
-  await page.getByRole("link", { name: "Try a change" }).waitFor();
+  await page.getByRole("link", { name: "Check a change" }).waitFor();
   expect(await page.getByRole("link", { name: "Settings" }).count()).toBe(0);
   await page.getByRole("link", { name: "Publish", exact: true }).click();
   await page.getByText("This token may not publish them").waitFor();

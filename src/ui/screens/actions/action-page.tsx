@@ -20,7 +20,7 @@ const WHY_REFUSED = "Why stands in the answer to whoever published, and in the s
 const PARTS = [
   { path: undefined, title: "Schema", view: SchemaOf },
   { path: "revisions", title: "Revisions", view: Revisions },
-  { path: "check", title: "Try a change", view: CheckSchema },
+  { path: "check", title: "Check a change", view: CheckSchema },
   { path: "publish", title: "Publish", view: PublishBox },
   { path: "types", title: "Types", view: TypesOf },
   { path: "settings", title: "Settings", view: ActionSettings },
