@@ -142,6 +142,34 @@ describe("figures that were stored", () => {
     expect(series.latency_p50_ms.slice(-13, -6)).toEqual([12, 12, 12, 12, 12, 12, null]);
   });
 
+  it("have all of the minute of a restart, by every range, before it is stored and after", async () => {
+    for (const restartSecond of [5, 34]) {
+      const before = (await read({ range: "24h" })).totals.published;
+      publish("a", 100);
+      deliver(0);
+      await local.clock.advance(restartSecond * SECOND_MS);
+      await recorder.stop();
+      start();
+      for (let minute = 0; minute < 3; minute += 1) {
+        publish("a", 7);
+        deliver(0);
+        for (const range of ["1h", "24h", "7d"] as const) {
+          const { totals, series, rows } = await read({ range, by: "action" });
+          const published = before + 107 + 7 * minute;
+          expect([range, totals.published, rows![0]!.published]).toEqual([range, published, published]);
+          const shownInAll = series.published.reduce<number>((sum, count) => sum + (count ?? 0), 0);
+          expect([range, shownInAll]).toEqual([range, published]);
+        }
+        await local.clock.advance(MINUTE_MS);
+      }
+      await local.clock.advance((60 - restartSecond) * SECOND_MS);
+    }
+    const { totals, series } = await read({ range: "1h" });
+    expect(totals).toMatchObject({ published: 242, delivered: 8 });
+    // Restarted at second 34, in the fourth step: the hundred are in the three before it.
+    expect(series.published.slice(-25, -19)).toEqual([33, 33, 34, 7, 0, 0]);
+  });
+
   it("are broken down by action and subscription, the busiest first, and those with nothing after them", async () => {
     for (let minute = 0; minute < 3; minute += 1) {
       publish("b", 4);

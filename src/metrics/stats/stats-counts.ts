@@ -41,17 +41,17 @@ class Ring {
   readonly #steps: number;
   #slots: TimedSlot[] = [];
   #codes = 0;
-  /** The first step of which everything is known. */
-  #knownFrom: number;
+  /** Since when nothing is missing. */
+  #wholeFromMs: number;
 
   constructor(stepMs: number, steps: number, startedMs: number) {
     this.#stepMs = stepMs;
     this.#steps = steps;
-    this.#knownFrom = Math.floor(startedMs / stepMs);
+    this.#wholeFromMs = startedMs;
   }
 
-  get knownFromMs(): number {
-    return this.#knownFrom * this.#stepMs;
+  get wholeFromMs(): number {
+    return this.#wholeFromMs;
   }
 
   push(step: number, slot: Slot): void {
@@ -64,7 +64,7 @@ class Ring {
       const isPast = oldest.step <= step - this.#steps;
       if (!isPast && this.#codes * BYTES_PER_CODE <= RING_BYTES) break;
       this.#codes -= oldest.slot.codes.length;
-      this.#knownFrom = Math.max(this.#knownFrom, oldest.step + 1);
+      this.#wholeFromMs = Math.max(this.#wholeFromMs, (oldest.step + 1) * this.#stepMs);
       dropped += 1;
     }
     if (dropped > 0) this.#slots = this.#slots.slice(dropped);
@@ -255,9 +255,9 @@ export class StatsCounts {
     return [...ended, { startMs: endOf(nowMs, MINUTE_MS) - MINUTE_MS, slot }];
   }
 
-  /** Since when the ring of these steps is whole. */
-  knownFromMs(stepMs: number): number {
-    return this.#ringOf(stepMs).knownFromMs;
+  /** Since when the ring of these steps is whole: within a step, and a minute, where counting began there. */
+  wholeFromMs(stepMs: number): number {
+    return this.#ringOf(stepMs).wholeFromMs;
   }
 
   /** Calls back with the start of each step since `fromMs` in which something happened, and with what did. */

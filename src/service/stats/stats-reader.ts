@@ -22,7 +22,7 @@ import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import { isSelected, type Selection, selectionOf } from "./selection.ts";
 import { StoredReads } from "./stored-reads.ts";
-import { seriesOf, spread, type StepValues, valuesOf } from "./steps.ts";
+import { fillMinute, seriesOf, type StepValues, valuesOf } from "./steps.ts";
 
 interface ReaderParts {
   readonly store: Pick<Store, "queue" | "stats">;
@@ -89,14 +89,23 @@ export class StatsReader {
   async #fromRings(selection: Selection): Promise<Counted> {
     const { stats } = this.#parts;
     const { fromMs, nowMs, stepMs } = selection;
-    const knownFromMs = Math.max(fromMs, stats.knownFromMs(stepMs));
-    const adding = new Adding(selection);
-    for (let atMs = knownFromMs; atMs <= nowMs; atMs += stepMs) adding.stepAt(atMs);
-    stats.visitSteps(stepMs, fromMs, nowMs, (startMs, slot) => adding.addSlot(stats, slot, startMs));
+    const wholeFromMs = Math.max(fromMs, stats.wholeFromMs(stepMs));
     const minuteFromMs = Math.ceil(fromMs / MINUTE_MS) * MINUTE_MS;
-    const minuteToMs = Math.floor(knownFromMs / MINUTE_MS) * MINUTE_MS;
-    const isHour = stepMs === STATS_RANGES["1h"].stepMs;
-    if (!isHour || minuteToMs <= minuteFromMs) return adding.counted();
+    // With the minute of which the rings have a part: the process before may have stored another.
+    const minuteToMs = Math.ceil(wholeFromMs / MINUTE_MS) * MINUTE_MS;
+    const hasMinutes = stepMs === STATS_RANGES["1h"].stepMs && minuteToMs > minuteFromMs;
+    const adding = new Adding(selection);
+    const stepFromMs = Math.floor(wholeFromMs / stepMs) * stepMs;
+    for (let atMs = stepFromMs; atMs <= nowMs; atMs += stepMs) adding.stepAt(atMs);
+    stats.visitSteps(stepMs, fromMs, nowMs, (startMs, slot) => {
+      const inMinutes = hasMinutes && startMs >= minuteFromMs && startMs < minuteToMs;
+      if (inMinutes) adding.showSlot(stats, slot, startMs);
+      else adding.addSlot(stats, slot, startMs);
+    });
+    if (!hasMinutes) return adding.counted();
+    for (const { startMs, slot } of stats.unstored(nowMs)) {
+      if (startMs >= minuteFromMs && startMs < minuteToMs) adding.addMinute(stats, slot, startMs);
+    }
     const minutes = { span: 1, fromMs: minuteFromMs, toMs: minuteToMs } as const;
     await this.#addStored(adding, minutes, minutesBetween(minuteFromMs, minuteToMs));
     return adding.counted();
@@ -129,11 +138,9 @@ export class StatsReader {
       by === undefined ? [] : this.#reads.totals({ ...of, by, pieces }),
     ]);
     for (const { startMs, figures } of steps) {
-      const tally = new Tally();
-      tally.add(figures);
       adding.totals.add(figures);
       if (own === stepMs) adding.stepAt(startMs).add(figures);
-      else adding.spreadAt(startMs, spread(valuesOf(tally), own / stepMs));
+      else adding.minuteAt(startMs).add(figures);
     }
     for (const { action, subscription, figures } of totals) {
       adding.rowOf(by === "action" ? action : subscription).addEarlier(figures);
@@ -178,14 +185,14 @@ class Adding {
   readonly totals = new Tally();
   readonly #filter: (series: Series) => boolean;
   readonly #tallies: (Tally | undefined)[];
-  readonly #spread: StepValues;
+  /** By their starts: what is known of them as wholes. */
+  readonly #minutes = new Map<number, Tally>();
   readonly #rows = new Map<string | number, Tally>();
 
   constructor(selection: Selection) {
     this.selection = selection;
     this.#filter = isSelected(selection);
     this.#tallies = Array.from({ length: selection.steps });
-    this.#spread = Array.from({ length: selection.steps });
   }
 
   /** The step with that time, of which something is known. */
@@ -194,9 +201,10 @@ class Adding {
     return (this.#tallies[Math.floor((ms - fromMs) / stepMs)] ??= new Tally());
   }
 
-  spreadAt(startMs: number, values: readonly StepValues[number][]): void {
-    const { fromMs, stepMs } = this.selection;
-    for (const [index, one] of values.entries()) this.#spread[(startMs - fromMs) / stepMs + index] = one;
+  minuteAt(startMs: number): Tally {
+    let tally = this.#minutes.get(startMs);
+    if (tally === undefined) this.#minutes.set(startMs, (tally = new Tally()));
+    return tally;
   }
 
   rowOf(key: string | number): Tally {
@@ -206,11 +214,25 @@ class Adding {
   }
 
   addSlot(stats: StatsCounts, slot: Slot, startMs: number): void {
+    this.#add(this.stepAt(startMs), stats, slot);
+  }
+
+  /** Adds what a minute had that is not stored yet. */
+  addMinute(stats: StatsCounts, slot: Slot, startMs: number): void {
+    this.#add(this.minuteAt(startMs), stats, slot);
+  }
+
+  /** Of a step whose minute is added as a whole. */
+  showSlot(stats: StatsCounts, slot: Slot, startMs: number): void {
     const step = this.stepAt(startMs);
+    for (const run of stats.runs(slot, this.#filter)) addRun(step, slot, run);
+  }
+
+  #add(into: Tally, stats: StatsCounts, slot: Slot): void {
     const { by, fromMs } = this.selection;
     for (const run of stats.runs(slot, this.#filter)) {
       const { action, subscription, lastError, lastErrorMs } = run.series;
-      addRun(step, slot, run);
+      addRun(into, slot, run);
       addRun(this.totals, slot, run);
       const key = by === "action" ? action : subscription;
       if (by === undefined || key === "" || key === 0) continue;
@@ -221,9 +243,11 @@ class Adding {
   }
 
   counted(): Counted {
-    const steps = this.#tallies.map((tally, step) =>
-      tally === undefined ? this.#spread[step] : valuesOf(tally),
-    );
+    const { fromMs, stepMs } = this.selection;
+    const steps = this.#tallies.map((tally) => tally && valuesOf(tally));
+    for (const [startMs, minute] of this.#minutes) {
+      fillMinute(steps, (startMs - fromMs) / stepMs, MINUTE_MS / stepMs, valuesOf(minute));
+    }
     return { steps, totals: this.totals, rows: this.#rows };
   }
 }

@@ -23,15 +23,29 @@ export function valuesOf(tally: Tally): Values {
 
 const COUNTED = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
 
-/** One step of each part of a time of which only the whole is known: the counts as even as whole numbers can be. */
-export function spread(whole: Values, parts: number): readonly Values[] {
-  return Array.from({ length: parts }, (_, part) => {
-    const own = COUNTED.map((name) => {
-      const count = whole[name] ?? 0;
-      return [name, Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts)] as const;
-    });
-    return { ...whole, ...(Object.fromEntries(own) as Pick<Values, (typeof COUNTED)[number]>) };
+/**
+ * Fills the steps of a minute of which only the whole is known, or only the last steps: the rest of the counts goes to the steps
+ * before these, as even as whole numbers can be.
+ * @param first the minute's first step
+ */
+export function fillMinute(steps: StepValues, first: number, length: number, whole: Values): void {
+  if (first >= steps.length) return;
+  const known = steps.slice(first, first + length).filter((step) => step !== undefined);
+  // Where all are known, what is left is of before counting began in the first.
+  const parts = Math.max(1, Math.min(length, steps.length - first) - known.length);
+  const rest = COUNTED.map((name) => {
+    const others = known.reduce((sum, step) => sum + (step[name] ?? 0), 0);
+    return [name, Math.max(0, (whole[name] ?? 0) - others)] as const;
   });
+  if (known.length > 0 && rest.every(([, count]) => count === 0)) return;
+  for (let part = 0; part < parts; part += 1) {
+    const step = steps[first + part];
+    const own = rest.map(([name, count]) => {
+      const share = Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts);
+      return [name, (step?.[name] ?? 0) + share] as const;
+    });
+    steps[first + part] = { ...(step ?? whole), ...Object.fromEntries(own) };
+  }
 }
 
 export function seriesOf(steps: StepValues): StatsSeries {

@@ -68,8 +68,8 @@ describe("figures in memory", () => {
     const nowMs = 2 * 3_600_000;
     expect(Object.keys(published(1_000, 0, nowMs))).toHaveLength(301);
     expect(Object.keys(published(10_000, 0, nowMs))).toHaveLength(361);
-    expect(stats.knownFromMs(1_000) - START).toBe(nowMs - 300_000);
-    expect(stats.knownFromMs(10_000) - START).toBe(nowMs - 3_600_000);
+    expect(stats.wholeFromMs(1_000) - START).toBe(nowMs - 300_000);
+    expect(stats.wholeFromMs(10_000) - START).toBe(nowMs - 3_600_000);
   });
 
   it("go to a minute once it has ended, and wait there until they are stored", () => {
