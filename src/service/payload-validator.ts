@@ -60,7 +60,9 @@ export class PayloadValidator {
   /** The same for a schema that is not in force. */
   failureUnder({ schemata, validator }: Candidate, payload: RawJson, caller: ValidationCaller): Verdict {
     const failure = this.#try(validator, payload);
-    return failure === "long" ? this.#validateOffThread(schemata, payload, caller) : failure;
+    if (failure === "long") return this.#validateOffThread(schemata, payload, caller);
+    if (failure === undefined || !wantsExplanation(caller)) return failure;
+    return this.#explained(failure, schemata, payload, caller);
   }
 
   /** Whether it conforms to a schema that is not in force; one that takes too many steps does not. */

@@ -121,6 +121,7 @@ export class StoredEvents {
     const failures: EventFailure[] = [];
     let checked = 0;
     let failed = 0;
+    const explaining = { ...caller, explained: { left: CHECK_LIMITS.failures } };
     await this.#walk({
       selection: { action, order: "desc" },
       atOnce: READ_EVENTS,
@@ -130,7 +131,11 @@ export class StoredEvents {
       visit: async ({ rowid, payload }) => {
         // Damaged.
         if (payload === undefined) return true;
-        const failure = await this.#options.payloads.failureUnder(candidate, new RawJson(payload), caller);
+        const failure = await this.#options.payloads.failureUnder(
+          candidate,
+          new RawJson(payload),
+          explaining,
+        );
         checked += 1;
         if (failure === undefined) return true;
         failed += 1;

@@ -38,16 +38,15 @@ function checked({ schemata, payload, maxSteps, explains }: ThreadCheck): OffThr
   const found = compiled(validators, schemata, compileSchema).validate(value, maxSteps);
   const isDecided = budget.left >= 0;
   const isExplained = explains && found !== undefined && isDecided;
-  const failure = isExplained ? { ...found, others: others(found, schemata, value, maxSteps) } : found;
-  return { failure, isDecided };
+  return { failure: isExplained ? explained(found, schemata, value, maxSteps) : found, isDecided };
 }
 
-function others(found: Failure, schemata: string, value: unknown, maxSteps: number): readonly Failure[] {
+/** With all failures in view, the branch that a value was meant for is known better, and so is what is wrong with it. */
+function explained(found: Failure, schemata: string, value: unknown, maxSteps: number): Failure {
   const all = compiled(explainers, schemata, compileExplainer).explain(value, maxSteps);
-  const at = all.findIndex(({ field, message }) => field === found.field && message === found.message);
-  // Of a value that no branch of a schema allows, the two may give different reasons for the same place.
-  const remaining = all.filter(({ field }, index) => (at === -1 ? field !== found.field : index !== at));
-  return remaining.slice(0, MAX_FAILURES - 1);
+  const same = all.find(({ field, message }) => field === found.field && message === found.message);
+  const first = same ?? all[0] ?? found;
+  return { ...first, others: all.filter((one) => one !== first).slice(0, MAX_FAILURES - 1) };
 }
 
 function compiledCache<T extends { readonly bytes: number }>(): LRUCache<string, T> {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { SchemaCandidate, Schemata } from "../../src/domain/action.ts";
 import {
+  ANY_OBJECT,
   freshName,
   newAction,
   newEvent,
@@ -119,6 +120,18 @@ export function actionChecksContract(open: OpenEvreg): void {
           .toReversed()
           .slice(0, 100),
       );
+    });
+
+    it("names what is wrong with the kind that an event is of", async () => {
+      await under.evreg.actions.create(newAction({ action: name, schemata: ANY_OBJECT }));
+      await publish(under.evreg, newEvent({ kind: "opened" }, name));
+      const kind = (only: string, ...required: string[]) => ({
+        properties: { kind: { const: only } },
+        required: ["kind", ...required],
+      });
+      const kinds = [kind("closed", "reason"), kind("opened", "title"), kind("moved", "to")];
+      const { replay } = await check({ schemata: { type: "object", oneOf: kinds }, replay: 1 });
+      expect(replay?.failures).toMatchObject([{ field: "title", message: "is required" }]);
     });
 
     it("answers several checks at the same time", async () => {
