@@ -17,6 +17,10 @@ const properties = USER_SCHEMA["properties"] as Schemata;
 const WIDER: Schemata = { ...USER_SCHEMA, properties: { ...properties, phone: { type: "string" } } };
 const BREAKING: Schemata = { ...USER_SCHEMA, required: ["email", "name"] };
 
+function kind(only: string, ...required: string[]): Schemata {
+  return { properties: { kind: { const: only } }, required: ["kind", ...required] };
+}
+
 function failure(event: number | undefined) {
   return { event, field: "name", message: "is required" };
 }
@@ -125,10 +129,6 @@ export function actionChecksContract(open: OpenEvreg): void {
     it("names what is wrong with the kind that an event is of", async () => {
       await under.evreg.actions.create(newAction({ action: name, schemata: ANY_OBJECT }));
       await publish(under.evreg, newEvent({ kind: "opened" }, name));
-      const kind = (only: string, ...required: string[]) => ({
-        properties: { kind: { const: only } },
-        required: ["kind", ...required],
-      });
       const kinds = [kind("closed", "reason"), kind("opened", "title"), kind("moved", "to")];
       const { replay } = await check({ schemata: { type: "object", oneOf: kinds }, replay: 1 });
       expect(replay?.failures).toMatchObject([{ field: "title", message: "is required" }]);

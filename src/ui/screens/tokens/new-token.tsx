@@ -46,7 +46,8 @@ export function NewTokenForm() {
     };
     setCreated((await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body })).data);
   };
-  const wrongField = String(failure?.details["field"] ?? "");
+  const { field: at } = failure?.details ?? {};
+  const wrongField = typeof at === "string" ? at : "";
   const errorAt = (field: string): string | undefined =>
     wrongField.startsWith(field) ? failure?.message : undefined;
   const isElsewhere = !/^(name|scopes)/.test(wrongField);
