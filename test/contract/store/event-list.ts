@@ -10,6 +10,9 @@ export function eventListSuite(open: OpenStore): void {
   it("is empty where there is nothing", async () => {
     expect(await on.store.events.list({ order: "desc", limit: 50, page: 1 })).toEqual({
       events: [],
+      places: [],
+      seen: 0,
+      last: undefined,
       total: 0,
       isCut: false,
     });
