@@ -57,7 +57,7 @@ test("counts of seconds become rates, a gap stays a gap, and the step under way 
   expect(failed).toEqual([null, 2]);
 });
 
-test("a burst of some seconds is never told as more in a minute than there were", () => {
+test("a burst of some seconds never shows more in a minute than there were", () => {
   const delivered = [null, 312, 0, 0, 0, 0, 0, 0, 4];
   const none = delivered.map(() => 0);
   const series = { ...STATS.series, delivered, published: none, failed_attempts: none };

@@ -29,7 +29,8 @@ export function heldBack(id: number): Attention | undefined {
   return needOf(id, "paused") ?? needOf(id, "deactivated");
 }
 
-function needOf(id: number, reason: Attention["reason"]): Attention | undefined {
+/** Why a subscription needs a person, if it does for this reason. */
+export function needOf(id: number, reason: Attention["reason"]): Attention | undefined {
   return attention.value.answer?.data.find((item) => item.subscription_id === id && item.reason === reason);
 }
 

@@ -13,12 +13,12 @@ export function DoctorProblems() {
   const notable = findings.filter(({ status }) => status !== "ok");
   if (notable.every(({ check }) => SAID_ABOVE.has(check))) return null;
   const problems = notable.filter(({ check, status }) => status === "problem" && !SAID_ABOVE.has(check));
-  const told = [countText(notable, "problem"), countText(notable, "warning")].filter((text) => text !== "");
+  const counts = [countText(notable, "problem"), countText(notable, "warning")].filter((text) => text !== "");
   return (
     <section aria-label="The doctor's findings">
       <header>
         <h2>The doctor's findings</h2>
-        <p>{told.join("; ")}</p>
+        <p>{counts.join("; ")}</p>
         <a class="push" href={linkTo(["doctor"])}>
           All checks
         </a>

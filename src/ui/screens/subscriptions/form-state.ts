@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import { noted } from "../../api/resource.ts";
+import type { ApiError } from "../../api/api-error.ts";
+import { useSending } from "../../api/sending.ts";
 import { type Draft, fieldOf } from "./draft.ts";
 import type { Wrong } from "./settings-fields.tsx";
 
@@ -13,32 +14,21 @@ export function useDraft(start: Draft): {
   readonly send: (run: () => Promise<void>) => void;
 } {
   const [draft, setDraft] = useState(start);
-  const [wrong, setWrong] = useState<Wrong | undefined>();
-  const [isSending, setSending] = useState(false);
-  const attempt = async (run: () => Promise<void>): Promise<void> => {
-    setSending(true);
-    setWrong(undefined);
-    try {
-      await run();
-    } catch (error) {
-      setWrong(wrongOf(error));
-    }
-    setSending(false);
-  };
+  const { isSending, failure, send, forget } = useSending();
+  const wrong = failure && wrongOf(failure);
   return {
     draft,
     change: (part) => {
       setDraft((before) => ({ ...before, ...part }));
-      setWrong((before) => (before?.field !== undefined && before.field in part ? undefined : before));
+      if (wrong?.field !== undefined && wrong.field in part) forget();
     },
     wrong,
     isSending,
-    send: (run) => void attempt(run),
+    send,
   };
 }
 
-function wrongOf(error: unknown): Wrong {
-  const failure = noted(error);
+function wrongOf(failure: ApiError): Wrong {
   if (failure.status === 0) {
     const message = "No answer came, so it may be saved or not. What you typed is kept here.";
     return { field: undefined, message };

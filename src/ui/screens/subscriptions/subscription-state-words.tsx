@@ -2,13 +2,12 @@ import type { ComponentChildren } from "preact";
 import type { Attention } from "../../../domain/operations.ts";
 import type { Delivery } from "../../../domain/delivery.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { attention } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
 import { askJson, withQuery } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
 import { DeliveryActs } from "../../parts/delivery-acts.tsx";
 import { Say } from "../../parts/states.tsx";
-import { heldBack, subscriptionState } from "../../parts/subscription-state.ts";
+import { heldBack, needOf, subscriptionState } from "../../parts/subscription-state.ts";
 import { numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
@@ -68,9 +67,8 @@ export function StateInWords(props: {
       .
     </>
   );
-  const items = (attention.value.answer?.data ?? []).filter((item) => item.subscription_id === rowid);
   const held = <Held item={heldBack(rowid)} id={rowid} />;
-  const failed = items.find(({ reason }) => reason === "failed");
+  const failed = needOf(rowid, "failed");
   const again = failed !== undefined && mayWrite && (
     <a
       class="btn"
@@ -88,7 +86,7 @@ export function StateInWords(props: {
   );
   if (state === "active") return failures && <Say state="failed" title={failures} button={again} />;
   if (state === "unclaimed") {
-    const item = items.find(({ reason }) => reason === "unclaimed");
+    const item = needOf(rowid, "unclaimed");
     return (
       <Say state={state} title="Deliveries wait, and no consumer claims them">
         {item !== undefined && (
