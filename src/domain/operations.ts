@@ -82,6 +82,11 @@ export interface Attention {
   readonly since: string | null;
   /** ISO 8601 UTC: no attempt begins before this; `null` if one may. */
   readonly until: string | null;
+  /**
+   * ISO 8601 UTC; of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends
+   * all of them. Of all that ever failed, where only so many were counted. `null` otherwise.
+   */
+  readonly published_from: string | null;
   /** Deliveries that are held, wait (of `blocked` behind the one that blocks), or have failed. */
   readonly deliveries: number | null;
   /** Whether only so many were counted, and there may be more. */

@@ -42,6 +42,7 @@ export function attentionContract(open: OpenEvreg): void {
 
     const nothing = {
       until: null,
+      published_from: null,
       deliveries: null,
       at_least: false,
       delivery_id: null,
@@ -83,7 +84,13 @@ export function attentionContract(open: OpenEvreg): void {
         error: "The handler answered 410 Gone.",
         found: `billing/gone was deactivated at ${at}; no delivery is held; 1 event missed; The handler answered 410 Gone.`,
       });
-      expect(data[1]).toMatchObject({ reason: "failed", deliveries: 1, delivery_id: 1, since: at });
+      expect(data[1]).toMatchObject({
+        reason: "failed",
+        deliveries: 1,
+        delivery_id: 1,
+        since: at,
+        published_from: NOW,
+      });
       expect([meta.total, meta.subscriptions]).toEqual([2, 1]);
     });
 

@@ -119,6 +119,11 @@ export const ATTENTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
       ...field.nullableTimestamp,
       description: "No attempt begins before this; `null` if one may.",
     },
+    published_from: {
+      ...field.nullableTimestamp,
+      description:
+        "Of `failed`: when the oldest event was published whose delivery failed, so that a replay from there sends all of them. Of all that ever failed, where `at_least` says that not all were counted. `null` otherwise.",
+    },
     deliveries: {
       ...field.nullableCount,
       description: "Deliveries that are held, wait (behind the one that blocks), or have failed.",

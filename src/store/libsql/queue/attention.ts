@@ -164,6 +164,7 @@ function* countMissed(sql: Sql, subscription: number, sinceMs: number | null): S
 
 interface FailedRow {
   readonly id: number;
+  readonly published_ms: number;
   readonly finished_ms: number;
   readonly last_error: string | null;
 }
@@ -175,8 +176,9 @@ function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number):
   const found: Found[] = [];
   for (const of of failed) {
     const rows = sql.rows<FailedRow>(
-      `SELECT id, finished_ms, last_error FROM (
-          SELECT rowid AS id, finished_ms, ${textOf("last_error")} AS last_error FROM delivery INDEXED BY delivery_failed_event
+      `SELECT id, (SELECT timestamped_ms FROM event WHERE event.rowid = event_id) AS published_ms, finished_ms, last_error FROM (
+          SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS last_error
+          FROM delivery INDEXED BY delivery_failed_event
           WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT ?2)
         WHERE finished_ms >= ?3 ORDER BY finished_ms`,
       of.id,
@@ -185,13 +187,30 @@ function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number):
     );
     const [first, last] = [rows[0], rows.at(-1)];
     if (first !== undefined && last !== undefined) {
-      const counted = { deliveries: rows.length, at_least: rows.length === each };
-      const more = { ...counted, delivery_id: last.id, error: last.last_error };
+      const isLeast = rows.length === each;
+      const published = rows.map(({ published_ms: ms }) => ms);
+      if (isLeast) published.push(oldestFailed(sql, of.id));
+      const more = {
+        published_from: toIso(Math.min(...published)),
+        deliveries: rows.length,
+        at_least: isLeast,
+        delivery_id: last.id,
+        error: last.last_error,
+      };
       found.push({ of, reason: "failed", sinceMs: first.finished_ms, more });
     }
     yield;
   }
   return found;
+}
+
+/** When the first event was published whose delivery has failed for good. */
+function oldestFailed(sql: Sql, subscription: number): number {
+  return sql.value<number>(
+    `SELECT timestamped_ms FROM event WHERE rowid = (SELECT event_id FROM delivery INDEXED BY delivery_failed_event
+      WHERE subscription_id = ? AND state = ${DELIVERY_STATE.failed} ORDER BY event_id LIMIT 1)`,
+    subscription,
+  );
 }
 
 function* itemOf(
@@ -210,6 +229,7 @@ function* itemOf(
     action,
     since: isoOrNull(sinceMs),
     until: isActive && waitEndMs > nowMs ? toIso(waitEndMs) : null,
+    published_from: null,
     deliveries: null,
     at_least: false,
     delivery_id: null,

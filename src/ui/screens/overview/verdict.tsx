@@ -239,7 +239,7 @@ function Acts({ needy }: { readonly needy: Needy }) {
         may("write", application) && (
           <a
             class="btn"
-            href={linkTo(["subscriptions", id, "replay"], { status: "failed", from: failed?.since })}
+            href={linkTo(["subscriptions", id, "replay"], { status: "failed", from: failed?.published_from })}
           >
             Replay…
           </a>

@@ -72,7 +72,7 @@ export function StateInWords(props: {
   const again = failed !== undefined && mayWrite && (
     <a
       class="btn"
-      href={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.since })}
+      href={linkTo(["subscriptions", rowid, "replay"], { status: "failed", from: failed.published_from })}
     >
       Send them again…
     </a>

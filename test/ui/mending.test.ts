@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { RawJson } from "../../src/json/raw-json.ts";
+import { type Receiver, startReceiver } from "../support/receiver.ts";
+import { until } from "../support/until.ts";
+import { useWorld } from "./harness.ts";
+
+// From a handler that fails until its retries are used up to the moment where all has arrived, by the page alone.
+
+const EVENTS = 3;
+const world = useWorld({
+  async prepare(evreg) {
+    await evreg.actions.create({ action: "order.paid", application: "shop", schemata: { type: "object" } });
+  },
+});
+let broken: Receiver;
+let mended: Receiver;
+beforeAll(async () => {
+  broken = await startReceiver();
+  broken.answer = () => ({ status: 500 });
+  mended = await startReceiver();
+});
+afterAll(() => Promise.all([broken.close(), mended.close()]));
+
+const failedCount = async (): Promise<number> =>
+  (await world.evreg.deliveries.list({ status: "failed" })).data.length;
+
+test("what has failed for good is sent again once its handler is mended, and all is well", async () => {
+  await world.evreg.subscriptions.create({
+    application: "billing",
+    subscription: "invoices",
+    action: "order.paid",
+    handler: broken.url,
+    max_retries: 1,
+    // A failure in the second of the publication could not be told from it.
+    retry_schedule: [1_000],
+  });
+  for (let id = 1; id <= EVENTS; id += 1) {
+    const payload = RawJson.fromText(`{"id":${id}}`);
+    await world.evreg.events.publish({ action: "order.paid", payload });
+  }
+  await until("all have failed for good", async () => (await failedCount()) === EVENTS);
+
+  const page = await world.open("#/");
+  await page.getByRole("heading", { level: 1, name: "1 thing needs a person" }).waitFor();
+  await page.getByText("3 have failed for good").waitFor();
+  await page
+    .getByRole("region", { name: "What needs a person" })
+    .getByRole("link", { name: "billing/invoices" })
+    .click();
+
+  await page.getByRole("link", { name: "Edit" }).first().click();
+  await page.getByLabel("Handler").fill(mended.url);
+  await page.getByRole("button", { name: "Save" }).click();
+
+  await page.getByRole("link", { name: "Send them again…" }).click();
+  await page.getByRole("button", { name: "Send 3" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Send 3" }).click();
+  await page.getByText("Replay 1 has begun.").waitFor();
+  const ids = (await mended.received(EVENTS)).map(({ body }) => JSON.parse(body.toString()).payload.id);
+  expect(new Set(ids)).toEqual(new Set([1, 2, 3]));
+
+  await page.getByRole("link", { name: "Overview" }).click();
+  await page.getByRole("heading", { level: 1, name: "Nothing needs a person" }).waitFor();
+});
+
+test("the overview's own link to a replay counts what has failed", async () => {
+  const { data } = await world.evreg.subscriptions.create({
+    application: "billing",
+    subscription: "receipts",
+    action: "order.paid",
+    handler: broken.url,
+    max_retries: 1,
+    retry_schedule: [1_000],
+  });
+  await world.evreg.events.publish({ action: "order.paid", payload: RawJson.fromText("{}") });
+  await until("it has failed for good", async () => (await failedCount()) === 1);
+  // An application that changes its handler has mended what fails now, not what failed.
+  await world.evreg.subscriptions.update(data.rowid, { handler: mended.url });
+  const page = await world.open("#/");
+  await page.getByRole("link", { name: "Replay…" }).click();
+  await page.getByRole("button", { name: "Send 1" }).waitFor();
+});
