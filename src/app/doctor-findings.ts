@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { toIso } from "../runtime/clock.ts";
-import { restoreLeftovers, type RestoreLeftovers } from "../runtime/files.ts";
+import { restoreLeftovers, type RestoreLeftovers } from "../runtime/data-files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
 
 /** Less is soon full: a log that grows by a burst and a backup need as much. */

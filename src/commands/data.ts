@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import type { loadRestore } from "../app/server.ts";
 import { ConfigCommand, TargetCommand, examples } from "../cli/base-command.ts";
 import { acceptLossFlag, optionalArg, textArg } from "../cli/flags.ts";
-import { assertWritable, writeBackup } from "../cli/io/files.ts";
+import { assertReplaceable, writeBackup } from "../cli/io/files.ts";
 import { chunksOf, openInput } from "../cli/io/input.ts";
 import { exitOnSignal, interruption, removeUntilGone } from "../cli/io/interruption.ts";
 import { note, stderrLogger, writeOut } from "../cli/io/output.ts";
@@ -44,7 +44,7 @@ The file is checked before it gets its name, so a file of that name is complete.
       if (process.stdout.isTTY) throw usageError("A backup is no text: name a file, or send it into a pipe.");
       if (this.outputFor(flags).format !== "table")
         throw usageError("With - the output is the backup itself.");
-    } else assertWritable(path, { force: flags.force });
+    } else assertReplaceable(path, { force: flags.force });
     const signal = interruption();
     try {
       return await this.withTarget(flags, async (evreg, { location: where }) => {

@@ -6,7 +6,6 @@ import {
   fsyncSync,
   mkdirSync,
   openSync,
-  readdirSync,
   readFileSync,
   renameSync,
   rmdirSync,
@@ -15,7 +14,7 @@ import {
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 
 /**
  * Opens a file for `work`, then closes it.
@@ -152,34 +151,6 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
   } finally {
     closeSync(file);
   }
-}
-
-const DATA_FILE = "evreg.db";
-
-/** Files of a restore that was cut off, or is under way, beside the data file: names in the folder. */
-export interface RestoreLeftovers {
-  /**
-   * Further names of the data file itself, each meant for the data that was to be replaced. They look like older copies;
-   * whoever opened one would have the file without its log.
-   */
-  readonly secondNames: readonly string[];
-  /** Copies of backups that never became the data file. */
-  readonly unfinished: readonly string[];
-}
-
-/** Opens nothing: opening the data file, by any name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
-export function restoreLeftovers(folder: string): RestoreLeftovers {
-  const names = readdirSync(folder);
-  const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
-  return {
-    secondNames: replacedDataNames(names).filter(isSecondName),
-    unfinished: names.filter((name) => /^evreg\.db\.restore-[-\da-f]{36}$/.test(name)),
-  };
-}
-
-/** The names, in a folder, of data that a restore replaced, without their logs. */
-export function replacedDataNames(names: readonly string[]): readonly string[] {
-  return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
 }
 
 /** Whether it is one file by two names. */

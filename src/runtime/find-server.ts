@@ -1,6 +1,7 @@
 import { existsSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
+import { TOKEN_FILE } from "./data-files.ts";
 import { readOwned, replaceFile, syncFolderOf } from "./files.ts";
 import { describeOwner, assertDataOpen, ownerFileOf, readWrittenOwner, trustOwner } from "./owner-file.ts";
 
@@ -92,8 +93,6 @@ function fetchText(url: string, signal: AbortSignal): Promise<string> {
   });
 }
 
-/** The file of the data folder that holds the first admin token, for commands on this machine. */
-const TOKEN_FILE = "token";
 const MAX_BYTES = 64 * 1024;
 
 /** Its path, if this data folder has it. */

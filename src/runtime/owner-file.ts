@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { EvregError } from "../domain/error.ts";
+import { DATA_FILE, OWNER_FILE } from "./data-files.ts";
 import { isOurs, othersMayWrite, readOwned, replaceFile } from "./files.ts";
 import type { Logger } from "./logger.ts";
 
@@ -30,7 +31,6 @@ export interface Owner {
   readonly url?: string;
 }
 
-const OWNER_FILE = "owner.json";
 const MAX_BYTES = 64 * 1024;
 
 /** An owner with who wrote its file. */
@@ -151,7 +151,7 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
 /** By the real paths that the system shows, so a link in the folder to a file that some process has open does not count. */
 function hasDataOpen(folder: string, pid: number): boolean {
   const process = `/proc/${pid}`;
-  const data = join(realpathSync(folder), "evreg.db");
+  const data = join(realpathSync(folder), DATA_FILE);
   try {
     const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
     const isKnown = isOurs({ uid: Number(uid) }) || Number(uid) === statSync(folder).uid;

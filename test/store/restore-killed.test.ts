@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
-import { restoreLeftovers } from "../../src/runtime/files.ts";
+import { restoreLeftovers } from "../../src/runtime/data-files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";

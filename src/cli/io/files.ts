@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { type FileHandle, link, open, readFile, rename, rm } from "node:fs/promises";
 import { EvregError } from "../../domain/error.ts";
 import type { Backup } from "../../domain/operations.ts";
+import { mustNotBeDataFile } from "../../runtime/data-files.ts";
 import { syncFile, syncFolderOf } from "../../runtime/files.ts";
 import { usageError } from "../usage-errors.ts";
 import { exitOnSignal, removeUntilGone } from "./interruption.ts";
@@ -22,9 +23,10 @@ export async function writeFile(path: string, text: string): Promise<void> {
 
 /**
  * Writes a text to the disk, or into a pipe or a device.
- * @throws what the system says
+ * @throws EvregError `usage` for a file of a data folder; what the system says
  */
 export async function writeThrough(path: string, text: string): Promise<void> {
+  mustNotBeDataFile(path);
   const file = await open(path, "w");
   try {
     await file.writeFile(text);
@@ -36,10 +38,16 @@ export async function writeThrough(path: string, text: string): Promise<void> {
 
 const SYNC_BYTES = 8 * 1024 * 1024;
 
-/** @throws EvregError `conflict` when the file is there already and may not be replaced, `usage` for a folder */
-export function assertWritable(path: string, { force }: { readonly force: boolean }): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true) throw isFolder(path);
-  if (!force && existsSync(path)) throw isThere(path);
+/**
+ * @throws EvregError `conflict` when the file is there already and may not be replaced; `usage` for a file of a data folder,
+ * and for all that is no regular file, such as a link, a device or a folder
+ */
+export function assertReplaceable(path: string, { force }: { readonly force: boolean }): void {
+  const target = lstatSync(path, { throwIfNoEntry: false });
+  if (target?.isDirectory() === true) throw isFolder(path);
+  if (target?.isFile() === false) throw isNoFile(path);
+  mustNotBeDataFile(path);
+  if (!force && target !== undefined) throw isThere(path);
 }
 
 /**
@@ -69,6 +77,8 @@ export async function writeBackup<T>(
       () => options.check(part),
       () => removeUntilGone(part),
     );
+    // Something else may have come to its path meanwhile.
+    assertReplaceable(path, options);
     await (options.force ? rename(part, path) : linkIntoPlace(part, path));
     // Before the folder is synced, so that a power cut does not bring it back.
     await rm(part, { force: true });
@@ -102,7 +112,6 @@ async function linkIntoPlace(part: string, path: string): Promise<void> {
     if (code === "EEXIST") throw isThere(path);
     // A file system without second names.
     if (code !== "EPERM" && code !== "ENOTSUP" && code !== "EOPNOTSUPP") throw error;
-    assertWritable(path, { force: false });
     await rename(part, path);
   }
 }
@@ -111,6 +120,12 @@ function isThere(path: string): EvregError {
   return new EvregError(
     "conflict",
     `${escapeControl(path)} is there already. Name another file, or replace it with --force.`,
+  );
+}
+
+function isNoFile(path: string): EvregError {
+  return usageError(
+    `${escapeControl(path)} is no regular file, so a backup cannot take its place. Name another file, or - for stdout.`,
   );
 }
 

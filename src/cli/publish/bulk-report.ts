@@ -7,6 +7,7 @@ import { note } from "../io/output.ts";
 import { progressBar, MovingRate } from "../io/progress.ts";
 import { counted } from "../io/text.ts";
 import { encodeJson } from "../../json/raw-json.ts";
+import { mustNotBeDataFile } from "../../runtime/data-files.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { usageError } from "../usage-errors.ts";
@@ -135,6 +136,7 @@ export class RejectFile {
    */
   constructor(path: string, bytes: number) {
     this.#path = path;
+    mustNotBeDataFile(path);
     try {
       this.#file = openSync(path, bytes === 0 ? "w" : "r+", 0o600);
     } catch (error) {

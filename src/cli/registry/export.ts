@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { lstatSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -128,6 +129,7 @@ export async function writeExports(
   await withWriteError(folder, () => makeFolder(resolve(folder), FOLDER_MODE));
   const files = exportFiles(registries, format);
   const existing = await withWriteError(folder, () => readdir(folder));
+  for (const name of files.keys()) mustBeRegular(join(folder, name));
   const written: string[] = [];
   const unchanged: string[] = [];
   for (const [name, text] of files) {
@@ -147,6 +149,17 @@ export async function writeExports(
   for (const name of written) await writeText(join(folder, name), files.get(name)!);
   const others = existing.filter((name) => /^\.(?:ya?ml|json)$/i.test(extname(name)) && !files.has(name));
   return { written, unchanged, others: others.toSorted() };
+}
+
+/** A link in a folder that others write to could lead to any file of this user. @throws EvregError `conflict` */
+function mustBeRegular(path: string): void {
+  const existing = lstatSync(path, { throwIfNoEntry: false });
+  if (existing === undefined || existing.isFile()) return;
+  const what = existing.isSymbolicLink() ? "a link" : "no regular file";
+  throw new EvregError(
+    "conflict",
+    `${escapeControl(path)} is ${what}, and is not written through. Nothing was written. Remove it, or name another folder.`,
+  );
 }
 
 /** @throws `usage` naming what cannot be written */
@@ -189,6 +202,7 @@ async function withWriteError<T>(path: string, act: () => T | Promise<T>): Promi
   try {
     return await act();
   } catch (error) {
+    if (error instanceof EvregError) throw error;
     throw usageError(`${path} cannot be written (${systemReason(error)}).`);
   }
 }

@@ -6,6 +6,7 @@ import { systemReason } from "../io/files.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { breakDetails } from "../report-error.ts";
+import { mustNotBeDataFile } from "../../runtime/data-files.ts";
 import { syncFile } from "../../runtime/files.ts";
 import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
@@ -207,6 +208,7 @@ export class SecretSink {
     this.#output = output;
     this.#path = path;
     if (path === "-") return;
+    mustNotBeDataFile(path);
     try {
       this.#file = openSync(path, "a", 0o600);
       // A device such as /dev/null has no mode to set.

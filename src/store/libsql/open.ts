@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "../health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
-import { restoreLeftovers } from "../../runtime/files.ts";
+import { restoreLeftovers } from "../../runtime/data-files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { writeOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";

@@ -13,12 +13,11 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
+import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
 import { isSameFile, makeFolder, syncFolderOf, withFile } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
-
-const DATA_FILE = "evreg.db";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -286,16 +285,6 @@ function cutOff(what: string, file: string, left: readonly string[]): EvregError
     { file, left },
   );
 }
-
-/**
- * The data folders this process has open, by their real paths.
- *
- * POSIX locks belong to the process and go when it closes any descriptor of the file. So if this process looked into a
- * data file that it has open itself, the file would be free for others. Whoever is about to touch one looks here first.
- * On the global object, as several copies of this module may be loaded.
- */
-const KEY = Symbol.for("evreg.heldFolders");
-const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
 
 /**
  * Takes the folder for this process.

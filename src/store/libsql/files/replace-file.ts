@@ -1,6 +1,7 @@
 import { existsSync, linkSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { isSameFile, replacedDataNames, syncFolderOf } from "../../../runtime/files.ts";
+import { replacedDataNames } from "../../../runtime/data-files.ts";
+import { isSameFile, syncFolderOf } from "../../../runtime/files.ts";
 
 /** What replaces the data file is made whole under another name first, with whatever the engine puts beside it. */
 export function removeCopy(copy: string): void {

@@ -1,0 +1,113 @@
+import { lstatSync, readdirSync, readSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { EvregError } from "../domain/error.ts";
+import { isSameFile, withFile } from "./files.ts";
+
+export const DATA_FILE = "evreg.db";
+/** Says who has the folder (see `owner-file.ts`). */
+export const OWNER_FILE = "owner.json";
+/** Holds the first admin token, for commands on this machine. */
+export const TOKEN_FILE = "token";
+
+/** Beside a file with one of evreg's names, each of these shows that the folder is a data folder. */
+const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
+
+/** The names that evreg gives its files in a data folder, but for those of backups. */
+const OWN_NAME =
+  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|backup|cut-short)-.*)?|(?:token|owner\.json)(?:\..*)?)$/;
+
+/**
+ * The data folders this process has open, by their real paths.
+ *
+ * POSIX locks belong to the process and go when it closes any descriptor of the file. So if this process looked into a
+ * data file that it has open itself, the file would be free for others. Whoever is about to touch one looks here first.
+ * On the global object, as several copies of this module may be loaded.
+ */
+const KEY = Symbol.for("evreg.heldFolders");
+export const heldFolders = ((globalThis as { [KEY]?: Set<string> })[KEY] ??= new Set<string>());
+
+/**
+ * Refuses to write to a file that evreg has in a data folder, by whatever path. Even a hard link of the data file is
+ * refused, as evreg would keep on writing to it.
+ * @throws EvregError `usage`
+ */
+export function mustNotBeDataFile(path: string): void {
+  const isDataFile = isInDataFolder(path) || isHeld(path) || isWrittenWithLog(path);
+  if (!isDataFile) return;
+  throw new EvregError(
+    "usage",
+    `${path} is a file of an evreg data folder, so nothing was written to it: what is in it would be lost. Name another file.`,
+    { file: path },
+  );
+}
+
+function isInDataFolder(path: string): boolean {
+  const target = realPathOf(path);
+  const name = basename(target);
+  if (!OWN_NAME.test(name)) return false;
+  return MARKS.some((mark) => mark !== name && exists(join(dirname(target), mark)));
+}
+
+/** Where the links of a path lead; the file itself need not be there. */
+function realPathOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // Neither is its folder, perhaps: then nothing can be written there anyway.
+    return exists(dirname(path)) ? join(realpathSync(dirname(path)), basename(path)) : path;
+  }
+}
+
+function isHeld(path: string): boolean {
+  return [...heldFolders].some((folder) =>
+    readdirSync(folder).some((name) => OWN_NAME.test(name) && isSameFile(path, join(folder, name))),
+  );
+}
+
+const MAGIC = "SQLite format 3\0";
+/** In a database's first bytes: 2 where it is written with a log beside it, as a backup never is. */
+const FORMAT_AT = MAGIC.length + 2;
+const WITH_LOG = 2;
+
+/** Whether it is the database of a program, as no backup is. Only for files that this process does not have open. */
+function isWrittenWithLog(path: string): boolean {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
+  const header = Buffer.alloc(FORMAT_AT + 1);
+  try {
+    withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, header.length, 0));
+  } catch {
+    // Whoever may only write to it learns what the system says when that is tried.
+    return false;
+  }
+  return header.toString("latin1", 0, MAGIC.length) === MAGIC && header[FORMAT_AT] === WITH_LOG;
+}
+
+function exists(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+/** Files of a restore that was cut off, or is under way, beside the data file: names in the folder. */
+export interface RestoreLeftovers {
+  /**
+   * Further names of the data file itself, each meant for the data that was to be replaced. They look like older copies;
+   * whoever opened one would have the file without its log.
+   */
+  readonly secondNames: readonly string[];
+  /** Copies of backups that never became the data file. */
+  readonly unfinished: readonly string[];
+}
+
+/** Opens nothing: opening the data file, by any name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
+export function restoreLeftovers(folder: string): RestoreLeftovers {
+  const names = readdirSync(folder);
+  const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
+  return {
+    secondNames: replacedDataNames(names).filter(isSecondName),
+    unfinished: names.filter((name) => /^evreg\.db\.restore-[-\da-f]{36}$/.test(name)),
+  };
+}
+
+/** The names, in a folder, of data that a restore replaced, without their logs. */
+export function replacedDataNames(names: readonly string[]): readonly string[] {
+  return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
+}

@@ -1,0 +1,138 @@
+import {
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+import { serveHere, type TestServer } from "../support/server.ts";
+
+const folder = temporaryFolder();
+const data = join(folder.path, "data");
+const stopped = join(folder.path, "stopped");
+const { run } = commandLine(folder.path, { EVREG_DATA: data });
+const at = (name: string): string => join(folder.path, name);
+let server: TestServer;
+
+beforeAll(async () => {
+  for (const path of [stopped, data]) {
+    mkdirSync(path, { mode: 0o700 });
+    server = await serveHere(path, { dev: true });
+    if (path === stopped) await server.stop();
+  }
+  const create = "actions create kept --application shop --schema -".split(" ");
+  expect(await run(create, { input: '{"type": "object"}' })).toMatchObject({ code: 0 });
+  linkSync(join(data, "evreg.db"), at("hard-link.db"));
+  linkSync(join(stopped, "evreg.db"), at("hard-link-of-stopped.db"));
+  symlinkSync(join(data, "evreg.db"), at("link.db"));
+  symlinkSync(data, at("link-to-folder"));
+  writeFileSync(join(stopped, "token"), "a token\n");
+  writeFileSync(at("older-backup.db"), "an older backup");
+  symlinkSync(at("older-backup.db"), at("newest.db"));
+});
+
+afterAll(async () => {
+  await server.stop();
+  folder.remove();
+});
+
+test.each([
+  "data/evreg.db",
+  "data/evreg.db-wal",
+  "data/evreg.db-shm",
+  "data/owner.json",
+  "data/token",
+  "data/evreg.db.before-v20",
+  "data/../data/evreg.db",
+  "link-to-folder/evreg.db",
+  "link-to-folder/evreg.db-wal",
+  "hard-link.db",
+  "stopped/evreg.db",
+  "stopped/evreg.db-wal",
+  "stopped/token",
+  "hard-link-of-stopped.db",
+])("a backup does not take the place of %s", async (name) => {
+  const before = lstatSync(at(name), { throwIfNoEntry: false });
+  const outcome = await run(["backup", name, "--force"]);
+  expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  expect(outcome.stderr).toContain(`${name} is a file of an evreg data folder, so nothing was written to it`);
+  const after = lstatSync(at(name), { throwIfNoEntry: false });
+  expect([after?.ino, after?.mtimeMs]).toEqual([before?.ino, before?.mtimeMs]);
+});
+
+test("a folder that no server has open is protected from the command that opens it", async () => {
+  for (const name of ["stopped/evreg.db", "hard-link-of-stopped.db", "stopped/evreg.db.before-restore-1"]) {
+    const outcome = await run(["backup", name, "--force", "--data", stopped]);
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+  }
+  expect(await run(["actions", "--data", stopped])).toMatchObject({ code: 0 });
+});
+
+test.each(["link.db", "newest.db", "/dev/null", "/dev/stdout"])(
+  "a backup does not take the place of %s, which is no regular file",
+  async (name) => {
+    const path = name.startsWith("/") ? name : at(name);
+    const before = lstatSync(path).mode;
+    const outcome = await run(["backup", name, "--force"]);
+    expect(outcome).toMatchObject({ code: 2, stdout: "" });
+    expect(outcome.stderr).toContain(`${name} is no regular file`);
+    expect(outcome.stderr).toContain("- for stdout");
+    expect(lstatSync(path).mode).toBe(before);
+    expect(readFileSync(at("older-backup.db"), "utf8")).toBe("an older backup");
+  },
+);
+
+test("a backup may have the name of a data file where no data folder is, and be replaced", async () => {
+  mkdirSync(at("backups"));
+  expect(await run(["backup", "backups/evreg.db"])).toMatchObject({ code: 0 });
+  expect(await run(["backup", "backups/evreg.db", "--force"])).toMatchObject({ code: 0 });
+  expect(await run(["backup", "data/evreg-backup-1.db"])).toMatchObject({ code: 0 });
+});
+
+test("no other command writes to a file of a data folder", async () => {
+  writeFileSync(at("events.ndjson"), '{"action":"unknown","payload":{}}\n');
+  const declared = { subscriptions: [{ application: "a", subscription: "s", action: "kept", mode: "pull" }] };
+  writeFileSync(at("registry.json"), JSON.stringify(declared));
+  const before = statSync(join(data, "evreg.db"));
+  for (const words of [
+    ["export", "-o", "data/evreg.db"],
+    ["export", "-o", "link.db"],
+    ["actions", "types", "--out", "data/owner.json"],
+    ["publish", "--batch", "events.ndjson", "--rejects", "hard-link.db"],
+    ["apply", "-f", "registry.json", "--secrets-file", "data/evreg.db"],
+  ]) {
+    const outcome = await run(words);
+    expect([words, outcome.code]).toEqual([words, 2]);
+    expect(outcome.stderr).toContain("is a file of an evreg data folder, so nothing was written to it");
+  }
+  const after = statSync(join(data, "evreg.db"));
+  expect([after.ino, after.mode]).toEqual([before.ino, before.mode]);
+  expect(await run(["actions", "get", "kept"])).toMatchObject({ code: 0 });
+});
+
+test("an export into a folder does not write through a link in it, not even when forced", async () => {
+  mkdirSync(at("registry"));
+  const target = at("settings-of-somebody");
+  for (const isThere of [true, false]) {
+    if (isThere) writeFileSync(target, "important");
+    else rmSync(target);
+    rmSync(at("registry/shop.yaml"), { force: true });
+    symlinkSync(target, at("registry/shop.yaml"));
+    const outcome = await run(["export", "--output-dir", "registry", "--force"]);
+    expect(outcome).toMatchObject({ code: 5, stdout: "" });
+    expect(outcome.stderr).toContain("registry/shop.yaml is a link, and is not written through");
+    expect(existsSync(target)).toBe(isThere);
+    if (isThere) expect(readFileSync(target, "utf8")).toBe("important");
+  }
+  renameSync(at("registry/shop.yaml"), at("elsewhere"));
+  expect(await run(["export", "--output-dir", "registry", "--force"])).toMatchObject({ code: 0 });
+});
