@@ -16,7 +16,7 @@ import { usageError } from "./usage-errors.ts";
 
 /** Operations of the port that change nothing. A test holds the list complete. */
 export const READS = new Set(
-  "list get revisions revision check sample types deliveries attempts count".split(" "),
+  "list get revisions revision check validate sample types deliveries attempts count".split(" "),
 );
 
 /** The same port, which calls `announce` before the first operation that may change something. */

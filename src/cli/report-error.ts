@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
+import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, type ErrorDetails, type EvregError, EXIT_CODE } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import { type FlushableLogger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
-import type { Failure } from "../schema/validate/errors.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
 import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
 
@@ -127,10 +127,13 @@ export function breakDetails({ example, remedy }: { example?: unknown; remedy?: 
 /** The rules that a payload breaks, without the first, which is in the message. */
 export function brokenRules({ errors }: ErrorDetails): string[] {
   if (!Array.isArray(errors)) return [];
-  return (errors as readonly Partial<Failure>[]).slice(1).map(({ field = "", message = "", value }) => {
-    const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
-    return `${escapeControl(field === "" ? "it" : field)} ${escapeControl(message)}${shown}`;
-  });
+  return (errors as readonly Partial<PayloadError>[]).slice(1).map(brokenRule);
+}
+
+/** `address.zip must be a string: 7` */
+export function brokenRule({ field = "", message = "", value }: Partial<PayloadError>): string {
+  const shown = value === null || value === undefined ? "" : `: ${shortDetail(value)}`;
+  return `${escapeControl(field === "" ? "it" : field)} ${escapeControl(message)}${shown}`;
 }
 
 /** A value on one line, cut where it is long. */

@@ -25,6 +25,7 @@ const RECORD_MEMBERS = {
   action: { rowid: "number", action: "string" },
   revision: { revision: "number", action: "string" },
   verdict: { compatible: "boolean" },
+  payloadVerdict: { action: "string", valid: "boolean" },
   sample: { action: "string", seed: "number", payload: "object" },
   types: { action: "string", source: "string" },
   subscription: { rowid: "number", subscription: "string" },

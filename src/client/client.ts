@@ -120,6 +120,8 @@ function actionsOver({ record, list }: Calls): ActionsPort {
     revision: (name, revision) => record("GET", `${actionPath(name)}/revisions/${revision}`, "revision"),
     check: (name, candidate, signal) =>
       record("POST", `${actionPath(name)}/check`, "verdict", { body: requestBody(candidate), signal }),
+    validate: (name, payload, signal) =>
+      record("POST", `${actionPath(name)}/validate`, "payloadVerdict", { body: payload.bytes, signal }),
     sample: (name, query = {}) =>
       record("GET", `${actionPath(name)}/sample`, "sample", { query: { ...query } }),
     types: (name) => record("GET", `${actionPath(name)}/types`, "types"),

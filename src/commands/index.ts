@@ -33,6 +33,7 @@ export const COMMANDS: CommandLoaders = {
   "actions:sample": async () => (await import("./action-generate.ts")).ActionsSample,
   "actions:types": async () => (await import("./action-generate.ts")).ActionsTypes,
   "actions:update": async () => (await import("./actions.ts")).ActionsUpdate,
+  "actions:validate": async () => (await import("./action-check.ts")).ActionsValidate,
   "config:check": async () => (await import("./config.ts")).ConfigCheck,
   "config:example": async () => (await import("./config.ts")).ConfigExample,
   "config:show": async () => (await import("./config.ts")).ConfigShow,

@@ -15,7 +15,7 @@ import { canAsk, confirm, type Confirmation } from "../cli/io/prompts.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { afterFailedTest, noteFailing } from "../cli/notes.ts";
 import { setFlag } from "../cli/own-members.ts";
-import { givenPayload, samplesOf } from "../cli/publish/publish-one.ts";
+import { payloadFrom, samplesOf } from "../cli/publish/publish-one.ts";
 import { runReplay } from "../cli/publish/wait.ts";
 import { listCommand, recordCommand } from "../cli/resource-command.ts";
 import { subscribeToAll, whatWasMade } from "../cli/subscribe-many.ts";
@@ -235,7 +235,7 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
   async run(): Promise<number> {
     const { args, flags } = await this.parse(SubscriptionsTest);
     const { payload, seed, set: members = [], action: named } = flags;
-    const given = payload === undefined ? undefined : await givenPayload(payloadSource(payload));
+    const given = payload === undefined ? undefined : await payloadFrom(payload);
     const act = async (evreg: Evreg): Promise<number> => {
       const id = await subscriptionId(evreg, args.id);
       const { data: subscription } = await evreg.subscriptions.get(id);
@@ -261,11 +261,6 @@ async function actionOf(evreg: Evreg, heard: string): Promise<string> {
     "not_found",
     `No action that may be read here is one of ${heard}. Name one with --action.`,
   );
-}
-
-function payloadSource(typed: string): { payload: string | undefined; file: string | undefined } {
-  const isJson = typed.trimStart().startsWith("{");
-  return isJson || typed === "-" ? { payload: typed, file: undefined } : { payload: undefined, file: typed };
 }
 
 export class SubscriptionsAttempts extends TargetCommand {

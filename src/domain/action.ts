@@ -105,6 +105,25 @@ export interface SchemaVerdict {
   readonly replay: CheckedEvents | null;
 }
 
+/** Whether publishing a payload would be refused for what is in it. */
+export interface PayloadVerdict {
+  readonly action: string;
+  /** The schema that it was checked by: the one in force. */
+  readonly revision: number;
+  readonly valid: boolean;
+  /** The broken rules, the first 20 of them; empty for a valid payload. */
+  readonly errors: readonly PayloadError[];
+}
+
+export interface PayloadError {
+  /** Where in the payload: `address.zip`, `items[2].sku`; `""` is all of it. */
+  readonly field: string;
+  /** The rest of a sentence that begins with the field. */
+  readonly message: string;
+  /** What is there, `null` if nothing is. */
+  readonly value: unknown;
+}
+
 export interface CheckedEvents {
   /** Fewer than requested where there are no more, or where time ran out. */
   readonly checked: number;
@@ -339,6 +358,16 @@ export const SCHEMA_CANDIDATE = bodySchema(
   },
   ["schemata"],
 );
+
+/** The body is the payload itself, so that a file can be sent as it is. */
+export const PAYLOAD: BodySchema = {
+  title: "Payload",
+  description: "A payload: any JSON object.",
+  type: "object",
+  properties: {},
+  additionalProperties: true,
+  examples: [{ email: "ada@example.com" }],
+};
 
 export const ACTION_QUERY: QuerySchema = querySchema("ActionQuery", { application: byApplication });
 

@@ -23,6 +23,7 @@ import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
+import { checkNewEvent, shownFailures } from "./publisher.ts";
 import {
   actionOf,
   allPages,
@@ -39,7 +40,7 @@ import { schemaWarnings } from "./schema-tasks.ts";
 const READ_SCHEMAS = 3;
 
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
-  const { store, clock, actions, storedEvents, schemaTasks, schemaProducts, feed } = context;
+  const { store, clock, actions, payloads, storedEvents, schemaTasks, schemaProducts, feed } = context;
 
   const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
 
@@ -118,6 +119,20 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const check = { action: stored.action, schemata, maxEvents: replay };
       const checked = replay === 0 ? null : await storedEvents.check(check, access.principal, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
+    },
+    async validate(name, payload, signal) {
+      if (!access.allowsSome("publish")) access.requireSome("read");
+      checkNewEvent({ action: name, payload }, context.limits.payloadBytes);
+      const action = actions.get(name) ?? (await actions.load(name));
+      const isVisible =
+        action !== undefined &&
+        (access.allows("read", action.application) || access.allows("publish", action.application));
+      if (!isVisible) throw notFound("action", name);
+      await payloads.pause();
+      const caller = { caller: access.principal, explained: { left: 1 }, gone: signal };
+      const failure = await payloads.failureOf(name, action, payload, caller);
+      const errors = failure === undefined ? [] : shownFailures(failure);
+      return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
     },
     async sample(name, query = {}) {
       const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);

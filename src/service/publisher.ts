@@ -1,3 +1,4 @@
+import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
 import type { Event, NewEvent } from "../domain/event.ts";
 import { checkIdempotencyKey } from "../domain/publish-body.ts";
@@ -216,12 +217,13 @@ export function nonConforming({ action }: NewEvent, { others = [], ...first }: F
   return new EvregError(
     "invalid",
     `The payload does not conform to the schema of ${action}: ${field === "" ? "it" : field} ${message}`,
-    { ...first, errors: firstFailures([first, ...others]) },
+    { ...first, errors: shownFailures({ ...first, others }) },
   );
 }
 
-/** The first, and those after it that fit into one refusal. */
-function firstFailures(failures: readonly Failure[]): readonly Failure[] {
+/** The first, and those after it that fit into one answer. */
+export function shownFailures({ others = [], ...first }: Failure): readonly PayloadError[] {
+  const failures = [first, ...others];
   let bytes = 1;
   const over = failures.findIndex((failure) => (bytes += jsonBytes(failure) + 1) > MAX_FAILURE_BYTES);
   return over === -1 ? failures : failures.slice(0, Math.max(over, 1));

@@ -112,15 +112,25 @@ export async function givenPayload({
   } catch (error) {
     const isForm = error instanceof EvregError && (error.code === "malformed" || error.code === "invalid");
     if (!isForm) throw error;
-    const how = `A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file with --file FILE`;
-    if (typed === undefined || typed.trimStart().startsWith("{")) {
+    const how = `A payload is a JSON object, typed in quotes ('{"id": 1}') or read from a file`;
+    if (typed === undefined || isTypedObject(typed)) {
       const message = `The payload cannot be read: ${error.message.replace(/\.$/, "")}. ${how}.`;
       throw new EvregError(error.code, message, error.details);
     }
     const named = existsSync(typed) ? `; the file of that name is given by --file ${typed}` : "";
-    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${how}${named}.`;
+    const message = `${JSON.stringify(shortDetail(typed))} is no payload. ${how} with --file FILE${named}.`;
     throw new EvregError(error.code, message, error.details);
   }
+}
+
+/** The payload where one argument is the object itself, the name of its file, or - for stdin. */
+export function payloadFrom(argument: string): Promise<RawJson> {
+  const isFile = argument !== "-" && !isTypedObject(argument);
+  return givenPayload({ payload: isFile ? undefined : argument, file: isFile ? argument : undefined });
+}
+
+function isTypedObject(text: string): boolean {
+  return text.trimStart().startsWith("{");
 }
 
 /** A payload that was made up is shown, one that was just typed is not. */

@@ -5,12 +5,17 @@ import {
   COMPATIBILITY_AGAINST,
   COMPATIBILITY_MODES,
   NEW_ACTION,
+  PAYLOAD,
   REVISION_QUERY,
   SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
 } from "../../domain/action.ts";
+import { payloadSteps } from "../../domain/publish-body.ts";
+import { eventLoop } from "../../runtime/yielding.ts";
 import { REGISTRY_BYTES } from "../response-budget.ts";
+import { jsonReply } from "../response.ts";
 import {
+  ENVELOPE_BYTES,
   field,
   type JsonSchema,
   many,
@@ -97,6 +102,17 @@ export const ACTION_RECORDS: Readonly<Record<string, JsonSchema>> = {
       type: "array",
       items: record({ event: field.rowid, field: field.text, message: field.text }),
       description: "The first 100, newest event first.",
+    },
+  }),
+  PayloadVerdict: record({
+    action: field.text,
+    revision: { ...number, description: "Number of the schema in force, by which it was checked." },
+    valid: { type: "boolean", description: "Whether the payload conforms." },
+    errors: {
+      type: "array",
+      items: record({ field: field.text, message: field.text, value: {} }),
+      description:
+        "The first 20 broken rules, as `details.errors` of a refused event has them; empty if it is valid.",
     },
   }),
   ActionSample: record({
@@ -200,6 +216,28 @@ export const ACTION_ROUTES: readonly Route[] = [
       run: (evreg, { name, body, signal }) => evreg.actions.check(name, body, signal),
     },
   ),
+  {
+    method: "POST",
+    path: "/v1/actions/:name/validate",
+    operationId: "validatePayload",
+    tag: "actions",
+    summary: "Check a payload against an action's schema; stores nothing",
+    description:
+      "The body is the payload itself. A payload that breaks rules is answered with 200 as well: `valid` tells. A token with the scope `publish` is enough too.",
+    access: "token",
+    scope: "read",
+    body: PAYLOAD,
+    answers: { 200: { description: "The verdict.", schema: one("PayloadVerdict") } },
+    failures: [404],
+    async handle(evreg, request, { limits }) {
+      const name = request.param("name");
+      const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
+      const payload = await eventLoop.run(payloadSteps(bytes, limits));
+      return request.untilDisconnect(async (signal) => {
+        return jsonReply(200, await evreg.actions.validate(name, payload, signal));
+      });
+    },
+  },
   operation(
     "GET /v1/actions/:name/sample",
     "sampleAction",
