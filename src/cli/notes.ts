@@ -1,13 +1,14 @@
 import { existsSync } from "node:fs";
 import { nearest } from "../config/values.ts";
-import type { Deprecation } from "../domain/action.ts";
+import type { Action, Deprecation } from "../domain/action.ts";
+import { isPattern } from "../domain/names.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
 import { handlerRefusal } from "../domain/handler-url.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
-import { escapeControl } from "./io/text.ts";
+import { escapeControl, flagWords } from "./io/text.ts";
 import { nextCommand, serveCommand } from "./target/next-command.ts";
 
 /** Further subscriptions are not read: the first ones show the reason. */
@@ -166,6 +167,43 @@ export async function noteFailing(evreg: Evreg, subscription: Subscription): Pro
       `Send again what failed: ${nextCommand(`deliveries retry --status failed --subscription ${rowid}`)}`,
     );
   }
+}
+
+/** Subscribers named in one sentence. */
+const MAX_LEFT_BEHIND = 10;
+
+/**
+ * The subscribers that an action leaves behind when it ends, as a sentence; `undefined` where there is none. Whoever gets its
+ * successor too is not among them.
+ */
+export async function leftBehindNote(
+  evreg: Evreg,
+  { action, successor }: Pick<Action, "action" | "successor">,
+): Promise<string | undefined> {
+  const subscribersOf = async (heard: string): Promise<readonly Subscription[]> => {
+    // A token may be allowed to write and not to read.
+    const listed = await evreg.subscriptions.list({ action: heard }).catch(() => undefined);
+    return listed?.data ?? [];
+  };
+  const following = successor === null ? [] : (await subscribersOf(successor)).map(nameOf);
+  // A pattern is not about this action: without a successor there is nothing that its subscriber should do.
+  const left = (await subscribersOf(action)).filter(
+    (one) => !following.includes(nameOf(one)) && (successor !== null || !isPattern(one.action)),
+  );
+  const [first] = left;
+  if (first === undefined) return undefined;
+  const rest = left.length - MAX_LEFT_BEHIND;
+  const names = left.slice(0, MAX_LEFT_BEHIND).map((one) => `${nameOf(one)} (${one.rowid})`);
+  const all = escapeControl(names.join(", ")) + (rest > 0 ? ` and ${rest} more` : "");
+  if (successor === null) return `Subscribers that stay behind: ${all}.`;
+  const { application, subscription, mode, handler } = first;
+  const where = mode === "pull" ? { mode } : { handler: handler ?? "URL" };
+  const create = `subscriptions create${flagWords({ application, subscription, action: successor, ...where })}`;
+  return `Subscribers that stay behind, as they do not get ${successor}: ${all}. Subscribe the first: ${nextCommand(create)}`;
+}
+
+function nameOf({ application, subscription }: Subscription): string {
+  return `${application}/${subscription}`;
 }
 
 /** The warning for a publisher of a deprecated action. */

@@ -13,6 +13,7 @@ import {
 } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
 import { type About, listCommand, recordCommand } from "../cli/resource-command.ts";
+import { leftBehindNote } from "../cli/notes.ts";
 import { readSchema } from "../cli/schema-file.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { type Action, COMPATIBILITY_AGAINST } from "../domain/action.ts";
@@ -141,7 +142,7 @@ export const ActionsDeprecate = endCommand("deprecated", "Not deprecated any mor
   usage: "actions deprecate NAME [--successor NAME | --undo]",
   summary: "Ask the publishers of an action to use another one.",
   description:
-    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning.",
+    "Publishing still works. Each answer has the header Deprecation and names the successor, and evreg publish prints a warning. Subscribers that do not get the successor too are named.",
   examples: examples("evreg actions deprecate order.created --successor order.created.v2", {
     "Undo it": "evreg actions deprecate order.created --undo",
   }),
@@ -151,7 +152,7 @@ export const ActionsRetire = endCommand("retired", "Take events again.", {
   usage: "actions retire NAME [--successor NAME | --undo]",
   summary: "Refuse further events of an action.",
   description:
-    "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions.",
+    "Publishing is refused with 410 and the name of the successor. Only a request that repeats the idempotency key of an older event is answered with that event. Reading still works, and so do its deliveries, replays and subscriptions. Subscribers that do not get the successor too are named.",
   examples: examples("evreg actions retire order.created --successor order.created.v2", {
     "Undo it": "evreg actions retire order.created --undo",
   }),
@@ -169,7 +170,13 @@ function endCommand(setting: "deprecated" | "retired", undone: string, about: Ab
     async run(): Promise<void> {
       const { args, flags } = await this.parse(EndCommand);
       const change = { [setting]: !flags.undo, ...definedOnly({ successor: flags.successor }) };
-      await this.showRecord(flags, ACTION_CHANGED, ({ actions }) => actions.update(args.name, change));
+      let leftBehind: string | undefined;
+      const output = await this.showRecord(flags, ACTION_CHANGED, async (evreg) => {
+        const answer = await evreg.actions.update(args.name, change);
+        if (!flags.undo) leftBehind = await leftBehindNote(evreg, answer.data);
+        return answer;
+      });
+      if (leftBehind !== undefined) output.note(leftBehind);
     }
   }
   return Object.assign(EndCommand, about);

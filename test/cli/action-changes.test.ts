@@ -8,7 +8,7 @@ const SCHEMA = { type: "object", properties: { id: { type: "integer" } } };
 const WIDER = { ...SCHEMA, properties: { ...SCHEMA.properties, note: { type: "string" } } };
 
 const served = useServed(async ({ evreg }) => {
-  for (const action of ["a.b", "a.old", "a.new", "a.settings"]) {
+  for (const action of ["a.b", "a.checked", "a.old", "a.new", "a.settings"]) {
     await evreg.actions.create({ action, application: "shop", schemata: SCHEMA });
   }
   await evreg.actions.update("a.b", { schemata: WIDER });
@@ -246,4 +246,47 @@ test("a deprecated action is shown and warned about once, can be retired and res
   expect(await run(["publish", "a.old", "{}"])).toMatchObject({ code: 0, stderr: "" });
   const wrong = await run(["actions", "deprecate", "a.old", "--successor", "no.such"]);
   expect(wrong).toMatchObject({ code: 3, stdout: "" });
+});
+
+test("validate takes a file, stdin or the object, and ends with 1 for a payload that breaks rules", async () => {
+  const path = file("payload.json", '{"id": "x"}');
+  const validate = ["actions", "validate", "a.checked"];
+  const [read, piped, typed, broken] = await Promise.all([
+    run([...validate, path]),
+    run([...validate, "-"], { input: '{"id": 7}' }),
+    run([...validate, '{"id": "x"}']),
+    run([...validate, file("broken.txt", "id: 7")]),
+  ]);
+  const notValid = `id must be an integer: x\nNot valid: it does not conform to the schema of a.checked (revision 1).\n`;
+  for (const one of [read, typed]) expect(one).toEqual({ code: 1, stdout: notValid, stderr: "" });
+  expect(piped).toMatchObject({
+    code: 0,
+    stdout: "Valid: it conforms to the schema of a.checked (revision 1).\n",
+  });
+  expect(broken).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("cannot be read") });
+});
+
+test("an action that ends names the subscribers that do not get its successor", async () => {
+  const { evreg } = served;
+  for (const action of ["b.old", "b.new"]) {
+    await evreg.actions.create({ action, application: "shop", schemata: SCHEMA });
+  }
+  const subscribe = async (subscription: string, ...actions: string[]) => {
+    for (const action of actions) {
+      await evreg.subscriptions.create({ application: "books", subscription, action, mode: "pull" });
+    }
+  };
+  await subscribe("behind", "b.old");
+  await subscribe("moved", "b.old", "b.new");
+  await subscribe("all", "*");
+  const alone = await run(["actions", "deprecate", "b.old"]);
+  const named = await run(["actions", "retire", "b.old", "--successor", "b.new"]);
+  const undone = await run(["actions", "retire", "b.old", "--undo"]);
+  expect(alone.stderr).toMatch(
+    /^Subscribers that stay behind: books\/(behind|moved) \(\d+\), books\/(behind|moved) \(\d+\)\.\n$/,
+  );
+  expect(named.stderr).toMatch(
+    /^Subscribers that stay behind, as they do not get b\.new: books\/behind \(\d+\)\. Subscribe the first: evreg subscriptions create --application books --subscription behind --action b\.new --mode pull\n$/,
+  );
+  expect(undone).toMatchObject({ code: 0, stderr: "" });
 });

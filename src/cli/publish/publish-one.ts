@@ -94,10 +94,7 @@ export async function samplesOf(
 }
 
 /** The payload as it was typed, or from its file. The target decides how large it may be. */
-export async function givenPayload({
-  payload,
-  file,
-}: Pick<PublishOptions, "payload" | "file">): Promise<RawJson> {
+async function givenPayload({ payload, file }: Pick<PublishOptions, "payload" | "file">): Promise<RawJson> {
   if (payload !== undefined && file !== undefined)
     throw usageError("Give the payload as an argument or by --file, not both.");
   const path = payload === undefined || payload === "-" ? (payload ?? file) : undefined;
