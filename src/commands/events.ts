@@ -45,7 +45,10 @@ export const EventsList = listCommand(EVENTS, {
       "VALUE",
       { exclusive: ["page"] },
     ),
-    "idempotency-key": textFlag("Only the one that was published under this key.", "KEY"),
+    "idempotency-key": textFlag(
+      "Only what was published under this key, one event of each application.",
+      "KEY",
+    ),
     deliveries: Flags.boolean({
       summary: "Each with the number of its deliveries in each state.",
     }),

@@ -158,7 +158,8 @@ export const NEW_EVENT = bodySchema(
       minLength: 1,
       maxLength: 255,
       pattern: "^[ -~]*$",
-      description: "The same key with the same action and payload answers the first event again.",
+      description:
+        "The same key with the same action and payload answers the first event again. It belongs to the application of the action: another application's key is another one.",
       examples: ["order-4711-created"],
     },
   },
@@ -233,7 +234,7 @@ export const EVENT_QUERY = querySchema("EventQuery", {
     minLength: 1,
     maxLength: 255,
     pattern: NO_NUL,
-    description: "Only the event that was published under this idempotency key.",
+    description: "Only what was published under this idempotency key: one event of each application.",
     examples: ["order-4711-created"],
   },
   deliveries: {

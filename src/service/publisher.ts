@@ -249,7 +249,8 @@ function eventOf(
 }
 
 function keyConflict({ idempotency_key: key }: NewEvent): EvregError {
-  const message = "was used before with another action or payload; a new event needs a new key";
+  const message =
+    "was used before in this application, with another action or payload; a new event needs a new key";
   const details = { field: "idempotency_key", message, value: key };
   return new EvregError("conflict", `idempotency_key: ${message}.`, details);
 }

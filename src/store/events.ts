@@ -70,7 +70,7 @@ export type RecordOutcome =
       readonly timestampedMs: number;
       readonly revision: number;
     }
-  /** The key was used before with another action or payload, by the event `rowid`. */
+  /** The application has used the key before with another action or payload, by the event `rowid`. */
   | { readonly kind: "key_conflict"; readonly rowid: number }
   /** The action has a newer schema, or was retired: load it again, validate again. */
   | { readonly kind: "stale" }

@@ -265,6 +265,26 @@ export function publishContract(open: OpenEvreg): void {
       expect(await total()).toBe(1);
     });
 
+    it("belong to the application of the action: another one learns nothing about them", async () => {
+      const theirs = `${users}.theirs`;
+      await under.evreg.actions.create(
+        newAction({ action: theirs, application: "billing", schemata: ANY_OBJECT }),
+      );
+      const publisher = await under.as(["publish:billing"]);
+      const first = await under.evreg.events.publish(keyed("k", {}, anyone));
+      const second = await publisher.events.publish(keyed("k", { n: 1 }, theirs));
+      expect([first.replayed, second.replayed]).toEqual([false, false]);
+      expect(second.data.rowid).not.toBe(first.data.rowid);
+      const batch = await publisher.events.publishBatch([keyed("k", { n: 1 }, theirs)]);
+      expect(batch.meta).toEqual({ accepted: 1, rejected: 0, replayed: 1 });
+      const reader = await under.as(["read:billing"]);
+      const used = { idempotency_key: keyOf("k") };
+      const found = async (evreg: typeof publisher): Promise<number[]> =>
+        (await evreg.events.list(used)).data.map(({ rowid }) => rowid);
+      expect(await found(reader)).toEqual([second.data.rowid]);
+      expect(await found(under.evreg)).toEqual([second.data.rowid, first.data.rowid]);
+    });
+
     it("lead to one event for many concurrent callers", async () => {
       const calls = Array.from({ length: 20 }, () => under.evreg.events.publish(keyed("k")));
       const answers = await Promise.all(calls);

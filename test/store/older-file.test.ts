@@ -71,6 +71,39 @@ describe("a file from before there were counts", () => {
   });
 });
 
+describe("a file from before keys belonged to applications", () => {
+  it("keeps its keys, each in the application of its action", async () => {
+    const file = join(scratch.path, "evreg.db");
+    writeOlderFile(
+      file,
+      20,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1), ('b', 'y', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+      `INSERT INTO event (action_id, revision, timestamped_ms, payload, idempotency_key)
+        VALUES (1, 1, 1, x'7b7d', 'k'), (1, 1, 1, x'7b7d', NULL), (2, 1, 1, x'7b7d', 'l')`,
+    );
+    const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    const publish = async (actionId: number, idempotencyKey: string): Promise<string | undefined> => {
+      const event = { actionId, revision: 1, payload: Buffer.from("{}"), idempotencyKey };
+      return (await store.events.record([event], 2))[0]?.kind;
+    };
+    expect(await publish(1, "k")).toBe("replayed");
+    expect(await publish(2, "k")).toBe("recorded");
+    expect(await publish(1, "l")).toBe("recorded");
+    expect(await publish(2, "l")).toBe("replayed");
+    await store.close();
+    const scopes = "SELECT idempotency_key AS key, idempotency_application AS application FROM event";
+    expect(rawSql(file, scopes)).toEqual([
+      { key: "k", application: "x" },
+      { key: null, application: null },
+      { key: "l", application: "y" },
+      { key: "k", application: "y" },
+      { key: "l", application: "x" },
+    ]);
+    expect(await checkFile(file)).toMatchObject({ impossible: [] });
+  });
+});
+
 describe("a file from before there were checksums", () => {
   it("keeps its events, reports that they have no checksum, and gives one to each new event", async () => {
     const file = join(scratch.path, "evreg.db");

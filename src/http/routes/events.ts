@@ -117,7 +117,7 @@ export const EVENT_ROUTES: readonly Route[] = [
     tag,
     summary: "Publish an event",
     description:
-      "The answer comes once the event and its deliveries are durable. An idempotency key is valid as long as its event is stored: forever, or for `retention.events` of the configuration.",
+      "The answer comes once the event and its deliveries are durable. An idempotency key belongs to the application of the action. It is valid as long as its event is stored: forever, or for `retention.events` of the configuration.",
     access: "publish",
     scope: "publish",
     headers: {

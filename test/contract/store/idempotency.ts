@@ -1,8 +1,11 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import type { EventRecord } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function idempotencySuite(open: OpenStore): void {
   const on = Fixture.use(open);
+  const record = async (...events: readonly EventRecord[]): Promise<string[]> =>
+    (await on.store.events.record(events, NOW)).map(({ kind }) => kind);
 
   it("returns the first event for the same key, action and payload", async () => {
     const action = await on.action();
@@ -25,6 +28,65 @@ export function idempotencySuite(open: OpenStore): void {
       ),
     ).toEqual([refusal, refusal, refusal]);
     expect(await on.rowids()).toHaveLength(1);
+  });
+
+  describe("in several applications", () => {
+    it("are keys of their own, in one batch, over several, and at the same time", async () => {
+      const own = await on.action("a.one");
+      const sibling = await on.action("a.two");
+      const foreign = await on.action("b.one", "billing");
+      const all = [own, foreign, sibling].map((action) => eventOf(action, "{}", "k"));
+      expect(await record(...all)).toEqual(["recorded", "recorded", "key_conflict"]);
+      expect(await record(...all)).toEqual(["replayed", "replayed", "key_conflict"]);
+      const atOnce = await Promise.all(
+        [own, foreign, own, foreign].map((action) => record(eventOf(action, "{}", "l"))),
+      );
+      expect(atOnce.flat().toSorted()).toEqual(["recorded", "recorded", "replayed", "replayed"]);
+      expect(await record(eventOf(foreign, '{"other":1}', "k"))).toEqual(["key_conflict"]);
+    });
+
+    it("are each listed by those that may read it", async () => {
+      const own = await on.action("a.one");
+      const foreign = await on.action("b.one", "billing");
+      const outcomes = await on.store.events.record(
+        [own, foreign].map((action) => eventOf(action, "{}", "k")),
+        NOW,
+      );
+      const [first, second] = outcomes.map(recordedRowid);
+      expect(await on.rowids({ idempotencyKey: "k" })).toEqual([second, first]);
+      expect(await on.rowids({ idempotencyKey: "k", order: "asc" })).toEqual([first, second]);
+      expect(await on.rowids({ idempotencyKey: "k", applications: ["billing"] })).toEqual([second]);
+      expect(await on.rowids({ idempotencyKey: "k", action: "a.one" })).toEqual([first]);
+      const all = { order: "asc" as const, limit: 1, page: 2, idempotencyKey: "k" };
+      expect(await on.store.events.list(all)).toMatchObject({ events: [{ rowid: second }], total: 2 });
+    });
+
+    it("stay where they were used when an action moves, and still answer for it", async () => {
+      const moved = await on.action("a.one");
+      const left = await on.action("a.two");
+      const there = await on.action("b.one", "billing");
+      await record(eventOf(moved, "{}", "k"), eventOf(there, "{}", "k"), eventOf(there, "{}", "l"));
+      const change = { action: moved.action, application: "billing", expectedVersion: 1 };
+      await on.store.catalog.reviseAction(change, NOW);
+      expect(await record(eventOf(moved, "{}", "k"), eventOf(moved, "{}", "l"))).toEqual([
+        "replayed",
+        "key_conflict",
+      ]);
+      // Where it was used it stays used, and where the action is now it is the other's.
+      expect(await record(eventOf(left, "{}", "k"), eventOf(there, "{}", "k"))).toEqual([
+        "key_conflict",
+        "replayed",
+      ]);
+    });
+
+    it("are found in a large batch among those of others", async () => {
+      const own = await on.action("a.one");
+      const foreign = await on.action("b.one", "billing");
+      const batch = (action: typeof own) => from(0, 1).map((n) => eventOf(action, "{}", `bulk:${100 + n}`));
+      expect(new Set(await record(...batch(own)))).toEqual(new Set(["recorded"]));
+      expect(new Set(await record(...batch(foreign)))).toEqual(new Set(["recorded"]));
+      expect(new Set(await record(...batch(own), ...batch(foreign)))).toEqual(new Set(["replayed"]));
+    });
   });
 
   it("checks a key repeated within a batch by its first use", async () => {
@@ -65,12 +127,12 @@ export function idempotencySuite(open: OpenStore): void {
   it("accepts a repeated key in an atomic batch, and refuses a conflict", async () => {
     const action = await on.action();
     await on.store.events.record([eventOf(action, "{}", "k")], NOW);
-    const kinds = async (payload: string): Promise<string[]> => {
+    const kindsOf = async (payload: string): Promise<string[]> => {
       const batch = [eventOf(action, payload, "k"), eventOf(action, "[]")];
       return (await on.store.events.record(batch, NOW, { atomic: true })).map(({ kind }) => kind);
     };
-    expect(await kinds("{}")).toEqual(["replayed", "recorded"]);
-    expect(await kinds("[]")).toEqual(["key_conflict", "withheld"]);
+    expect(await kindsOf("{}")).toEqual(["replayed", "recorded"]);
+    expect(await kindsOf("[]")).toEqual(["key_conflict", "withheld"]);
   });
 
   it("finds used keys anywhere in a large batch", async () => {

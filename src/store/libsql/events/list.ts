@@ -55,7 +55,7 @@ export function* listEvents(
   const filter = selectActions(sql, query);
   if (filter.actions.length === 0) return emptyPage(0);
   let ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
-  if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges);
+  if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges, filter);
   const { after, order, limit } = query;
   const isCounted = after === undefined || query.total !== false;
   const counted = isCounted ? yield* countRanges(sql, ranges, filter, shape) : [];
@@ -92,12 +92,22 @@ function emptyPage(total: number): WirePage {
   return { events: [], places: [], seen: 0, last: undefined, total, isCut: false };
 }
 
-/** The part of the ranges that has the event with this idempotency key. */
-function onlyWithKey(sql: Sql, key: string, ranges: readonly RowidRange[]): readonly RowidRange[] {
-  const found = sql.first<{ id: number }>("SELECT rowid AS id FROM event WHERE idempotency_key = ?", key);
-  if (found === undefined) return [];
-  const { id } = found;
-  return ranges.some(({ low, high }) => id >= low && id <= high) ? [{ low: id, high: id }] : [];
+/** The parts of the ranges that have the events with this idempotency key: one of an application, or of an action that came to it. */
+function onlyWithKey(
+  sql: Sql,
+  key: string,
+  ranges: readonly RowidRange[],
+  { actions }: ActionFilter,
+): readonly RowidRange[] {
+  return sql
+    .rows<{ id: number }>(
+      `SELECT rowid AS id FROM event
+        WHERE idempotency_key = ? AND action_id IN (SELECT value FROM json_each(?)) ORDER BY rowid`,
+      key,
+      JSON.stringify(actions),
+    )
+    .filter(({ id }) => ranges.some(({ low, high }) => id >= low && id <= high))
+    .map(({ id }) => ({ low: id, high: id }));
 }
 
 function withinBytes(rows: readonly EventRow[], maxBytes = Infinity): readonly EventRow[] {

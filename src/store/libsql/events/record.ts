@@ -5,12 +5,12 @@ import {
   keysOfEvent,
   placeRecorded,
 } from "../queue/key-order.ts";
-import { bytesAt, ByteWriter } from "../thread/protocol.ts";
-import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
 import { receiversOf } from "../catalog/hearing.ts";
 import { closePassedBlocks } from "./counts.ts";
+import { type KeyHit, keyIn, loadKeyHits } from "./idempotency-keys.ts";
 import { namesOf, type PayloadNames } from "./payload-names.ts";
-import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
+import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
 import { CLOCK_TOLERANCE_MS, type ClockStep, insertClockSteps } from "./timeline.ts";
 
@@ -44,7 +44,7 @@ export function recordEvents(
     sql,
     batches.flatMap(({ events }) => events),
   );
-  const stored = loadKeyHits(sql, batches, bytes);
+  const stored = loadKeyHits(sql, batches, actions, bytes);
   const ends = loadLastIds(sql);
 
   const accepted: Accepted[] = [];
@@ -55,14 +55,15 @@ export function recordEvents(
 
   const decide = (candidate: Incoming): StoredOutcome => {
     const { key, nowMs } = candidate;
-    const used = key === null ? undefined : (stored.get(key) ?? keysHere.get(key));
+    const action = actions.get(candidate.actionId);
+    const scopedKey = key === null ? undefined : keyIn(action?.application, key);
+    const used = scopedKey === undefined ? undefined : (stored.get(candidate) ?? keysHere.get(scopedKey));
     if (used !== undefined) {
       const { rowid, timestampedMs, revision } = used;
       return isSame(used, candidate, bytes)
         ? { kind: "replayed", rowid, timestampedMs, revision }
         : { kind: "key_conflict", rowid };
     }
-    const action = actions.get(candidate.actionId);
     if (action?.revision !== candidate.revision) return { kind: "stale" };
     if (nowMs < lastMs - CLOCK_TOLERANCE_MS) {
       steps.push({ ...next, noticedMs: nowMs });
@@ -72,7 +73,7 @@ export function recordEvents(
     const event: Accepted = { ...candidate, rowid: next.event, timestampedMs: lastMs, checksum: 0 };
     next = { event: next.event + 1, delivery: next.delivery + action.subscribers };
     accepted.push(event);
-    if (key !== null) keysHere.set(key, event);
+    if (scopedKey !== undefined) keysHere.set(scopedKey, event);
     return { kind: "recorded", rowid: event.rowid, timestampedMs: lastMs, deliveries: action.subscribers };
   };
 
@@ -90,7 +91,9 @@ export function recordEvents(
     const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
     const decided = events.map(decide);
     if (decided.every(isStored)) return decided;
-    for (const { key } of accepted.slice(before.accepted)) if (key !== null) keysHere.delete(key);
+    for (const { key, actionId } of accepted.slice(before.accepted)) {
+      if (key !== null) keysHere.delete(keyIn(actions.get(actionId)?.application, key));
+    }
     accepted.length = before.accepted;
     steps.length = before.steps;
     ({ next, lastMs } = before);
@@ -106,10 +109,10 @@ export function recordEvents(
   const isAwaited = ({ actionId }: Accepted): boolean => (actions.get(actionId)?.subscribers ?? 0) > 0;
   const runs = runsOf(accepted);
   if (runs.length * MIN_RUN <= accepted.length) {
-    for (const run of runs) insertRun(sql, run, storedBytes);
+    for (const run of runs) insertRun(sql, run, storedBytes, actions);
     for (const run of runs.filter(([first]) => isAwaited(first!))) insertRunDeliveries(sql, run);
   } else {
-    insertEvents(sql, accepted, storedBytes);
+    insertEvents(sql, accepted, storedBytes, actions);
     const awaited = accepted.filter(isAwaited);
     if (awaited.length > 0) insertDeliveries(sql, awaited);
   }
@@ -164,34 +167,47 @@ function runsOf(accepted: readonly Accepted[]): readonly (readonly Accepted[])[]
   return runs;
 }
 
-function insertEvents(sql: Sql, accepted: readonly Accepted[], bytes: Uint8Array): void {
+function insertEvents(
+  sql: Sql,
+  accepted: readonly Accepted[],
+  bytes: Uint8Array,
+  actions: ReadonlyMap<number, ActionState>,
+): void {
   // Each value that is taken out of the JSON costs a tenth of a microsecond or two, and most have no key.
   const isKeyed = accepted.some(({ key }) => key !== null);
   sql.run(
-    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key)
+    `INSERT INTO event
+        (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key, idempotency_application)
       SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, substr(?2, value ->> 4, value ->> 5), value ->> 6,
-        ${isKeyed ? "value ->> 7" : "NULL"}
+        ${isKeyed ? "value ->> 7, value ->> 8" : "NULL, NULL"}
       FROM json_each(?1)`,
     JSON.stringify(
       accepted.map((event) => {
         const { rowid, actionId, revision, timestampedMs, key } = event;
         const row = [rowid, actionId, revision, timestampedMs, ...payloadCells(event, 0)];
-        return isKeyed ? [...row, key] : row;
+        return key === null ? row : [...row, key, actions.get(actionId)!.application];
       }),
     ),
     bytes,
   );
 }
 
-function insertRun(sql: Sql, run: readonly Accepted[], all: Uint8Array): void {
+function insertRun(
+  sql: Sql,
+  run: readonly Accepted[],
+  all: Uint8Array,
+  actions: ReadonlyMap<number, ActionState>,
+): void {
   const { rowid, actionId, revision, timestampedMs } = run[0]!;
   // The engine copies what it is given, so each run gives its own part.
   const start = Math.min(...run.map(({ offset }) => offset));
   const bytes = all.subarray(start, Math.max(...run.map(({ offset, length }) => offset + length)));
   const isKeyed = run.some(({ key }) => key !== null);
   sql.run(
-    `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key)
-      SELECT ?3 + key, ?4, ?5, ?6, substr(?2, value ->> 0, value ->> 1), value ->> 2, ${isKeyed ? "value ->> 3" : "NULL"}
+    `INSERT INTO event
+        (rowid, action_id, revision, timestamped_ms, payload, checksum, idempotency_key, idempotency_application)
+      SELECT ?3 + key, ?4, ?5, ?6, substr(?2, value ->> 0, value ->> 1), value ->> 2,
+        ${isKeyed ? "value ->> 3, iif(value ->> 3 IS NULL, NULL, ?7)" : "NULL, NULL"}
       FROM json_each(?1)`,
     JSON.stringify(
       run.map((event) => {
@@ -204,6 +220,7 @@ function insertRun(sql: Sql, run: readonly Accepted[], all: Uint8Array): void {
     actionId,
     revision,
     timestampedMs,
+    ...(isKeyed ? [actions.get(actionId)!.application] : []),
   );
 }
 
@@ -241,7 +258,7 @@ function insertRunDeliveries(sql: Sql, run: readonly Accepted[]): void {
 }
 
 function isSame(used: KeyHit | Accepted, candidate: Incoming, bytes: Uint8Array): boolean {
-  if ("matches" in used) return used.matches.has(candidate);
+  if ("isSame" in used) return used.isSame;
   const same = Buffer.compare(payload(used, bytes), payload(candidate, bytes)) === 0;
   return used.actionId === candidate.actionId && same;
 }
@@ -255,6 +272,7 @@ function isStored(outcome: StoredOutcome): boolean {
 }
 
 interface ActionState {
+  readonly application: string;
   /** The revision in force; `null` once the action is retired. */
   readonly revision: number | null;
   /** Active subscriptions now. */
@@ -267,15 +285,6 @@ interface ActionState {
 interface StateRow extends Omit<ActionState, "names" | "keyed"> {
   readonly names: string | null;
   readonly any_keyed: number;
-}
-
-/** An event in the file that used a key before. */
-interface KeyHit {
-  readonly rowid: number;
-  readonly timestampedMs: number;
-  readonly revision: number;
-  /** The candidates with this key that have the same action and payload. */
-  readonly matches: ReadonlySet<Incoming>;
 }
 
 interface LastIds {
@@ -311,115 +320,16 @@ function loadActionStates(sql: Sql, candidates: readonly Incoming[]): ReadonlyMa
     if (seen.has(actionId)) continue;
     seen.add(actionId);
     const state = sql.first<StateRow>(
-      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
+      `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
           ${ANY_KEYED} AS any_keyed,
           (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
     if (state === undefined) continue;
-    const { revision, subscribers } = state;
+    const { revision, application, subscribers } = state;
     const keyed = subscribers > 0 && state.any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
-    states.set(actionId, { revision, subscribers, keyed, names: namesOf(state.names) });
+    states.set(actionId, { revision, application, subscribers, keyed, names: namesOf(state.names) });
   }
   return states;
-}
-
-/** From so many keys on, one query for the range between them costs less than a look-up of each. */
-const MIN_RANGE_KEYS = 16;
-
-/**
- * Whether no key of a batch can be in the file, as there is none between its first and its last. The keys of a bulk rise with its
- * lines, so that one query replaces five hundred, which were a sixth of the time.
- */
-function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
-  if (batch.length < MIN_RANGE_KEYS) return false;
-  let first: string | undefined;
-  let last: string | undefined;
-  for (const { key } of batch) {
-    if (key === null) continue;
-    if (first === undefined || key < first) first = key;
-    if (last === undefined || key > last) last = key;
-  }
-  // Keys are ASCII, which the engine and strings here order alike.
-  if (first === undefined || last === undefined) return true;
-  const found = sql.first<{ used: number }>(
-    "SELECT EXISTS (SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ?) AS used",
-    first,
-    last,
-  );
-  return found?.used === 0;
-}
-
-interface KeyHitRow {
-  readonly key: string;
-  readonly id: number;
-  readonly timestamped_ms: number;
-  readonly revision: number;
-  readonly action_id: number;
-  readonly checksum: number | null;
-  /** Of the payload. */
-  readonly bytes: number;
-  /** Which candidate uses the key now. */
-  readonly position: number;
-  readonly same: number;
-}
-
-/** Events in the file that used the candidates' keys. The engine compares the payloads, which could be gigabytes here. */
-function loadKeyHits(
-  sql: Sql,
-  batches: readonly EventBatch[],
-  bytes: Uint8Array,
-): ReadonlyMap<string, KeyHit> {
-  const candidates = batches
-    .flatMap(({ events }) => (isAllNew(sql, events) ? [] : events))
-    .filter(({ key }) => key !== null);
-  if (candidates.length === 0) return new Map();
-  const rows = sql.rows<KeyHitRow>(
-    `SELECT e.idempotency_key AS key, e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
-        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS position,
-        e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
-        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
-      FROM json_each(?1) AS c CROSS JOIN event AS e
-      WHERE e.idempotency_key = c.value ->> 0`,
-    JSON.stringify(
-      // substr counts from 1.
-      candidates.map(({ key, actionId, offset, length }, position) => [
-        key,
-        position,
-        actionId,
-        offset + 1,
-        length,
-      ]),
-    ),
-    bytes,
-  );
-  const uses = new Map<string, KeyHit & { readonly matches: Set<Incoming> }>();
-  for (const row of rows) {
-    const { key, id, timestamped_ms: timestampedMs, revision, same } = row;
-    const candidate = candidates[row.position]!;
-    const use = uses.get(key) ?? { rowid: id, timestampedMs, revision, matches: new Set<Incoming>() };
-    if (same === 1 || wasSame(sql, row, candidate, bytes)) use.matches.add(candidate);
-    uses.set(key, use);
-  }
-  return uses;
-}
-
-/** Whether it is the stored payload in other bytes, or that is damaged and this is the one that it was. */
-function wasSame(
-  sql: Sql,
-  { id, action_id, checksum, bytes: payloadBytes }: KeyHitRow,
-  { actionId, offset, length }: Incoming,
-  bytes: Uint8Array,
-): boolean {
-  if (
-    actionId !== action_id ||
-    eventChecksum(id, actionId, bytes.subarray(offset, offset + length)) !== checksum
-  ) {
-    return false;
-  }
-  const out = new ByteWriter();
-  const range = addPayloads(sql, [{ eventId: id, payloadBytes }], out).get(id);
-  if (range === undefined || range === null) return range === null;
-  return Buffer.compare(bytesAt(out.pack(), range), bytes.subarray(offset, offset + length)) === 0;
 }

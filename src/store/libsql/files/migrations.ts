@@ -153,6 +153,21 @@ export const MIGRATIONS: readonly Migration[] = [
       "ALTER TABLE token ADD COLUMN parent_id INTEGER",
     ],
   },
+  {
+    version: 21,
+    name: "idempotency keys of applications, figures by ten seconds, removed events",
+    schemaDigest: "d4bf63c24640c1abf24cbdb98d230ca7",
+    statements: [
+      // The application in which the key was used; NULL where there is no key. An action can move to another application: its
+      // keys stay where they were used, so that two of them never become one.
+      "ALTER TABLE event ADD COLUMN idempotency_application TEXT",
+      "DROP INDEX event_idempotency_key",
+      `UPDATE event SET idempotency_application = (SELECT a.application FROM action AS a WHERE a.rowid = action_id)
+        WHERE idempotency_key IS NOT NULL`,
+      `CREATE UNIQUE INDEX event_idempotency_key ON event (idempotency_key, idempotency_application)
+        WHERE idempotency_key IS NOT NULL`,
+    ],
+  },
 ];
 
 export const LATEST_VERSION = MIGRATIONS.length;

@@ -107,7 +107,7 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       [id, ["payload_names.action_id"]],
       [optional(text(1_024 * KIB)), ["settings"]],
       [text(8 * KIB), ["handler"]],
-      [optional(label), ["consumer"]],
+      [optional(label), ["consumer", "idempotency_application"]],
       [between(0, 1_000), ["max_retries"]],
       [optional(text(4 * KIB)), ["disabled_reason", "reason"]],
       [secret, ["secret"]],
