@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { EvregError } from "../domain/error.ts";
 import { isPattern } from "../domain/names.ts";
+import type { RetryDefaults } from "../domain/retry.ts";
 import type { NewSubscription, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { escapeControl, shellWord } from "./io/text.ts";
@@ -28,7 +29,8 @@ export async function subscribeToAll(
 ): Promise<Subscribed> {
   const existing = await existingOf(evreg, input);
   const before = actions.filter((action) => existing.has(action));
-  for (const action of before) await assertAsAsked(existing.get(action)!, input);
+  const retries = before.length === 0 ? undefined : (await evreg.whoami()).data.retries;
+  for (const action of before) await assertAsAsked(existing.get(action)!, input, retries);
   const open = before.length === actions.length ? actions : actions.filter((one) => !existing.has(one));
   const created: SubscriptionWithSecret[] = [];
   const missing = await doubtfulFirst(evreg, open);
@@ -78,12 +80,16 @@ function noneIfForbidden(error: unknown): { readonly data: readonly Subscription
 }
 
 /** Members that a flag names are compared, and those that have a default. A value that is never shown again cannot be. */
-async function assertAsAsked(found: Subscription, input: Omit<NewSubscription, "action">): Promise<void> {
+async function assertAsAsked(
+  found: Subscription,
+  input: Omit<NewSubscription, "action">,
+  retries: RetryDefaults | undefined,
+): Promise<void> {
   const { SUBSCRIPTION } = await import("./registry/members.ts");
   const { bearer_token: token, ...asked } = { ...input, action: found.action };
   const given: Readonly<Record<string, unknown>> = token === undefined ? asked : { ...asked, bearer: "own" };
   const other = [...SUBSCRIPTION.members].find(([member, defaultOf]) => {
-    const wanted = given[member] ?? defaultOf(given);
+    const wanted = given[member] ?? defaultOf(given, retries);
     return wanted !== undefined && !isDeepStrictEqual(Object(found)[member], wanted);
   });
   if (other === undefined) return;

@@ -24,10 +24,12 @@ import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { hears, isPattern } from "../domain/names.ts";
+import { retriesText } from "../domain/retry.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
   MODES,
   type NewSubscription,
+  type Subscription,
   SUBSCRIPTION_LIMITS,
   type SubscriptionMode,
   type SubscriptionWithSecret,
@@ -38,6 +40,22 @@ import { recordColumns } from "../resources/resource.ts";
 import { HANDLER_TEST_RECORD, NEW_SUBSCRIPTION_RECORD, SUBSCRIPTIONS } from "../resources/subscriptions.ts";
 
 const SECRET = recordColumns<SubscriptionWithSecret>({ secret: "Secret" });
+
+/**
+ * When the last retry of a new one is, and where that is set. A failure is answered with the bare facts: the secret, which is
+ * shown once, must not go down with it.
+ */
+async function retriesNote(
+  evreg: Evreg,
+  { max_retries: retries, ...created }: Subscription,
+): Promise<string> {
+  const usual = await evreg.whoami().then(
+    ({ data }) => data.retries?.retry_schedule ?? null,
+    () => null,
+  );
+  const text = retriesText(retries, created.retry_schedule ?? usual);
+  return `What fails is tried again: ${text} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`;
+}
 
 function secretNote(mode?: SubscriptionMode): string {
   const who = mode === "pull" ? "A consumer" : "The handler";
@@ -111,7 +129,9 @@ export class SubscriptionsCreate extends TargetCommand {
     }),
     handler: textFlag("Address that gets the deliveries.", "URL"),
     mode: choiceFlag("push to the handler (default), or pull: consumers claim the deliveries.", MODES),
-    "max-retries": numberFlag("Retries of a failed delivery, 0 to 20 (default 5)."),
+    "max-retries": numberFlag(
+      "Retries of a failed delivery, 0 to 20 (default: one for each wait of the schedule, else 5 unless the server says otherwise).",
+    ),
     active: Flags.boolean({ summary: "--no-active creates it paused.", allowNo: true }),
     ...bearerFlags,
     ...settingsFlags,
@@ -133,10 +153,14 @@ export class SubscriptionsCreate extends TargetCommand {
     };
     const input = { application, subscription, action, ...optional };
     if (others.length > 0) return this.createAll(flags, flags.action, input);
-    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, (evreg) =>
-      evreg.subscriptions.create(input),
-    );
+    let retries = "";
+    const output = await this.showRecord(flags, NEW_SUBSCRIPTION_RECORD, async (evreg) => {
+      const answer = await evreg.subscriptions.create(input);
+      retries = await retriesNote(evreg, answer.data);
+      return answer;
+    });
     output.note(secretNote(mode));
+    output.note(retries);
   }
 
   /** Where one is refused, those that were made are shown all the same: their secret is told only here. */
@@ -154,6 +178,7 @@ export class SubscriptionsCreate extends TargetCommand {
         await output.list({ data: created }, SUBSCRIPTIONS.list, "");
         if (output.format === "table") await output.record({ data: first }, SECRET);
         output.note(secretNote(input.mode));
+        output.note(await retriesNote(evreg, first));
       }
       const said = whatWasMade(subscribed);
       if (said !== undefined) output.note(said);

@@ -36,6 +36,7 @@ function valueAt(config: Config, { path }: ConfigKey): ConfigValue | undefined {
 
 function shown(key: ConfigKey, value: ConfigValue): ConfigValue {
   if (key.secret === true) return "(not shown)";
+  if (key.type.kind === "waits" && Array.isArray(value)) return (value as number[]).map(durationText);
   if (key.type.kind !== "duration" || typeof value !== "number") return value;
   return value === 0 ? "off" : durationText(value);
 }
@@ -77,7 +78,7 @@ function about({ path, type, description, env, envAlias, flag, secret }: ConfigK
   const sources = flag === undefined ? variable : `--${flag}, ${variable}`;
   return [
     ...parts.join(" ").split(" "),
-    `(${sources}${type.kind === "networks" ? ", separated by commas" : ""})`,
+    `(${sources}${["networks", "waits"].includes(type.kind) ? ", separated by commas" : ""})`,
   ];
 }
 

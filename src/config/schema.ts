@@ -1,4 +1,6 @@
 import { EVENT_LIMITS } from "../domain/event.ts";
+import { SUBSCRIPTION_LIMITS } from "../domain/subscription.ts";
+import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 
 /** The whole configuration, frozen. `CONFIG_KEYS` says what each key means; each part of evreg gets only its slice. */
 export interface Config {
@@ -58,6 +60,10 @@ export interface DeliveryConfig {
   readonly allowHttp: boolean;
   /** In milliseconds; 0: never. */
   readonly disableAfter: number;
+  /** The waits before retry 1, 2, … in milliseconds, the last one for all that follow; without it they double. */
+  readonly retrySchedule?: readonly number[];
+  /** Of subscriptions that are created without a number; without it one for each wait of `retrySchedule`, else 5. */
+  readonly maxRetries?: number;
   readonly allowNetworks: readonly string[];
 }
 
@@ -78,6 +84,8 @@ export type KeyKind =
   | { readonly kind: "integer"; readonly min: number; readonly max: number }
   /** `30m`, `12h` or `30d`, read into milliseconds; `off`, where it can be, into 0. */
   | { readonly kind: "duration"; readonly canBeOff?: true }
+  /** `0s` or `5m`, read into milliseconds. */
+  | { readonly kind: "waits"; readonly max: number; readonly maxMs: number }
   | { readonly kind: "choice"; readonly choices: readonly string[] }
   | { readonly kind: "boolean" | "host" | "folder" | "file" | "url" | "text" | "encryptionKey" | "networks" };
 
@@ -251,6 +259,22 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "A subscription whose attempts have all failed for so long is deactivated, its deliveries held: 5d, 12h, 30m, or off. Time in which nothing was tried hardly counts.",
     env: "EVREG_DELIVERY_DISABLE_AFTER",
+  },
+  {
+    path: "delivery.retrySchedule",
+    type: { kind: "waits", max: SETTINGS_LIMITS.waits, maxMs: SETTINGS_LIMITS.waitMaxMs },
+    default: null,
+    description:
+      "The waits before each retry, such as [0s, 5s, 1m, 10m, 1h, 6h], for subscriptions without a schedule of their own; the last one goes for all retries that follow. Not set: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
+    env: "EVREG_DELIVERY_RETRY_SCHEDULE",
+  },
+  {
+    path: "delivery.maxRetries",
+    type: { kind: "integer", min: 0, max: SUBSCRIPTION_LIMITS.retriesMax },
+    default: null,
+    description:
+      "Retries of a subscription that is created without a number; those that exist keep theirs. Not set: one for each wait of retrySchedule, else 5.",
+    env: "EVREG_DELIVERY_MAX_RETRIES",
   },
   {
     path: "delivery.allowHttp",

@@ -1,10 +1,16 @@
 import { distance } from "fastest-levenshtein";
 import { isIP } from "node:net";
 import { resolve } from "node:path";
-import { MINUTES_AND_UP, parseDurationMs, parseEncryptionKey, withoutUserInfo } from "../domain/formats.ts";
+import {
+  durationText,
+  MINUTES_AND_UP,
+  parseDurationMs,
+  parseEncryptionKey,
+  withoutUserInfo,
+} from "../domain/formats.ts";
 import type { ConfigKey, EncryptionConfig, KeyKind } from "./schema.ts";
 
-export type ConfigValue = string | number | boolean | readonly string[];
+export type ConfigValue = string | number | boolean | readonly string[] | readonly number[];
 
 /** A value as the configuration holds it, or the end of the sentence "<key> …" that says what is wrong. */
 type Checked = { readonly value: ConfigValue } | { readonly problem: string };
@@ -76,9 +82,23 @@ const KINDS: { readonly [K in KeyKind["kind"]]: Kind<Extract<KeyKind, { kind: K 
   networks: {
     allowed: () => "a list of networks in CIDR form, such as 10.0.0.0/8 or fd00::/8",
     read: (value) => (Array.isArray(value) && value.every(isNetwork) ? (value as string[]) : undefined),
-    fromText: (text) => text.split(/[\s,]+/).filter((part) => part !== ""),
+    fromText: listed,
+  },
+  waits: {
+    allowed: ({ max, maxMs }) =>
+      `a list of 1 to ${max} waits such as [0s, 5s, 1m, 10m, 1h], each at most ${durationText(maxMs)}`,
+    read: (value, { max, maxMs }) => {
+      if (!Array.isArray(value) || value.length === 0 || value.length > max) return undefined;
+      const waits = value.map((wait) => (typeof wait === "string" ? parseDurationMs(wait) : undefined));
+      return waits.every((ms) => ms !== undefined && ms <= maxMs) ? (waits as number[]) : undefined;
+    },
+    fromText: listed,
   },
 };
+
+function listed(text: string): readonly string[] {
+  return text.split(/[\s,]+/).filter((part) => part !== "");
+}
 
 function textKind(
   allowed: string,

@@ -26,6 +26,8 @@ interface AttemptsDependencies {
   readonly sender: Pick<Sender, "send">;
   readonly logger: Logger;
   readonly counts: DeliveryCounts;
+  /** The server's schedule of retries, see `DeliveryConfig.retrySchedule`. */
+  readonly retryWaitsMs?: readonly number[] | undefined;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
 }
@@ -53,7 +55,7 @@ export class Attempts {
 
   /** @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower. */
   start(claim: Claim, done: Done): void {
-    const { clock, random, sender, logger, counts, version } = this.#dependencies;
+    const { clock, random, sender, logger, counts, version, retryWaitsMs } = this.#dependencies;
     const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
     const { eventId, action, payload, timestampedMs } = event;
     const startedAtMs = clock.now();
@@ -64,7 +66,8 @@ export class Attempts {
     const started = { ...ids, subscription, startedAtMs, publishedAtMs };
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
-      const result = attemptResult(started, withoutSecrets(sent, subscription), nowMs, random.fraction());
+      const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
+      const result = attemptResult(started, withoutSecrets(sent, subscription), circumstances);
       counts.attempted(result, publishedAtMs);
       const handler = destinationOf(subscription.handler)?.origin ?? "";
       logAttempt(logger, started, result, { handler });
@@ -100,24 +103,31 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 function attemptResult(
   { deliveryId, claimId, failures, subscription, startedAtMs }: StartedAttempt,
   sent: SendResult,
-  finishedAtMs: number,
-  fraction: number,
+  circumstances: Circumstances,
 ): AttemptResult {
   return {
     deliveryId,
     claimId,
     startedAtMs,
     // The clock may have been set back meanwhile.
-    durationMs: Math.max(0, finishedAtMs - startedAtMs),
+    durationMs: Math.max(0, circumstances.finishedAtMs - startedAtMs),
     ...(sent.kind === "error"
       ? { errorCode: sent.errorCode, ...(sent.refusal === undefined ? {} : { refusal: sent.refusal }) }
       : {
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
-    ...judged(sent, failures, subscription, { finishedAtMs, fraction }),
+    ...judged(sent, failures, subscription, circumstances),
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
   };
+}
+
+interface Circumstances {
+  readonly finishedAtMs: number;
+  /** Chance in [0, 1), for the jitter. */
+  readonly fraction: number;
+  /** The server's schedule of retries. */
+  readonly retryWaitsMs: readonly number[] | undefined;
 }
 
 /** What follows from an attempt for its delivery and, if that is ordered, its subscription. */
@@ -129,12 +139,12 @@ export function judged(
     maxRetries: ownRetries,
     settings,
   }: Pick<ClaimedSubscription, "handler" | "maxRetries" | "settings">,
-  { finishedAtMs, fraction }: { readonly finishedAtMs: number; readonly fraction: number },
+  { finishedAtMs, fraction, retryWaitsMs }: Circumstances,
 ): Pick<AttemptResult, "next" | "wait"> {
   // What blocks its subscription is tried again for as long as it does.
   const maxRetries = settings.on_exhausted === "block" ? Infinity : ownRetries;
-  const ownWaitsMs = settings.retry_schedule;
-  const attempted = { outcome, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction };
+  const waitsMs = settings.retry_schedule ?? retryWaitsMs ?? null;
+  const attempted = { outcome, failures, maxRetries, waitsMs, finishedAtMs, fraction };
   const verdict = judge(attempted);
   // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
   const whileBlocking = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;

@@ -185,7 +185,7 @@ class EngineRun {
   constructor(dependencies: EngineDependencies) {
     const { store, clock, random, logger, config, version, longChecks } = dependencies;
     const { ownAddresses, ca, dnsServers, counts } = dependencies;
-    const { timeoutMs, allowHttp, allowNetworks, disableAfter } = config;
+    const { timeoutMs, allowHttp, allowNetworks, disableAfter, retrySchedule: retryWaitsMs } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
     if (boundBy !== undefined) {
@@ -205,18 +205,10 @@ class EngineRun {
     this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, maxPerOrigin: maxInFlight, ca });
     const sender = { clock, guard, allowHttp, timeoutMs, ca };
     this.tests = new HandlerTests({ clock, random, version, sender });
-    this.#attempts = new Attempts({ clock, random, logger, counts, version, sender: this.#sender });
+    const common = { clock, random, logger, counts, retryWaitsMs, version };
+    this.#attempts = new Attempts({ ...common, sender: this.#sender });
     this.#alarm = new Alarm(clock, () => this.#advance());
-    const pulling = {
-      clock,
-      random,
-      logger,
-      counts,
-      version,
-      store,
-      calls: this.#calls,
-      filters: this.#filters,
-    };
+    const pulling = { ...common, store, calls: this.#calls, filters: this.#filters };
     const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
     this.pulls = new PullDesk({ ...pulling, attempts, onReleased: () => this.wake() });
     counts.inFlight = () => this.#scheduler.inFlight;

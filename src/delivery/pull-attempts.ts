@@ -45,6 +45,8 @@ interface PullAttemptsDependencies {
   readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
   readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
   readonly filters: Pick<Filters, "verdict">;
+  /** The server's schedule of retries, see `DeliveryConfig.retrySchedule`. */
+  readonly retryWaitsMs?: readonly number[] | undefined;
   /** Of evreg, for `User-Agent`. */
   readonly version: string;
   /** Called with what was made of each result. */
@@ -212,11 +214,11 @@ export class PullAttempts {
 
   /** It fails as an attempt, where it can be seen. */
   #unsendable(claim: Claim, nowMs: number): AttemptResult {
-    const { random, counts, logger } = this.#dependencies;
+    const { random, counts, logger, retryWaitsMs } = this.#dependencies;
     const { deliveryId, claimId, failures, subscription } = claim;
     const errorCode = subscription.secret === undefined ? "secret_unreadable" : "event_damaged";
-    const times = { finishedAtMs: nowMs, fraction: random.fraction() };
-    const verdict = judged({ kind: "error", errorCode }, failures, subscription, times);
+    const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
+    const verdict = judged({ kind: "error", errorCode }, failures, subscription, circumstances);
     const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, errorCode, ...verdict } as const;
     counts.attempted(result, undefined);
     logAttempt(logger, shownOf(claim), result, { consumer: true });
@@ -242,9 +244,10 @@ export class PullAttempts {
     };
     if (outcome === "delivered") return { ...attempted, next: { kind: "delivered" } };
     const subscription = { handler: "", maxRetries: from.max_retries, settings: from };
-    const times = { finishedAtMs: nowMs, fraction: this.#dependencies.random.fraction() };
+    const { random, retryWaitsMs } = this.#dependencies;
+    const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
     // Whatever the status is: a program behind a consumer ends no subscription.
-    const verdict = judged({ kind: "error", errorCode }, failures, subscription, times);
+    const verdict = judged({ kind: "error", errorCode }, failures, subscription, circumstances);
     return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...verdict };
   }
 

@@ -34,10 +34,31 @@ type DurationUnit = keyof typeof UNIT_MS;
 
 export const MINUTES_AND_UP: readonly DurationUnit[] = ["m", "h", "d"];
 
-/** The shortest text that `parseDurationMs` reads as this: `90m`, `12h`, `5d`. */
+/** The shortest text that `parseDurationMs` reads as this: `0s`, `90m`, `12h`, `5d`. */
 export function durationText(ms: number): string {
+  if (ms === 0) return "0s";
   const [unit, length] = Object.entries(UNIT_MS).findLast(([, unitMs]) => ms % unitMs === 0) ?? ["ms", 1];
   return `${ms / length}${unit}`;
+}
+
+const SPAN_UNITS = [
+  ["d", UNIT_MS.d],
+  ["h", UNIT_MS.h],
+  ["min", UNIT_MS.m],
+  ["s", UNIT_MS.s],
+  ["ms", UNIT_MS.ms],
+] as const;
+
+/** For a person, in its two largest units: `30 s`, `8 min 30 s`, `4 d 3 h`. */
+export function spanText(ms: number): string {
+  const first = SPAN_UNITS.findIndex(([, unitMs]) => ms >= unitMs);
+  let restMs = ms;
+  const parts = SPAN_UNITS.slice(Math.max(0, first), first + 2).flatMap(([unit, unitMs]) => {
+    const count = Math.floor(restMs / unitMs);
+    restMs -= count * unitMs;
+    return count === 0 ? [] : [`${count} ${unit}`];
+  });
+  return parts.length === 0 ? "0 s" : parts.join(" ");
 }
 
 /** `500ms`, `2s`, `30m`, `12h` or `90d` in milliseconds; `undefined` for any other text, and for a unit not in `units`. */

@@ -1,6 +1,7 @@
 import type { AttemptErrorCode } from "./delivery.ts";
+import { spanText } from "./formats.ts";
 
-/** The longest wait by doubling, jitter or `Retry-After`. Only a subscription's own schedule may have longer ones. */
+/** The longest wait by doubling, jitter or `Retry-After`. Only a schedule that somebody has set may have longer ones. */
 export const LONGEST_WAIT_MS = 6 * 60 * 60 * 1_000;
 
 /** The last wait named in the specification; up to it, jitter stays far below their tolerance of 250 ms. */
@@ -12,11 +13,11 @@ const JITTER_SHARE = 0.1;
  * How long to wait before a retry: 0, 2, 4, 8, 16 seconds for the first five, then doubling up to six hours.
  * @param retry from 1
  * @param fraction chance in [0, 1): lengthens the wait by at most 10 % (50 ms up to 16 s), never shortens it
- * @param ownWaitsMs a schedule of the subscription's own, whose last wait goes for all that follow
+ * @param waitsMs a schedule that is set instead, whose last wait goes for all that follow
  */
-export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readonly number[] | null): number {
-  const ownMs = ownWaitsMs?.[Math.min(retry, ownWaitsMs.length) - 1];
-  if (ownMs !== undefined) return withJitter(ownMs, fraction);
+export function retryWaitMs(retry: number, fraction: number, waitsMs?: readonly number[] | null): number {
+  const setMs = waitsMs?.[Math.min(retry, waitsMs.length) - 1];
+  if (setMs !== undefined) return withJitter(setMs, fraction);
   if (retry <= 1) return 0;
   return Math.min(LONGEST_WAIT_MS, withJitter(Math.min(LONGEST_WAIT_MS, 1_000 * 2 ** (retry - 1)), fraction));
 }
@@ -24,6 +25,46 @@ export function retryWaitMs(retry: number, fraction: number, ownWaitsMs?: readon
 function withJitter(waitMs: number, fraction: number): number {
   const maxMs = waitMs <= SCHEDULED_WAIT_MS ? SCHEDULED_JITTER_MS : Infinity;
   return Math.round(waitMs + fraction * Math.min(maxMs, waitMs * JITTER_SHARE));
+}
+
+/** What goes for subscriptions that say nothing else. */
+export interface RetryDefaults {
+  /** The retries of a subscription that is created without a number of its own. */
+  readonly max_retries: number;
+  /** The waits before retry 1, 2, … in milliseconds, the last one for all that follow; `null` for those that double. */
+  readonly retry_schedule: readonly number[] | null;
+}
+
+/** Those of the specification. */
+export const RETRY_DEFAULTS: RetryDefaults = { max_retries: 5, retry_schedule: null };
+
+/** What a server's configuration makes of them: a schedule alone allows one retry for each of its waits. */
+export function retryDefaults(config: {
+  readonly maxRetries?: number;
+  readonly retrySchedule?: readonly number[];
+}): RetryDefaults {
+  const waitsMs = config.retrySchedule ?? RETRY_DEFAULTS.retry_schedule;
+  return {
+    max_retries: config.maxRetries ?? waitsMs?.length ?? RETRY_DEFAULTS.max_retries,
+    retry_schedule: waitsMs,
+  };
+}
+
+/** The retries of a subscription without a number of its own: one for each wait of its schedule, where it has one. */
+export function defaultRetries(
+  { retry_schedule: waitsMs }: { readonly retry_schedule?: readonly number[] | null },
+  defaults = RETRY_DEFAULTS,
+): number {
+  return waitsMs?.length ?? defaults.max_retries;
+}
+
+/** `5 retries, the last 30 s after the first attempt`; the time that the attempts themselves take comes on top. */
+export function retriesText(retries: number, waitsMs: readonly number[] | null): string {
+  if (retries === 0) return "no retries";
+  let lastMs = 0;
+  for (let retry = 1; retry <= retries; retry += 1) lastMs += retryWaitMs(retry, 0, waitsMs);
+  const which = retries === 1 ? "1 retry" : `${retries} retries, the last`;
+  return `${which} ${lastMs === 0 ? "at once" : spanText(lastMs)} after the first attempt`;
 }
 
 /** The three forms of an HTTP date: IMF-fixdate, RFC 850, asctime. `Date.parse` alone would take many more. */
@@ -72,8 +113,8 @@ interface Attempted {
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
   readonly maxRetries: number;
-  /** The subscription's own schedule. */
-  readonly ownWaitsMs?: readonly number[] | null;
+  /** The schedule that is set for it; the doubling one, if there is none. */
+  readonly waitsMs?: readonly number[] | null;
   readonly finishedAtMs: number;
   /** Chance in [0, 1), for the jitter. */
   readonly fraction: number;
@@ -92,7 +133,7 @@ type Verdict =
  * a failure that is retried `maxRetries` times.
  */
 export function judge(attempted: Attempted): Verdict {
-  const { outcome, failures, maxRetries, ownWaitsMs, finishedAtMs, fraction } = attempted;
+  const { outcome, failures, maxRetries, waitsMs, finishedAtMs, fraction } = attempted;
   let requestedMs = 0;
   if (outcome.kind === "error") {
     if (outcome.errorCode === "interrupted") return { kind: "returned" };
@@ -102,7 +143,7 @@ export function judge(attempted: Attempted): Verdict {
     requestedMs = retryAfterMs(outcome.retryAfter ?? "", finishedAtMs) ?? 0;
   }
   if (failures >= maxRetries) return { kind: "failed" };
-  const waitMs = retryWaitMs(failures + 1, fraction, ownWaitsMs);
+  const waitMs = retryWaitMs(failures + 1, fraction, waitsMs);
   return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, requestedMs) };
 }
 

@@ -10,6 +10,7 @@ import {
   type QuerySchema,
   querySchema,
 } from "./request.ts";
+import { RETRY_DEFAULTS } from "./retry.ts";
 import { KEY_POINTER, KEY_POINTER_LENGTH } from "./order-key.ts";
 import {
   HEADER_NAME,
@@ -91,7 +92,7 @@ export interface SubscriptionUpdate extends Partial<
   readonly bearer_token?: string;
 }
 
-/** By default it is of mode `push`, which needs a handler, and has 5 retries. */
+/** By default it is of mode `push`, which needs a handler, and has as many retries as the server is configured for. */
 export type NewSubscription = SubscriptionUpdate &
   Pick<Subscription, "application" | "subscription" | "action">;
 
@@ -109,7 +110,6 @@ export interface SubscriptionQuery {
 const DAY_MS = 86_400_000;
 
 export const SUBSCRIPTION_LIMITS = {
-  retriesDefault: 5,
   retriesMax: 20,
   handlerLength: 2_048,
   bearerTokenLength: 1_024,
@@ -143,11 +143,6 @@ export function checkForMode(mode: SubscriptionMode, values: object): void {
   }
 }
 
-/** One for each wait of its schedule, where it has one. */
-export function defaultRetries({ retry_schedule: waitsMs }: Partial<SubscriptionSettings>): number {
-  return waitsMs?.length ?? SUBSCRIPTION_LIMITS.retriesDefault;
-}
-
 /** @throws `invalid` for what cannot be a header's value, never with the value itself */
 export function checkBearerToken(field: string, value: string): string {
   const max = SUBSCRIPTION_LIMITS.bearerTokenLength;
@@ -178,7 +173,8 @@ const maxRetries = {
   type: "integer",
   minimum: 0,
   maximum: SUBSCRIPTION_LIMITS.retriesMax,
-  description: "Retries after the first attempt: at once, then after 2, 4, 8, 16 seconds, and doubling on.",
+  description:
+    "Retries after the first attempt. Unless the server's configuration or `retry_schedule` sets other waits, they come at once and after 2, 4, 8 and 16 seconds; from the sixth on the wait goes on doubling, up to 6 hours.",
 } as const;
 
 const active = { type: "boolean", description: "False pauses the subscription." } as const;
@@ -292,7 +288,10 @@ export const NEW_SUBSCRIPTION = bodySchema(
     action: { ...actionPattern, description: `The action whose events are delivered; ${PATTERNS}` },
     mode: { ...mode, default: "push" },
     handler,
-    max_retries: { ...maxRetries, default: SUBSCRIPTION_LIMITS.retriesDefault },
+    max_retries: {
+      ...maxRetries,
+      description: `${maxRetries.description} Left out: one for each wait of \`retry_schedule\`, else as \`GET /v1/whoami\` says; ${RETRY_DEFAULTS.max_retries} unless the server is configured otherwise.`,
+    },
     active: { ...active, default: true },
     bearer: { ...bearer, default: "secret" },
     bearer_token: bearerToken,

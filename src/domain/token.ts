@@ -3,6 +3,7 @@ import { crc32 } from "node:zlib";
 import { invalidField } from "./error.ts";
 import { checkLabel, LABEL_PATTERN, NAME_LENGTH } from "./names.ts";
 import { bodySchema, label } from "./request.ts";
+import type { RetryDefaults } from "./retry.ts";
 
 export const SCOPE_NAMES = ["publish", "read", "listen", "write", "admin"] as const;
 export type ScopeName = (typeof SCOPE_NAMES)[number];
@@ -56,6 +57,8 @@ export interface Principal {
 export interface Identity extends Required<Omit<Principal, "tokenId">> {
   /** Of the data of the service: the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
+  /** What goes for its subscriptions that say nothing else. */
+  readonly retries: RetryDefaults;
 }
 
 /** A process that holds the data folder itself. */

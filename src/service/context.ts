@@ -24,7 +24,7 @@ export interface ServiceContext {
   readonly random: Random;
   readonly logger: Logger;
   readonly limits: LimitsConfig;
-  readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks">;
+  readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks" | "maxRetries" | "retrySchedule">;
   readonly actions: ActionCache;
   readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;

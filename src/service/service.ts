@@ -1,5 +1,6 @@
 import { asEvregError } from "../domain/error.ts";
 import type { Health } from "../domain/operations.ts";
+import { retryDefaults } from "../domain/retry.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { StreamCounts } from "../metrics/counters.ts";
@@ -79,6 +80,7 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
+  const retries = retryDefaults(shared.delivery);
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloads = new PayloadValidator({
     clock,
@@ -114,7 +116,7 @@ export function createService(options: ServiceOptions): Service {
         audit: guarded(auditPort(context, access)),
         stats: (query) => stats.read(access, query).catch(rethrow),
         health: () => Promise.resolve({ data: health() }),
-        whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId } }),
+        whoami: () => Promise.resolve({ data: { expires_at, name, scopes, data_id: store.dataId, retries } }),
         async metrics() {
           access.require("read");
           return metrics();

@@ -12,7 +12,6 @@ import {
   type ConsumersMeta,
   NEW_SUBSCRIPTION,
   type NewSubscription,
-  defaultRetries,
   SECRET_ROTATION,
   type SecretRotation,
   type Subscription,
@@ -22,6 +21,7 @@ import {
   SUBSCRIPTION_UPDATE,
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
+import { defaultRetries, retryDefaults } from "../domain/retry.ts";
 import type { RecordChange } from "../domain/stream.ts";
 import type { Answer, SubscriptionsPort } from "../evreg.ts";
 import type { Random } from "../runtime/clock.ts";
@@ -153,7 +153,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (mode === "push" && body.handler === undefined) throw invalidField("handler", "is required");
       checkForMode(mode, body);
       const { handler = null } = body;
-      const { active = true, max_retries: maxRetries = defaultRetries(body) } = body;
+      const { active = true, max_retries: maxRetries = defaultRetries(body, retryDefaults(delivery)) } = body;
       const bearer = bearerSetting(body) ?? { kind: "secret" };
       const settings = settingsOf(body);
       const warned = await filterWarnings(settings, signal);

@@ -66,6 +66,14 @@ describe("a file's mistake is reported with its key, line and column, and what i
     ["delivery: { disableAfter: 0d }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
     ["delivery: { disableAfter: 5 d }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
     ["delivery: { disableAfter: 90s }", /1:27: delivery\.disableAfter must be a whole number of minutes/],
+    [
+      "delivery: { retrySchedule: [0s, soon] }",
+      '1:28: delivery.retrySchedule must be a list of 1 to 20 waits such as [0s, 5s, 1m, 10m, 1h], each at most 7d, not ["0s","soon"]',
+    ],
+    ["delivery: { retrySchedule: [] }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
+    ["delivery: { retrySchedule: [8d] }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
+    ["delivery: { retrySchedule: 5s }", /1:28: delivery\.retrySchedule must be a list of 1 to 20 waits/],
+    ["delivery: { maxRetries: 21 }", /1:25: delivery\.maxRetries must be a whole number from 0 to 20/],
     ["remote: { url: 'ftp://a' }", /1:16: remote\.url must be an http: or https: address/],
     [
       "remote: { url: 'http://me:pw@a' }",

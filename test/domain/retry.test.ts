@@ -1,8 +1,11 @@
 import { describe, expect, it } from "vitest";
 import {
+  defaultRetries,
   isThrottle,
   judge,
   LONGEST_WAIT_MS,
+  retriesText,
+  retryDefaults,
   throttleBackoffMs,
   retryAfterMs,
   retryWaitMs,
@@ -51,6 +54,40 @@ describe("retryWaitMs", () => {
 
   it("spreads later waits at random", () => {
     expect(retryWaitMs(8, 0.5)).toBe(128_000 * 1.05);
+  });
+});
+
+describe("the retries of subscriptions that say nothing else", () => {
+  const waits = [0, 5_000, 60_000];
+
+  it.each([
+    [{}, { max_retries: 5, retry_schedule: null }],
+    [{ retrySchedule: waits }, { max_retries: 3, retry_schedule: waits }],
+    [
+      { retrySchedule: waits, maxRetries: 8 },
+      { max_retries: 8, retry_schedule: waits },
+    ],
+    [{ maxRetries: 0 }, { max_retries: 0, retry_schedule: null }],
+  ])("follow the configuration (%#)", (config, defaults) => {
+    expect(retryDefaults(config)).toEqual(defaults);
+    expect(defaultRetries({}, defaults)).toBe(defaults.max_retries);
+    expect(defaultRetries({ retry_schedule: [1_000] }, defaults)).toBe(1);
+  });
+
+  it.each([
+    [5, null, "5 retries, the last 30 s after the first attempt"],
+    [20, null, "20 retries, the last 1 d 15 h after the first attempt"],
+    [1, null, "1 retry at once after the first attempt"],
+    [0, null, "no retries"],
+    [2, [500], "2 retries, the last 1 s after the first attempt"],
+    [4, waits, "4 retries, the last 2 min 5 s after the first attempt"],
+    [
+      6,
+      [0, 5_000, 60_000, 600_000, HOUR_MS, 6 * HOUR_MS],
+      "6 retries, the last 7 h 11 min after the first attempt",
+    ],
+  ])("%i with the waits %j are told as %s", (retries, waitsMs, text) => {
+    expect(retriesText(retries, waitsMs)).toBe(text);
   });
 });
 

@@ -76,18 +76,22 @@ describe("the wait between two attempts", () => {
     ],
     [attempt({ attempt: 2, outcome: "returned" }), 60_000, "waited 1 min, and was taken up again"],
   ])("is said with its reason (%#)", (before, waitedMs, text) => {
-    expect(gapText(before, after(waitedMs), schedule)).toBe(text);
+    expect(gapText(before, after(waitedMs), schedule, null)).toBe(text);
+  });
+
+  it("is held against the server's schedule where the subscription has none", () => {
+    expect(gapText(second, after(60_100), schedule, [0, 60_000])).toBe("waited 1 min, by its schedule");
   });
 
   it("ended when the attempt before was the last of its retries", () => {
     const last = { max_retries: 1, retry_schedule: null, on_exhausted: null };
-    expect(gapText(second, after(780_000), last)).toBe(
+    expect(gapText(second, after(780_000), last, null)).toBe(
       "waited 13 min, then sent again by a person or a replay",
     );
   });
 
   it("has no reason where the subscription is gone", () => {
-    expect(gapText(second, after(5_000), undefined)).toBe("waited 5 s");
+    expect(gapText(second, after(5_000), undefined, null)).toBe("waited 5 s");
   });
 });
 

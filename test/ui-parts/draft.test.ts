@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { RETRY_DEFAULTS } from "../../src/domain/retry.ts";
 import { ApiError } from "../../src/ui/api/api-error.ts";
 import {
   changeBody,
@@ -10,6 +11,7 @@ import {
   type ReadSubscription,
   spanText,
 } from "../../src/ui/screens/subscriptions/draft.ts";
+import { draftedRetries, waitsText } from "../../src/ui/screens/subscriptions/retry-words.ts";
 
 const STORED: ReadSubscription = {
   rowid: 7,
@@ -131,4 +133,23 @@ test("an answer's field is found in the form", () => {
   expect(fieldOf({ field: "ordered.key" })).toBe("key");
   expect(fieldOf({ field: "constructor" })).toBeUndefined();
   expect(fieldOf({})).toBeUndefined();
+});
+
+test.each([
+  ["", "", "5 retries, the last 30 s after the first attempt."],
+  ["6", "", "6 retries, the last 1 min 2 s after the first attempt."],
+  ["0", "", "No retries."],
+  ["", "0s, 1m", "2 retries, the last 1 min after the first attempt."],
+  ["3", "0s 1m", "3 retries, the last 2 min after the first attempt."],
+  ["21", "", undefined],
+  ["many", "", undefined],
+  ["", "soon", undefined],
+])("says what %j retries with the waits %j come to", (max_retries, retry_schedule, sentence) => {
+  expect(draftedRetries({ max_retries, retry_schedule }, RETRY_DEFAULTS)).toBe(sentence);
+});
+
+test("names the waits of a server's schedule, and of many only the first", () => {
+  expect(waitsText(5, null)).toBe("0s, 2s, 4s, 8s, 16s");
+  expect(waitsText(3, [0, 60_000])).toBe("0s, 1m, 1m");
+  expect(waitsText(20, null)).toBe("0s, 2s, 4s, 8s, 16s, 32s, 64s and so on");
 });

@@ -17,7 +17,7 @@ const STATES: Readonly<Record<DeliveryStatus, string>> = {
 };
 
 const RETRIES =
-  "Retries: all answers but 200 to 299 fail an attempt, redirects as well. The waits before the retries are 0, 2, 4, 8 and 16 seconds, then they go on doubling up to 6 hours, each up to 10 % longer by chance. There are 5 retries unless the subscription says otherwise (--max-retries, at most 20; --retry-schedule for waits of its own). A Retry-After of the handler lengthens a wait. 410 fails the delivery and deactivates the subscription, which holds its other deliveries.";
+  "Retries: all answers but 200 to 299 fail an attempt, redirects as well. The waits before the retries are 0, 2, 4, 8 and 16 seconds, each up to 10 % longer by chance; with more than 5 retries they go on doubling up to 6 hours. There are 5 retries, the last 30 s after the first attempt, unless the subscription (--max-retries, at most 20; --retry-schedule) or the server (delivery.maxRetries, delivery.retrySchedule) says otherwise. A Retry-After of the handler lengthens a wait. 410 fails the delivery and deactivates the subscription, which holds its other deliveries.";
 
 const ERRORS =
   "The last error is HTTP and the status that the handler answered, or one of these where there was no answer:";

@@ -27,18 +27,19 @@ export interface ExportedRegistry {
 /** @param application only what it owns, and its subscriptions */
 export async function registryOf(evreg: Evreg, application?: string): Promise<Registry> {
   const query = application === undefined ? {} : { application };
-  const [actions, subscriptions] = await Promise.all([
+  const [actions, subscriptions, identity] = await Promise.all([
     evreg.actions.list(query),
     evreg.subscriptions.list(query),
+    evreg.whoami(),
   ]);
-  return { actions: actions.data, subscriptions: subscriptions.data };
+  return { actions: actions.data, subscriptions: subscriptions.data, retries: identity.data.retries };
 }
 
 /** The same registry always gives the same document: sorted, without rowids, times, secrets and default values. */
-export function exported({ actions, subscriptions }: Registry): ExportedRegistry {
+export function exported({ actions, subscriptions, retries }: Registry): ExportedRegistry {
   return {
-    actions: recordsOf(ACTION, actions.filter(isDeclarable)),
-    subscriptions: recordsOf(SUBSCRIPTION, subscriptions),
+    actions: recordsOf(ACTION, actions.filter(isDeclarable), retries),
+    subscriptions: recordsOf(SUBSCRIPTION, subscriptions, retries),
   };
 }
 
@@ -46,6 +47,7 @@ export function exported({ actions, subscriptions }: Registry): ExportedRegistry
 export function groupByApplication({
   actions,
   subscriptions,
+  retries,
 }: Registry): ReadonlyMap<string, ExportedRegistry> {
   const declarable = [...actions.filter(isDeclarable), ...subscriptions];
   const names = new Set(declarable.map(({ application }) => application));
@@ -54,6 +56,7 @@ export function groupByApplication({
       const own = {
         actions: actions.filter(({ application }) => application === name),
         subscriptions: subscriptions.filter(({ application }) => application === name),
+        retries,
       };
       return [name, exported(own)];
     }),
@@ -65,18 +68,28 @@ function isDeclarable({ action, application }: Action): boolean {
   return application !== SERVICE_APPLICATION || !isReservedName(action);
 }
 
-function recordsOf(kind: DeclaredKind, records: Registry["actions"] | Registry["subscriptions"]): Values[] {
+function recordsOf(
+  kind: DeclaredKind,
+  records: Registry["actions"] | Registry["subscriptions"],
+  retries: Registry["retries"],
+): Values[] {
   return (records as unknown as readonly Values[])
     .toSorted((a, b) => (keyOf(kind, a) < keyOf(kind, b) ? -1 : 1))
-    .map((record) => declarationOf(kind, record));
+    .map((record) => declarationOf(kind, record, retries));
 }
 
-function declarationOf({ identity, members }: DeclaredKind, values: Values): Values {
+function declarationOf(
+  { identity, members }: DeclaredKind,
+  values: Values,
+  retries: Registry["retries"],
+): Values {
   const declaration: Record<string, unknown> = {};
   for (const name of identity) declaration[name] = values[name];
   for (const [name, defaultOf] of members) {
     // A file that said `active: true` would undo each pause.
-    const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name) ? NEW_RECORD_DEFAULTS[name] : defaultOf(values);
+    const usual = Object.hasOwn(NEW_RECORD_DEFAULTS, name)
+      ? NEW_RECORD_DEFAULTS[name]
+      : defaultOf(values, retries);
     if (!isDeepStrictEqual(values[name], usual)) declaration[name] = values[name];
   }
   return declaration;

@@ -4,12 +4,13 @@ import { asEvregError, type EvregError, invalidField } from "../../domain/error.
 import { checkHandlerForm } from "../../domain/handler-url.ts";
 import { checkActionName, checkActionPattern, checkLabel } from "../../domain/names.ts";
 import type { BodySchema } from "../../domain/request.ts";
+import { defaultRetries, type RetryDefaults } from "../../domain/retry.ts";
 import {
   checkExtraHeaders,
   NO_SETTINGS,
   type SubscriptionSettings,
 } from "../../domain/subscription-settings.ts";
-import { checkForMode, NEW_SUBSCRIPTION, defaultRetries } from "../../domain/subscription.ts";
+import { checkForMode, NEW_SUBSCRIPTION } from "../../domain/subscription.ts";
 import { memoize } from "../../schema/memoize.ts";
 import { pathNamed } from "../../schema/pointers.ts";
 import { compileSchema } from "../../schema/validate/compile.ts";
@@ -17,10 +18,10 @@ import { compileSchema } from "../../schema/validate/compile.ts";
 export type Values = Readonly<Record<string, unknown>>;
 
 /**
- * The value of a member that a file leaves out, from those it gives; `undefined` where an existing value stays, and the
- * service chooses that of a new record.
+ * The value of a member that a file leaves out, from those it gives and the server's settings; `undefined` where an existing
+ * value stays, and the service chooses that of a new record.
  */
-type Default = (declared: Values) => unknown;
+type Default = (declared: Values, retries: RetryDefaults | undefined) => unknown;
 
 /** What registry files can declare of one noun. */
 export interface DeclaredKind {
@@ -73,7 +74,7 @@ export const SUBSCRIPTION: DeclaredKind = {
   members: new Map<string, Default>([
     ["mode", defaultTo("push")],
     ["handler", ({ mode }) => (mode === "pull" ? null : undefined)],
-    ["max_retries", (declared) => defaultRetries(declared)],
+    ["max_retries", defaultRetries],
     // A pause by a person or by the handler stays, unless the file says otherwise.
     ["active", noDefault],
     ["bearer", defaultTo("secret")],

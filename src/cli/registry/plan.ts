@@ -8,6 +8,7 @@ import {
 } from "../../domain/action.ts";
 import { EvregError } from "../../domain/error.ts";
 import { isPattern } from "../../domain/names.ts";
+import type { RetryDefaults } from "../../domain/retry.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { checkSchema } from "../../schema/check.ts";
 import { pathNamed, pointerSteps } from "../../schema/pointers.ts";
@@ -19,6 +20,8 @@ import { ACTION, NEW_RECORD_DEFAULTS, type DeclaredKind, SUBSCRIPTION, type Valu
 export interface Registry {
   readonly actions: readonly Action[];
   readonly subscriptions: readonly Subscription[];
+  /** What goes for subscriptions that say nothing else; those of the specification, if the server does not tell. */
+  readonly retries?: RetryDefaults | undefined;
 }
 
 export interface Change {
@@ -79,7 +82,7 @@ export function planFor(
     subscriptions: registry.subscriptions as unknown as readonly Values[],
   };
   const problems = stateProblems(declared.actions, registry.actions);
-  const actions = stepsFor(ACTION, declared.actions, existing.actions, problems);
+  const actions = stepsFor(ACTION, declared.actions, existing.actions, problems, registry.retries);
   const declaredActions = declared.actions.map(({ values }) => values);
   const known = new Set(
     // A token may read a subscription and not the action it is to.
@@ -89,7 +92,13 @@ export function planFor(
     if (!isPattern(String(values["action"])) && !known.has(values["action"]))
       problems.push({ place: place(["action"]), message: unknownAction(values["action"]) });
   }
-  const subscriptions = stepsFor(SUBSCRIPTION, declared.subscriptions, existing.subscriptions, problems);
+  const subscriptions = stepsFor(
+    SUBSCRIPTION,
+    declared.subscriptions,
+    existing.subscriptions,
+    problems,
+    registry.retries,
+  );
   const applications = new Set(
     [...declared.actions, ...declared.subscriptions].map(({ values }) => values["application"]),
   );
@@ -122,12 +131,13 @@ function stepsFor(
   declared: readonly Declared[],
   existing: readonly Values[],
   problems: Problem[],
+  retries: RetryDefaults | undefined,
 ): Step[] {
   const byKey = new Map(existing.map((record) => [keyOf(kind, record), record]));
   const steps: Step[] = [];
   for (const record of declared) {
     const present = byKey.get(keyOf(kind, record.values));
-    const changes = changesOf(record, present);
+    const changes = changesOf(record, present, retries);
     if (changes.length === 0) continue;
     const { problems: wrong, warnings } = schemaProblems(changed(changes), record);
     problems.push(...wrong);
@@ -143,11 +153,15 @@ function stepsFor(
   return steps.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function changesOf({ kind, values }: Declared, existing: Values | undefined): Change[] {
+function changesOf(
+  { kind, values }: Declared,
+  existing: Values | undefined,
+  retries: RetryDefaults | undefined,
+): Change[] {
   const changes: Change[] = [];
   for (const [member, defaultOf] of kind.members) {
     const isOpen = values[member] === undefined && existing !== undefined;
-    const to = isOpen ? defaultOf(values) : values[member];
+    const to = isOpen ? defaultOf(values, retries) : values[member];
     if (to === undefined || (existing !== undefined && isDeepStrictEqual(existing[member], to))) continue;
     changes.push(existing === undefined ? { member, to } : { member, from: existing[member], to });
   }

@@ -23,6 +23,18 @@ export const TOKEN_RECORDS: Readonly<Record<string, JsonSchema>> = {
       ...field.text,
       description: "Identifies the server's data: the same at all its addresses, and new after a restore.",
     },
+    retries: {
+      ...record({
+        max_retries: { ...field.count, description: "Of one that is created without a number." },
+        retry_schedule: {
+          type: ["array", "null"],
+          items: field.count,
+          description:
+            "The waits before each retry in milliseconds, of those without a schedule of their own; the last one goes for all that follow. `null`: 0, 2, 4, 8 and 16 seconds, then doubling up to 6 hours.",
+        },
+      }),
+      description: "The server's settings for subscriptions that say nothing else.",
+    },
   }),
   SignInCode: record({
     code: {
@@ -103,7 +115,10 @@ export const WHOAMI_ROUTE: Route = operation(
     tag: "tokens",
     description: "Any valid token is enough. Where publishing needs no token, this needs none either.",
     access: "publish",
-    answer: ["The token's name and scopes, and the id of the data.", one("Identity")],
+    answer: [
+      "The token's name and scopes, the id of the data, and what goes for all subscriptions.",
+      one("Identity"),
+    ],
     maxBytes: 0,
     run: (evreg) => evreg.whoami(),
   },

@@ -1,8 +1,14 @@
+import { RETRY_DEFAULTS, type RetryDefaults } from "../../domain/retry.ts";
 import type { Identity, ScopeName } from "../../domain/token.ts";
 import { shared } from "./shared.ts";
 
 /** Who asks, and what its token may do; `null` until the server has said so. */
 export const identity = shared<Identity | null>(null);
+
+/** The server's settings for subscriptions that say nothing else. */
+export function retryDefaults(): RetryDefaults {
+  return identity.value?.retries ?? RETRY_DEFAULTS;
+}
 
 const HOLDS: Readonly<Record<ScopeName, readonly string[]>> = {
   admin: ["admin"],

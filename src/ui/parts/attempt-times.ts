@@ -66,8 +66,14 @@ const JITTER = 1.1;
 /**
  * How long a delivery waited between two attempts, and why as far as that can be told.
  * @param schedule of its subscription; `undefined` if it is gone
+ * @param usualWaitsMs the server's schedule, for a subscription without one
  */
-export function gapText(before: Attempt, after: Attempt, schedule: Schedule | undefined): string {
+export function gapText(
+  before: Attempt,
+  after: Attempt,
+  schedule: Schedule | undefined,
+  usualWaitsMs: readonly number[] | null,
+): string {
   const waitedMs = Date.parse(after.started_at) - Date.parse(before.started_at) - before.duration_ms;
   if (waitedMs < AT_ONCE_MS && before.outcome !== "delivered") return "sent again at once";
   const waited = `waited ${durationText(Math.max(0, waitedMs))}`;
@@ -77,7 +83,7 @@ export function gapText(before: Attempt, after: Attempt, schedule: Schedule | un
   // It had failed for good.
   if (before.attempt > schedule.max_retries && schedule.on_exhausted !== "block")
     return `${waited}, then sent again by a person or a replay`;
-  const plannedMs = retryWaitMs(before.attempt, 0, schedule.retry_schedule);
+  const plannedMs = retryWaitMs(before.attempt, 0, schedule.retry_schedule ?? usualWaitsMs);
   if (waitedMs < plannedMs - AT_ONCE_MS) return `${waited}: sent again before its time`;
   if (waitedMs <= plannedMs * JITTER + TURN_MS) return `${waited}, by its schedule`;
   if (before.status_code !== null && isThrottle(before.status_code)) {

@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { ATTEMPT_ERROR_WORDS } from "../../domain/attempt-words.ts";
 import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
+import { retryDefaults } from "../api/identity.ts";
 import { linkTo } from "../shell/route.ts";
 import { BAR_WIDTH, barParts, gapText, partsText } from "./attempt-times.ts";
 import { Copy } from "./copy.tsx";
@@ -51,7 +52,7 @@ export function Attempts(props: {
           const left = attempt.attempt - before.attempt - 1;
           const gap =
             left === 0 ? (
-              gapText(before, attempt, subscription)
+              gapText(before, attempt, subscription, retryDefaults().retry_schedule)
             ) : (
               <>
                 {numberText(left)} attempts are not shown

@@ -16,7 +16,8 @@ import {
 import { planFor, type Registry } from "../../../src/cli/registry/plan.ts";
 import { DEFAULT_RULE, type NewAction } from "../../../src/domain/action.ts";
 import { changedSettings, NO_SETTINGS, settingsIn } from "../../../src/domain/subscription-settings.ts";
-import { type NewSubscription, defaultRetries, type Subscription } from "../../../src/domain/subscription.ts";
+import { defaultRetries } from "../../../src/domain/retry.ts";
+import type { NewSubscription, Subscription } from "../../../src/domain/subscription.ts";
 import type { Evreg } from "../../../src/evreg.ts";
 import { openLocalService } from "../../support/local-service.ts";
 import { temporaryFolder } from "../../support/program.ts";

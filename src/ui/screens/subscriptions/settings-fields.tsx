@@ -1,8 +1,10 @@
 import type { Action } from "../../../domain/action.ts";
+import { retryDefaults } from "../../api/identity.ts";
 import { useResource } from "../../api/resource.ts";
 import { AreaField, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
 import type { Draft } from "./draft.ts";
 import { FilterTrial } from "./filter-trial.tsx";
+import { draftedRetries, waitsText } from "./retry-words.ts";
 
 /** What is wrong, and with which field; without a field, with all of it. */
 export interface Wrong {
@@ -35,6 +37,7 @@ export function SettingsFields(props: FormProps) {
           : undefined,
   });
   const isPush = draft.mode === "push";
+  const usual = retryDefaults();
   return (
     <>
       <FieldGroup title="What goes where">
@@ -103,13 +106,13 @@ export function SettingsFields(props: FormProps) {
           label="Retries"
           {...text("max_retries")}
           mode="numeric"
-          placeholder="5"
-          hint="0 to 20, after the first attempt."
+          placeholder={String(usual.max_retries)}
+          hint={<>0 to 20, after the first attempt. {draftedRetries(draft, usual)}</>}
         />
         <TextField
           label="Waits"
           {...text("retry_schedule")}
-          placeholder="0s, 2s, 4s, 8s, 16s, and doubling on"
+          placeholder={waitsText(usual.retry_schedule?.length ?? usual.max_retries, usual.retry_schedule)}
           hint={
             <>
               Before each retry, such as <code>0s, 30s, 10m, 2h</code>; the last one goes for all that follow.

@@ -1,22 +1,26 @@
 import type { ComponentChildren } from "preact";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { retryDefaults } from "../../api/identity.ts";
 import { indentedLines } from "../../parts/json-tokens.ts";
 import { Lines } from "../../parts/json-view.tsx";
 import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
 import { numberText, Relative, Time } from "../../parts/time.tsx";
 import { type ReadSubscription, spanText } from "./draft.ts";
+import { retriesSentence, waitsText } from "./retry-words.ts";
 
 const BEARER_WORDS = { secret: "The secret", own: "A value of its own", none: "None" } as const;
 
 /** What a subscription is told, in words; with what goes for all where it says nothing. */
 export function SettingsList({ subscription }: { readonly subscription: ReadSubscription }) {
-  const { mode, max_retries: retries, retry_schedule: waits, rate_limit: rate, headers } = subscription;
+  const { mode, max_retries: retries, rate_limit: rate, headers } = subscription;
+  const waits = subscription.retry_schedule ?? retryDefaults().retry_schedule;
   const isPush = mode === "push";
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     [
       "Retries",
       <>
-        {retries} {retries > 0 && <span class="muted">after {waitsText(waits)}</span>}
+        {retriesSentence(retries, waits)}{" "}
+        {retries > 1 && <span class="muted">The waits: {waitsText(retries, waits)}</span>}
       </>,
     ],
     ["Order", <Order key="order" subscription={subscription} />],
@@ -95,10 +99,6 @@ export function SettingsList({ subscription }: { readonly subscription: ReadSubs
 
 function Unset({ words }: { readonly words: string }) {
   return <span class="muted">{words}</span>;
-}
-
-function waitsText(waits: readonly number[] | null): string {
-  return waits === null ? "0, 2, 4, 8, 16 s, and doubling on" : waits.map(spanText).join(", ");
 }
 
 function mostInFlight({ max_in_flight: most }: Subscription): ComponentChildren {

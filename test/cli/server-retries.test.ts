@@ -1,0 +1,56 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, expect, test } from "vitest";
+import { commandLine } from "../support/command-line.ts";
+import { temporaryFolder } from "../support/program.ts";
+
+const folder = temporaryFolder();
+afterAll(() => folder.remove());
+const { run, json } = commandLine(folder.path, {});
+const configure = (delivery: string) =>
+  writeFileSync(join(folder.path, "evreg.config.yaml"), `delivery: { ${delivery} }\n`);
+
+const subscribe = (name: string, ...more: readonly string[]) =>
+  `subscriptions create --application billing --subscription ${name} --action order.created --handler https://a.example/h`
+    .split(" ")
+    .concat(more);
+
+test("the configuration sets the retries of subscriptions that say nothing else, and each is told its last retry", async () => {
+  configure("retrySchedule: [0s, 5s, 1m, 10m, 1h, 6h]");
+  writeFileSync(join(folder.path, "any.json"), "{}");
+  const shown = await json<{ key: string; value: unknown }[]>(["config"]);
+  expect(shown.data.find(({ key }) => key === "delivery.retrySchedule")?.value).toEqual([
+    "0s",
+    "5s",
+    "1m",
+    "10m",
+    "1h",
+    "6h",
+  ]);
+  await run(["actions", "create", "order.created", "--application", "shop", "--schema", "any.json"]);
+  const usual = await run(subscribe("usual"));
+  expect(usual.stdout).toMatch(/^Retries +6$/m);
+  expect(usual.stderr).toContain("6 retries, the last 7 h 11 min after the first attempt (");
+  const own = await run(subscribe("own", "--retry-schedule", "1s,2s"));
+  expect(own.stderr).toContain("2 retries, the last 3 s after the first attempt (");
+  expect((await json<{ retries: unknown }>(["whoami"])).data.retries).toEqual({
+    max_retries: 6,
+    retry_schedule: [0, 5_000, 60_000, 600_000, 3_600_000, 21_600_000],
+  });
+});
+
+test("files that leave retries out mean the server's, in a plan, an export and a repeated create", async () => {
+  await run(["export", "--output-file", "all.yaml"]);
+  const plan = await run(["apply", "-f", "all.yaml", "--dry-run", "--exit-code"]);
+  expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining("3 unchanged") });
+  const again = await run(subscribe("usual", "--action", "order.*"));
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("as asked for: order.created.") });
+
+  configure("maxRetries: 9");
+  const other = await run(["apply", "-f", "all.yaml", "--dry-run"]);
+  expect(other.stdout).toContain("subscription billing/usual to order.created: max_retries 6 → 9");
+  expect(
+    (await json<{ max_retries: number }>(["subscriptions", "get", "billing/usual#order.created"])).data
+      .max_retries,
+  ).toBe(6);
+});
