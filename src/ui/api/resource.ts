@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "./api-error.ts";
 import { askJson, type Envelope } from "./request.ts";
-import { endSession } from "./session-token.ts";
+import { loseSession } from "./session-token.ts";
 import { identity } from "./identity.ts";
 import { foundConnection, live, lostConnection } from "./live.ts";
 
@@ -95,7 +95,7 @@ export function noted(error: unknown): ApiError {
   const failure = error instanceof ApiError ? error : new ApiError(0, String(error));
   if (failure.status === 0) lostConnection();
   if (failure.status === 401) {
-    endSession();
+    loseSession();
     identity.value = null;
   }
   return failure;

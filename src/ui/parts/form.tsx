@@ -1,5 +1,7 @@
 import { type ComponentChildren, toChildArray } from "preact";
 import { useId } from "preact/hooks";
+import type { FormDraft } from "../api/drafts.ts";
+import { Time } from "./time.tsx";
 
 /** What is wrong, said at once to those who hear the page. */
 export function Wrong({ text }: { readonly text: string | undefined }) {
@@ -180,5 +182,21 @@ export function FieldGroup({
       <legend>{title}</legend>
       {toChildArray(children)}
     </fieldset>
+  );
+}
+
+/** Says of a form that came back that it did, and offers it as it began. */
+export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "typedAt" | "anew"> }) {
+  const { typedAt, anew } = draft;
+  if (typedAt === undefined) return null;
+  return (
+    <p class="row soft" role="status">
+      <span>
+        What you typed until <Time at={typedAt.toISOString()} /> is here again.
+      </span>
+      <button type="button" class="btn bare" onClick={anew}>
+        Start anew
+      </button>
+    </p>
   );
 }

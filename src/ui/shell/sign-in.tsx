@@ -3,15 +3,25 @@ import type { Identity, TokenWithSecret } from "../../domain/token.ts";
 import { identity } from "../api/identity.ts";
 import { ApiError } from "../api/api-error.ts";
 import { ask, askJson } from "../api/request.ts";
-import { endSession, keepSession, ownTokenId, readSession } from "../api/session-token.ts";
+import {
+  endSession,
+  keepSession,
+  loseSession,
+  lostSession,
+  ownTokenId,
+  readSession,
+} from "../api/session-token.ts";
+import { dropDrafts, hasDrafts } from "../api/drafts.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
 import { confirm } from "./confirm.tsx";
 import { goTo, linkTo } from "./route.ts";
 import { sayError } from "./toast.tsx";
+import { Time } from "../parts/time.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
 
-const CODE = /^#code=([0-9A-Za-z]+)$/;
+/** At the end of an address. */
+const CODE = /#code=([0-9A-Za-z]+)$/;
 
 // A page that is open already is given a code by its address alone, and begins anew with it.
 addEventListener("hashchange", () => {
@@ -21,14 +31,14 @@ addEventListener("hashchange", () => {
 /** The code that `evreg open` put into the address, which it leaves at once: neither history nor links keep it. */
 function takeCode(): string | undefined {
   const code = CODE.exec(location.hash)?.[1];
-  if (code !== undefined) goTo(linkTo([]), { replace: true });
+  if (code !== undefined) goTo(lostSession()?.address ?? linkTo([]), { replace: true });
   return code;
 }
 
 /** Asks who this tab is, and exchanges the code in the address, if there is one. */
-async function signIn(): Promise<ApiError | undefined> {
-  const code = takeCode();
-  if (code === undefined) return whoIs();
+async function signIn(pasted: string): Promise<ApiError | undefined> {
+  const code = takeCode() ?? CODE.exec(pasted)?.[1];
+  if (code === undefined) return whoIs(pasted === "" ? undefined : pasted);
   if (readSession() !== null) {
     const failure = await whoIs();
     if (failure === undefined) void signInAnew(code);
@@ -73,6 +83,7 @@ async function endOwn(): Promise<void> {
 export async function signOut(): Promise<void> {
   await endOwn();
   endSession();
+  dropDrafts();
   identity.value = null;
 }
 
@@ -80,19 +91,34 @@ function asApiError(error: unknown): ApiError {
   return error instanceof ApiError ? error : new ApiError(0, String(error));
 }
 
-/** Asks who this tab is: a server for development needs no token. */
-async function whoIs(): Promise<ApiError | undefined> {
+/** Asks who this tab is, or who has a token: a server for development needs none. */
+async function whoIs(token?: string): Promise<ApiError | undefined> {
   try {
-    identity.value = (await askJson<Identity>("/v1/whoami")).data;
+    const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const { data } = await askJson<Identity>("/v1/whoami", { headers });
+    if (token !== undefined) keepSession(token);
+    identity.value = data;
     return undefined;
   } catch (error) {
     const failure = asApiError(error);
-    if (failure.status === 401) endSession();
+    if (failure.status === 401 && token === undefined) loseSession();
     return failure;
   }
 }
 
 const IN_A_HEADER = /^[\x21-\x7e]+$/;
+
+/** To somebody who was signed in a moment ago. */
+function WhyAnew() {
+  const lost = lostSession();
+  if (lost === undefined) return null;
+  return (
+    <p role="status">
+      Your sign-in ended at <Time at={new Date(lost.atMs).toISOString()} />.
+      {hasDrafts() && " What you typed is kept in this tab: sign in here."}
+    </p>
+  );
+}
 
 /** Shown until the server has said who asks. */
 export function SignIn() {
@@ -100,17 +126,16 @@ export function SignIn() {
   const [isAsking, setAsking] = useState(true);
   const [text, setText] = useState("");
   const [wasTried, setTried] = useState(CODE.test(location.hash));
-  const attempt = async (): Promise<void> => {
+  const attempt = async (pasted = ""): Promise<void> => {
     setAsking(true);
-    setError(await signIn());
+    setError(await signIn(pasted));
     setAsking(false);
   };
-  const tryToken = (token: string): void => {
+  const tryPasted = (pasted: string): void => {
     setTried(true);
-    if (!IN_A_HEADER.test(token))
+    if (!IN_A_HEADER.test(pasted))
       return setError(new ApiError(401, "This has characters that no token has."));
-    keepSession(token);
-    void attempt();
+    void attempt(pasted);
   };
   useEffect(() => void attempt(), []);
   if (isAsking && error === undefined) return <div class="sign-in" aria-busy="true" />;
@@ -119,14 +144,17 @@ export function SignIn() {
     <main class="sign-in">
       <div class="panel pad stack">
         <h1>Sign in to evreg</h1>
+        {isRefused && <WhyAnew />}
         {!isRefused && error !== undefined && <Failed error={error} reload={() => void attempt()} />}
         {isRefused && (
           <>
             <p class="soft">On a machine where you use evreg, this opens the page and signs you in:</p>
             <Command text="evreg open" />
-            <Form class="stack" send={() => tryToken(text.trim())}>
+            <Form class="stack" send={() => tryPasted(text.trim())}>
               <label class="labelled">
-                <span>Or paste a token</span>
+                <span>
+                  Or paste a token, or the address that <code>evreg open --no-browser</code> prints
+                </span>
                 <span class="field">
                   <input
                     type="password"

@@ -3,10 +3,12 @@ import type { CompatibilityMode, CompatibilityRule } from "../../../domain/actio
 import { may } from "../../api/identity.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
+import { useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
+import { CameBack, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
 import { confirm } from "../../shell/confirm.tsx";
+import { linkTo } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
 import type { PartProps } from "./part-props.ts";
 import { isLooser, PROTECTED } from "./action-state.tsx";
@@ -16,21 +18,27 @@ const MODES: readonly CompatibilityMode[] = ["full", "producer", "consumer", "no
 
 type Change = object;
 
+/** What a person has touched. */
+interface Touched {
+  readonly mode?: CompatibilityMode | undefined;
+  readonly compared?: CompatibilityRule["compatibility_against"] | undefined;
+  readonly successor?: string | undefined;
+}
+
+const UNTOUCHED: Touched = { mode: undefined, compared: undefined, successor: undefined };
+
 /** Whom changes of the schema must not break, and whether publishing goes on. */
 export function ActionSettings({ action, reload }: PartProps) {
   const { action: name, compatibility, compatibility_against: against, deprecated, retired } = action;
   // What was touched: all else is as it is now, and is not sent.
-  const [mode, setMode] = useState<CompatibilityMode | undefined>();
-  const [compared, setCompared] = useState<CompatibilityRule["compatibility_against"] | undefined>();
-  const [successor, setSuccessor] = useState<string | undefined>();
+  const draft = useDraft<Touched>(linkTo(["actions", name, "settings"]), () => UNTOUCHED);
+  const { mode, compared, successor } = draft.fields;
   const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
   const send = async (change: Change): Promise<boolean> => {
     setWrong(undefined);
     try {
       await askJson(actionPath(name), { method: "PUT", body: change });
-      setMode(undefined);
-      setCompared(undefined);
-      setSuccessor(undefined);
+      draft.anew();
       reload();
       return true;
     } catch (error) {
@@ -75,12 +83,13 @@ export function ActionSettings({ action, reload }: PartProps) {
           {wrong.message}
         </Say>
       )}
+      <CameBack draft={draft} />
       <FieldGroup title="Compatibility">
         <ChoiceField
           label="Protect"
           value={rule.compatibility}
           choices={MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
-          set={setMode}
+          set={(choice) => draft.change({ mode: choice })}
           hint="Whom a change of the schema must not break."
           error={needsAdmin ? "To protect less than before needs the scope admin." : undefined}
         />
@@ -91,7 +100,7 @@ export function ActionSettings({ action, reload }: PartProps) {
             ["last", "the schema in force"],
             ["all", "all revisions"],
           ]}
-          set={setCompared}
+          set={(choice) => draft.change({ compared: choice })}
         />
         <div class="form-acts">
           <button class="btn main" disabled={!isNew || needsAdmin} onClick={() => void changeRule()}>
@@ -103,7 +112,7 @@ export function ActionSettings({ action, reload }: PartProps) {
         <TextField
           label="Successor"
           value={successor ?? action.successor ?? ""}
-          set={setSuccessor}
+          set={(text) => draft.change({ successor: text })}
           placeholder={`${name}.v2`}
           hint="The action to publish to instead. Publishers are told of it."
           error={wrong?.field === "successor" ? wrong.message : undefined}

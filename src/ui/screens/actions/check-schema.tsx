@@ -1,9 +1,10 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { CheckedEvents, SchemaVerdict } from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
 import { askJson, withQuery } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
+import { useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { indentedLines, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Say } from "../../parts/states.tsx";
@@ -15,7 +16,7 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList, UsedLines } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { draftOf, dropDraft, keepDraft } from "./drafts.ts";
+import { type CheckFields, checkForm } from "./checked-schema.ts";
 import { actionPath } from "./read-action.ts";
 import { diffRows, inOrder } from "./schema-diff.ts";
 import { brokenFields, touchedFields, type UsedField, usedFields } from "./used-fields.ts";
@@ -28,12 +29,14 @@ const REPLAY_EVENTS = 1_000;
 /** Tries a schema before it is applied: what it changes, whom it breaks, and which of the last events it would refuse. */
 export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
   const name = action.action;
-  const [text, setText] = useState(() => draftOf(name) ?? textOfLines(indentedLines(action.schemaText)));
+  const draft = useDraft<CheckFields>(checkForm(name), () => ({
+    text: textOfLines(indentedLines(action.schemaText)),
+  }));
+  const { text } = draft.fields;
   const { isSending, failure, send, forget } = useSending();
   const change = (next: string): void => {
-    setText(next);
+    draft.change({ text: next });
     forget();
-    keepDraft(name, next);
   };
   const unreadable = useMemo(() => whyNoObject(text), [text]);
   const found = useVerdict(name, text, { replay: REPLAY_EVENTS });
@@ -70,7 +73,7 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
       reload();
       throw new ApiError(409, "Another schema was applied meanwhile. Compare with that one first.");
     });
-    dropDraft(name);
+    draft.drop();
     say(`Revision ${data.revision} of ${name} is in force.`);
     reload();
     goTo(linkTo(["actions", name, "revisions"], { from: action.revision, to: data.revision }));
@@ -135,14 +138,7 @@ export function CheckSchema({ action, subscribers, route, reload }: PartProps) {
       <Touched fields={touched} />
       <div class="cols even">
         <div class="stack">
-          <Editor
-            text={text}
-            set={change}
-            reset={() => {
-              dropDraft(name);
-              setText(textOfLines(indentedLines(action.schemaText)));
-            }}
-          />
+          <Editor text={text} set={change} reset={draft.anew} />
           {rows !== undefined && isChanged && (
             <DiffView
               rows={rows}

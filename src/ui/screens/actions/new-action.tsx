@@ -1,17 +1,17 @@
-import { useState } from "preact/hooks";
 import type { Action, SchemaWarning } from "../../../domain/action.ts";
 import { identity } from "../../api/identity.ts";
 import { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { useSending } from "../../api/sending.ts";
+import { dropDraft, useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { whyNoObject } from "../../parts/json-tokens.ts";
-import { AreaField, ChoiceField, FieldGroup, Form, TextField } from "../../parts/form.tsx";
+import { AreaField, CameBack, ChoiceField, FieldGroup, Form, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
-import { draftOf, dropDraft } from "./drafts.ts";
+import { checkedSchema, checkForm } from "./checked-schema.ts";
 import { actionPath, type ReadAction, readAction } from "./read-action.ts";
 import { schemaOfPayload } from "./schema-of-payload.ts";
 
@@ -36,9 +36,10 @@ export function NewActionForm({ query }: { readonly query: Readonly<Record<strin
   const model = other.answer?.data;
   return (
     <ActionForm
+      form={linkTo(["actions"], { create, like })}
       name={create === "one" ? "" : create}
       application={model?.application ?? query["application"] ?? ownApplication()}
-      schema={(like === undefined ? undefined : draftOf(like)) ?? model?.schemaText ?? FIRST_SCHEMA}
+      schema={(like === undefined ? undefined : checkedSchema(like)) ?? model?.schemaText ?? FIRST_SCHEMA}
       like={like}
     />
   );
@@ -52,16 +53,20 @@ function ownApplication(): string {
 }
 
 function ActionForm(props: {
+  readonly form: string;
   readonly name: string;
   readonly application: string;
   readonly schema: string;
   readonly like: string | undefined;
 }) {
-  const [name, setName] = useState(props.name);
-  const [application, setApplication] = useState(props.application);
-  const [given, setGiven] = useState<"schema" | "payload">("schema");
-  const [schema, setSchema] = useState(props.schema);
-  const [payload, setPayload] = useState(FIRST_PAYLOAD);
+  const draft = useDraft(props.form, () => ({
+    name: props.name,
+    application: props.application,
+    given: "schema" as "schema" | "payload",
+    schema: props.schema,
+    payload: FIRST_PAYLOAD,
+  }));
+  const { name, application, given, schema, payload } = draft.fields;
   const { isSending, failure, send } = useSending();
   const fromPayload = given === "payload" && whyNoObject(payload) === undefined;
   const text = fromPayload ? JSON.stringify(schemaOfPayload(JSON.parse(payload)), null, 2) : schema;
@@ -79,7 +84,8 @@ function ActionForm(props: {
         text: `${names.slice(0, -1)},"schemata":${text}}`,
       },
     );
-    if (props.like !== undefined) dropDraft(props.like);
+    draft.drop();
+    if (props.like !== undefined) dropDraft(checkForm(props.like));
     const [warning] = meta?.warnings ?? [];
     say(
       warning === undefined
@@ -98,6 +104,7 @@ function ActionForm(props: {
           </p>
         </div>
       </header>
+      <CameBack draft={draft} />
       {failure !== undefined && !KNOWN.has(wrongField) && (
         <Say state="failed" title="Not created">
           {failure.message} What you typed is kept.
@@ -107,7 +114,7 @@ function ActionForm(props: {
         <TextField
           label="Action"
           value={name}
-          set={setName}
+          set={(next) => draft.change({ name: next })}
           required
           placeholder="order.created"
           hint="Words with dots between them. It cannot be changed."
@@ -116,7 +123,7 @@ function ActionForm(props: {
         <TextField
           label="Application"
           value={application}
-          set={setApplication}
+          set={(next) => draft.change({ application: next })}
           required
           placeholder="shop"
           hint="Who owns it, and publishes."
@@ -131,26 +138,29 @@ function ActionForm(props: {
             ["schema", "a JSON Schema (Draft 7)"],
             ["payload", "a sample payload"],
           ]}
-          set={setGiven}
+          set={(next) => draft.change({ given: next })}
         />
         {given === "schema" ? (
-          <AreaField label="Schema" value={schema} set={setSchema} rows={16} error={errorOf("schemata")} />
+          <AreaField
+            label="Schema"
+            value={schema}
+            set={(next) => draft.change({ schema: next })}
+            rows={16}
+            error={errorOf("schemata")}
+          />
         ) : (
           <>
             <AreaField
               label="Payload"
               value={payload}
-              set={setPayload}
+              set={(next) => draft.change({ payload: next })}
               rows={8}
               error={whyNoObject(payload) ?? errorOf("schemata")}
             />
             <AreaField
               label="Its schema"
               value={text}
-              set={(next) => {
-                setSchema(next);
-                setGiven("schema");
-              }}
+              set={(next) => draft.change({ schema: next, given: "schema" })}
               rows={12}
               hint="Every member is required. Change it, and it is yours."
             />
@@ -161,7 +171,7 @@ function ActionForm(props: {
         <button class="btn main" disabled={isSending || name.trim() === "" || application.trim() === ""}>
           Create it
         </button>
-        <a class="btn" href="#/actions">
+        <a class="btn" href="#/actions" onClick={draft.drop}>
           Cancel
         </a>
       </div>

@@ -1,9 +1,10 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { may } from "../../api/identity.ts";
 import { newAttemptKey } from "../../api/attempt-key.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { askText } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
+import { useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { indentedLines, memberText, textOfLines, whyNoObject } from "../../parts/json-tokens.ts";
 import { Empty, Say } from "../../parts/states.tsx";
@@ -11,36 +12,45 @@ import { linkTo } from "../../shell/route.ts";
 import type { PartProps } from "./part-props.ts";
 import { isBuiltIn } from "./action-state.tsx";
 import { actionPath } from "./read-action.ts";
-import { EXACT } from "../../parts/form.tsx";
+import { CameBack, EXACT } from "../../parts/form.tsx";
+
+interface NewEvent {
+  readonly text: string;
+  /** Stays the same until the event is known to be stored, also over a reload. */
+  readonly key: string;
+  /** Of a payload that was made up. */
+  readonly seed: string | null;
+}
+
+const newEvent = (): NewEvent => ({ text: "", key: newAttemptKey(), seed: null });
 
 /** Publishes one event, made up or written by hand. */
 export function PublishBox({ action, subscribers }: PartProps) {
   const name = action.action;
-  const [text, setText] = useState("");
-  const [seed, setSeed] = useState<string | undefined>();
+  const draft = useDraft(linkTo(["actions", name, "publish"]), newEvent);
+  const { text, key, seed } = draft.fields;
   const [published, setPublished] = useState<string | undefined>();
   const { isSending, failure, send } = useSending();
-  const key = useRef(newAttemptKey());
-  const change = (next: string): void => {
-    setText(next);
-    setSeed(undefined);
-    key.current = newAttemptKey();
-  };
   const sample = (): void =>
     send(async () => {
       setPublished(undefined);
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
-      change(textOfLines(indentedLines(memberText(data, "payload") ?? "{}")));
-      setSeed(memberText(data, "seed"));
+      draft.begin({
+        text: textOfLines(indentedLines(memberText(data, "payload") ?? "{}")),
+        key: newAttemptKey(),
+        seed: memberText(data, "seed") ?? null,
+      });
     });
-  useEffect(sample, [name]);
+  useEffect(() => {
+    if (draft.typedAt === undefined) sample();
+  }, []);
   const publish = (): void =>
     send(async () => {
       setPublished(undefined);
       // The payload goes as it was written, to the byte.
-      const body = `{"action":${JSON.stringify(name)},"idempotency_key":"${key.current}","payload":${text}}`;
+      const body = `{"action":${JSON.stringify(name)},"idempotency_key":"${key}","payload":${text}}`;
       const answer = await askText("/v1/events", { method: "POST", text: body });
-      key.current = newAttemptKey();
+      draft.begin({ key: newAttemptKey() });
       setPublished(memberText(memberText(answer, "data") ?? "{}", "rowid"));
     });
   if (isBuiltIn(action)) {
@@ -76,10 +86,11 @@ export function PublishBox({ action, subscribers }: PartProps) {
         )}
         {failure !== undefined && <Refused error={failure} />}
       </div>
+      <CameBack draft={draft} />
       <section aria-labelledby="payload">
         <header>
           <h2 id="payload">Payload</h2>
-          {seed !== undefined && <p>made up, seed {seed}</p>}
+          {seed !== null && <p>made up, seed {seed}</p>}
           <span class="push">
             <button class="btn bare" disabled={isSending} onClick={sample}>
               Make up another
@@ -92,7 +103,9 @@ export function PublishBox({ action, subscribers }: PartProps) {
           aria-invalid={failure?.status === 422}
           value={text}
           {...EXACT}
-          onInput={(event) => change(event.currentTarget.value)}
+          onInput={(event) =>
+            draft.change({ text: event.currentTarget.value, key: newAttemptKey(), seed: null })
+          }
         />
       </section>
       <div class="row">
@@ -108,7 +121,7 @@ export function PublishBox({ action, subscribers }: PartProps) {
       </div>
       <Command
         text={
-          seed === undefined
+          seed === null
             ? `evreg publish ${quoted(name)} --file payload.json`
             : `evreg trigger ${quoted(name)} --seed ${seed}`
         }

@@ -3,6 +3,7 @@ import type { ActionRevision } from "../../../domain/action.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
+import { indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { Failed, Say, Waiting } from "../../parts/states.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { numberText, Time } from "../../parts/time.tsx";
@@ -11,7 +12,7 @@ import type { PartProps } from "./part-props.ts";
 import { mayChange } from "./action-state.tsx";
 import { BreakList } from "./break-list.tsx";
 import { DiffView } from "./diff-view.tsx";
-import { keepDraft } from "./drafts.ts";
+import { checkSchema } from "./checked-schema.ts";
 import { actionPath, type ReadRevision, readRevision } from "./read-action.ts";
 import { changeInShort, diffRows, inOrder } from "./schema-diff.ts";
 import { useVerdict } from "./use-verdict.ts";
@@ -197,7 +198,7 @@ function Comparison(props: PartProps & { readonly first: number; readonly second
     return <Waiting error={undefined} reload={before.reload} rows={6} />;
   }
   const goBack = (): void => {
-    keepDraft(action.action, JSON.stringify(JSON.parse(next.schemaText), null, 2));
+    checkSchema(action.action, textOfLines(indentedLines(next.schemaText)));
     goTo(linkTo(["actions", action.action, "check"]));
   };
   const isOld = second !== action.revision && mayChange(action);

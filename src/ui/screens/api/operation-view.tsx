@@ -1,11 +1,24 @@
-import { useState } from "preact/hooks";
+import { useDraft } from "../../api/drafts.ts";
 import { Command } from "../../parts/copy.tsx";
+import { CameBack } from "../../parts/form.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { commandFor } from "./commands.ts";
 import { answersOf, bodyOf, exampleOf, type OpenApi, type Operation } from "./open-api.ts";
 import { commandWith, curlLine, type Values } from "./request-lines.ts";
 import { Prose, SchemaView, Words } from "./schema-view.tsx";
 import { TryIt } from "./try-it.tsx";
+
+interface Request {
+  readonly values: Values;
+  readonly body?: string;
+}
+
+const CREDENTIAL = /"(?:bearer_token|code|secret|token)"/;
+
+/** A body that may hold a credential is kept nowhere. */
+function withoutCredentials({ values, body }: Request): Request {
+  return body === undefined || CREDENTIAL.test(body) ? { values } : { values, body };
+}
 
 /** One operation: what it does, what to send, what it answers; and trying it. */
 export function OperationView(props: {
@@ -15,10 +28,15 @@ export function OperationView(props: {
 }) {
   const { document, operation, query } = props;
   const schema = bodyOf(operation);
-  const [values, setValues] = useState<Values>({});
-  const [body, setBody] = useState(() =>
-    schema === undefined ? undefined : JSON.stringify(exampleOf(document, schema), null, 2),
+  const draft = useDraft<Request>(
+    linkTo(["api", operation.operationId]),
+    () => ({
+      values: {},
+      ...(schema === undefined ? {} : { body: JSON.stringify(exampleOf(document, schema), null, 2) }),
+    }),
+    withoutCredentials,
   );
+  const { values, body } = draft.fields;
   const command = commandFor(operation.operationId);
   return (
     <article class="detail" aria-label={operation.summary}>
@@ -36,13 +54,15 @@ export function OperationView(props: {
         </div>
       </header>
       <Prose text={operation.description} />
+      <CameBack draft={draft} />
       <TryIt
         document={document}
         operation={operation}
         values={values}
-        setValues={setValues}
+        setValues={(next) => draft.change({ values: next })}
         body={body}
-        setBody={setBody}
+        setBody={(next) => draft.change({ body: next })}
+        sent={draft.drop}
       />
       <section aria-labelledby="in-a-shell">
         <header>

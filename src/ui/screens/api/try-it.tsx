@@ -37,6 +37,8 @@ interface Props {
   /** `undefined` where nothing is sent. */
   readonly body: string | undefined;
   readonly setBody: (body: string) => void;
+  /** It was done as it was typed. */
+  readonly sent: () => void;
 }
 
 /** Whether the token has the scope, for all applications or for one. */
@@ -63,7 +65,7 @@ export function TryIt(props: Props) {
   return <TryForm {...props} />;
 }
 
-function TryForm({ document, operation, values, setValues, body, setBody }: Props) {
+function TryForm({ document, operation, values, setValues, body, setBody, sent }: Props) {
   const [answered, setAnswered] = useState<Answered | undefined>();
   const [error, setError] = useState("");
   const [sending, setSending] = useState<AbortController | undefined>();
@@ -99,6 +101,7 @@ function TryForm({ document, operation, values, setValues, body, setBody }: Prop
         ...(body === undefined ? {} : { text: body }),
       });
       const text = await response.text();
+      if (response.ok) sent();
       setAnswered({
         status: response.status,
         ms: performance.now() - startedMs,

@@ -1,13 +1,12 @@
-import { useState } from "preact/hooks";
 import { askJson } from "../../api/request.ts";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { changeBody, draftOf, type ReadSubscription } from "./draft.ts";
-import { useDraft } from "./form-state.ts";
+import { useSettingsForm } from "./form-state.ts";
 import { FormEnd } from "./new-subscription.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
-import { Form } from "../../parts/form.tsx";
+import { CameBack, Form } from "../../parts/form.tsx";
 
 /** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
 export function EditSubscription(props: {
@@ -16,9 +15,9 @@ export function EditSubscription(props: {
 }) {
   const { subscription, saved } = props;
   const { rowid, application, subscription: name } = subscription;
-  // As it was when the form was opened: what others change meanwhile is no change of this person's.
-  const [before] = useState(() => draftOf(subscription));
-  const { draft, change, wrong, isSending, send } = useDraft(before);
+  const { draft, wrong, isSending, send } = useSettingsForm(linkTo(["subscriptions", rowid, "edit"]), () =>
+    draftOf(subscription),
+  );
   const leave = linkTo(["subscriptions", rowid]);
   return (
     <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
@@ -27,21 +26,23 @@ export function EditSubscription(props: {
           Settings of {application}/{name}
         </h1>
       </header>
+      <CameBack draft={draft} />
       <Form
         send={() =>
           send(async () => {
-            const text = changeBody(draft, before);
+            const text = changeBody(draft.fields, draft.before);
             if (text !== undefined) {
               await askJson<Subscription>(`/v1/subscriptions/${rowid}`, { method: "PUT", text });
               saved();
               say(`${application}/${name} is changed.`);
             }
+            draft.drop();
             goTo(leave);
           })
         }
       >
-        <SettingsFields draft={draft} change={change} wrong={wrong} isNew={false} />
-        <FormEnd wrong={wrong} isSending={isSending} act="Save" leave={leave} />
+        <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew={false} />
+        <FormEnd wrong={wrong} isSending={isSending} act="Save" leave={leave} drop={draft.drop} />
       </Form>
     </section>
   );

@@ -1,26 +1,29 @@
-import { useState } from "preact/hooks";
 import type { ApiError } from "../../api/api-error.ts";
 import { useSending } from "../../api/sending.ts";
+import { type FormDraft, useDraft } from "../../api/drafts.ts";
 import { type Draft, fieldOf } from "./draft.ts";
 import type { Wrong } from "./settings-fields.tsx";
 
 /** What is typed into a form of settings, what is wrong with it, and whether it is being sent. */
-export function useDraft(start: Draft): {
-  readonly draft: Draft;
-  readonly change: (change: Partial<Draft>) => void;
+export interface SettingsForm {
+  readonly draft: FormDraft<Draft>;
   readonly wrong: Wrong | undefined;
   readonly isSending: boolean;
   /** Sends it; what goes wrong stands beside its field, and what was typed is kept. */
   readonly send: (run: () => Promise<void>) => void;
-} {
-  const [draft, setDraft] = useState(start);
+}
+
+export function useSettingsForm(form: string, start: () => Draft): SettingsForm {
+  const draft = useDraft(form, start, (fields) => ({ ...fields, bearer_token: "" }));
   const { isSending, failure, send, forget } = useSending();
   const wrong = failure && wrongOf(failure);
   return {
-    draft,
-    change: (part) => {
-      setDraft((before) => ({ ...before, ...part }));
-      if (wrong?.field !== undefined && wrong.field in part) forget();
+    draft: {
+      ...draft,
+      change: (part) => {
+        draft.change(part);
+        if (wrong?.field !== undefined && wrong.field in part) forget();
+      },
     },
     wrong,
     isSending,

@@ -5,16 +5,19 @@ import { Empty } from "../../parts/states.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
 import { EMPTY_DRAFT, newBody } from "./draft.ts";
-import { useDraft } from "./form-state.ts";
+import { useSettingsForm } from "./form-state.ts";
 import { SecretOnce } from "./secret-once.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
 import { mayCreate } from "./subscription-list.tsx";
-import { Form, Wrong } from "../../parts/form.tsx";
+import { CameBack, Form, Wrong } from "../../parts/form.tsx";
 
 /** A form for a new subscription. Its secret is shown once, when it is there. */
 export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record<string, string>> }) {
   const { application = "", action = "" } = query;
-  const { draft, change, wrong, isSending, send } = useDraft({ ...EMPTY_DRAFT, application, action });
+  const { draft, wrong, isSending, send } = useSettingsForm(
+    linkTo(["subscriptions", "new"], { application, action }),
+    () => ({ ...EMPTY_DRAFT, application, action }),
+  );
   useRecordName("New");
   const [created, setCreated] = useState<SubscriptionWithSecret | undefined>();
   const [isKept, setKept] = useState(false);
@@ -63,19 +66,27 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
           <p class="lede">It gets the events of its action that are published from now on.</p>
         </div>
       </header>
+      <CameBack draft={draft} />
       <Form
         send={() =>
           send(async () => {
-            const text = newBody(draft);
+            const text = newBody(draft.fields);
             setCreated(
               (await askJson<SubscriptionWithSecret>("/v1/subscriptions", { method: "POST", text })).data,
             );
+            draft.drop();
             scrollTo({ top: 0 });
           })
         }
       >
-        <SettingsFields draft={draft} change={change} wrong={wrong} isNew />
-        <FormEnd wrong={wrong} isSending={isSending} act="Create it" leave={linkTo(["subscriptions"])} />
+        <SettingsFields draft={draft.fields} change={draft.change} wrong={wrong} isNew />
+        <FormEnd
+          wrong={wrong}
+          isSending={isSending}
+          act="Create it"
+          leave={linkTo(["subscriptions"])}
+          drop={draft.drop}
+        />
       </Form>
     </section>
   );
@@ -87,15 +98,17 @@ export function FormEnd(props: {
   readonly isSending: boolean;
   readonly act: string;
   readonly leave: string;
+  /** Forgets what was typed. */
+  readonly drop: () => void;
   readonly mayAct?: boolean;
 }) {
-  const { wrong, isSending, act, leave, mayAct } = props;
+  const { wrong, isSending, act, leave, drop, mayAct } = props;
   return (
     <div class="form-acts form-end">
       <button class="btn main" disabled={isSending || mayAct === false}>
         {act}
       </button>
-      <a class="btn" href={leave}>
+      <a class="btn" href={leave} onClick={drop}>
         Cancel
       </a>
       <Wrong text={wrong?.field === undefined ? wrong?.message : "Something above is wrong."} />

@@ -5,8 +5,9 @@ import type { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { useSending } from "../../api/sending.ts";
+import { useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
-import { ChoiceField, Form, TextField } from "../../parts/form.tsx";
+import { CameBack, ChoiceField, Form, TextField } from "../../parts/form.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
@@ -34,6 +35,21 @@ function isoOf(local: string): string | undefined {
   return Number.isNaN(ms) ? undefined : new Date(ms).toISOString();
 }
 
+interface Fields {
+  readonly status: ReplaySelection;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Those that the address names. */
+function firstFields({ status, from, to }: Readonly<Record<string, string>>): Fields {
+  return {
+    status: status === "missed" || status === "all" ? status : "failed",
+    from: localText(from ?? new Date(Date.now() - ONE_DAY_MS).toISOString()),
+    to: to === undefined ? "" : localText(to),
+  };
+}
+
 /** Sends a subscription events of the past: which, how many that are, and then whether to. */
 export function ReplayForm(props: {
   readonly subscription: Subscription;
@@ -42,13 +58,8 @@ export function ReplayForm(props: {
   const { subscription, query } = props;
   const { rowid, application, subscription: name } = subscription;
   const asked = query["status"];
-  const [status, setStatus] = useState<ReplaySelection>(
-    asked === "missed" || asked === "all" ? asked : "failed",
-  );
-  const [from, setFrom] = useState(
-    localText(query["from"] ?? new Date(Date.now() - ONE_DAY_MS).toISOString()),
-  );
-  const [to, setTo] = useState(query["to"] === undefined ? "" : localText(query["to"]));
+  const draft = useDraft(linkTo(["subscriptions", rowid, "replay"], query), () => firstFields(query));
+  const { status, from, to } = draft.fields;
   const [count, setCount] = useState<number | undefined>();
   const [wrong, setWrong] = useState<ApiError | undefined>();
   const { isSending, failure, send } = useSending();
@@ -66,7 +77,7 @@ export function ReplayForm(props: {
         if (signal.aborted) return;
         setCount(data.total);
         // Nobody said which: those that there are.
-        if (asked === undefined && data.total === 0) setStatus((now) => (now === "failed" ? "missed" : now));
+        if (asked === undefined && data.total === 0 && status === "failed") draft.begin({ status: "missed" });
         setWrong(undefined);
       } catch (error) {
         if (!signal.aborted) setWrong(noted(error));
@@ -97,6 +108,7 @@ export function ReplayForm(props: {
     });
     if (!isSure) return;
     const { data } = await askJson<Replay>(path, { method: "POST", body });
+    draft.drop();
     say(`Replay ${data.rowid} has begun.`);
     goTo(linkTo(["replays", data.rowid]));
   };
@@ -115,6 +127,7 @@ export function ReplayForm(props: {
           </p>
         </div>
       </header>
+      <CameBack draft={draft} />
       <Form send={() => send(begin)}>
         <div class="form-group">
           <ChoiceField
@@ -125,21 +138,21 @@ export function ReplayForm(props: {
               ["missed", "Missed"],
               ["all", "All"],
             ]}
-            set={setStatus}
+            set={(choice) => draft.change({ status: choice })}
             hint={MEANS[status]}
           />
           <TextField
             label="Published from"
             type="datetime-local"
             value={from}
-            set={setFrom}
+            set={(text) => draft.change({ from: text })}
             hint="In your zone."
           />
           <TextField
             label="Until"
             type="datetime-local"
             value={to}
-            set={setTo}
+            set={(text) => draft.change({ to: text })}
             hint="Without it: until now."
           />
           <div class="form-row">
@@ -161,6 +174,7 @@ export function ReplayForm(props: {
           act={count === undefined || count === 0 ? "Send them" : `Send ${numberText(count)}`}
           mayAct={count !== undefined && count > 0}
           leave={linkTo(["subscriptions", rowid])}
+          drop={draft.drop}
         />
       </Form>
       <Command text={command} />

@@ -5,12 +5,14 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { useSending } from "../../api/sending.ts";
-import { AreaField, Form, TextField } from "../../parts/form.tsx";
+import { useDraft } from "../../api/drafts.ts";
+import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { memberText, indentedLines, textOfLines } from "../../parts/json-tokens.ts";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Say } from "../../parts/states.tsx";
 import { durationText } from "../../parts/time.tsx";
+import { linkTo } from "../../shell/route.ts";
 import { objectText } from "./draft.ts";
 
 interface LastEvent {
@@ -34,10 +36,13 @@ async function lastEvent(
 export function TestHandler({ subscription }: { readonly subscription: Subscription }) {
   const { rowid, application, subscription: name, handler } = subscription;
   const isPattern = subscription.action.includes("*");
-  const [action, setAction] = useState(isPattern ? "" : subscription.action);
-  const [payload, setPayload] = useState("{}");
+  const draft = useDraft(linkTo(["subscriptions", rowid, "test"]), () => ({
+    action: isPattern ? "" : subscription.action,
+    payload: "{}",
+  }));
+  const { action, payload } = draft.fields;
   // What comes late must not replace what a person has typed.
-  const typed = useRef(false);
+  const typed = useRef(draft.typedAt !== undefined);
   const [origin, setOrigin] = useState("");
   const { isSending, failure, send } = useSending();
   const [result, setResult] = useState<HandlerTest | undefined>();
@@ -48,8 +53,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
         const last = await lastEvent(subscription.action);
         if (typed.current) return;
         if (last === undefined) return setOrigin("No event is stored to take one from.");
-        setAction(last.action);
-        setPayload(textOfLines(indentedLines(last.payload)));
+        draft.begin({ action: last.action, payload: textOfLines(indentedLines(last.payload)) });
         setOrigin(`That of event ${last.id}, the last one.`);
       } catch (error) {
         noted(error);
@@ -60,13 +64,14 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
   const makeUp = async (): Promise<void> => {
     const path = `/v1/actions/${encodeURIComponent(action.trim())}/sample`;
     const sample = memberText(await askText(path), "data") ?? "{}";
-    setPayload(textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")));
+    draft.begin({ payload: textOfLines(indentedLines(memberText(sample, "payload") ?? "{}")) });
     setOrigin(`Made up from the schema, with seed ${memberText(sample, "seed") ?? ""}.`);
   };
   const run = async (): Promise<void> => {
     const text = `{"action":${JSON.stringify(action.trim())},"payload":${objectText("filter", payload)}}`;
     setResult(undefined);
     const answer = await askJson<HandlerTest>(`/v1/subscriptions/${rowid}/test`, { method: "POST", text });
+    draft.drop();
     setResult(answer.data);
   };
   return (
@@ -82,6 +87,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
           </p>
         </div>
       </header>
+      <CameBack draft={draft} />
       <div class="cols even">
         <Form class="form stacked" send={() => send(run)}>
           <div class="form-group">
@@ -89,7 +95,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
               <TextField
                 label="Action"
                 value={action}
-                set={setAction}
+                set={(text) => draft.change({ action: text })}
                 hint={`One that ${subscription.action} stands for.`}
               />
             )}
@@ -98,7 +104,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
               value={payload}
               set={(text) => {
                 typed.current = true;
-                setPayload(text);
+                draft.change({ payload: text });
               }}
               rows={14}
               hint={origin}

@@ -2,8 +2,9 @@ import { useState } from "preact/hooks";
 import type { ScopeName, TokenWithSecret } from "../../../domain/token.ts";
 import { askJson } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
+import { useDraft } from "../../api/drafts.ts";
 import { Copy } from "../../parts/copy.tsx";
-import { ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
+import { CameBack, ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
 
@@ -24,12 +25,17 @@ const LIVES = {
 } as const satisfies Readonly<Record<string, readonly [string, number | null]>>;
 type Life = keyof typeof LIVES;
 
+const NEW_TOKEN = {
+  name: "",
+  scopes: ["publish"] as readonly ScopeName[],
+  application: "",
+  life: "year" as Life,
+};
+
 /** A form for a new token, which is shown once. */
 export function NewTokenForm() {
-  const [name, setName] = useState("");
-  const [scopes, setScopes] = useState<ReadonlySet<ScopeName>>(new Set(["publish"]));
-  const [application, setApplication] = useState("");
-  const [life, setLife] = useState<Life>("year");
+  const draft = useDraft(linkTo(["tokens", "new"]), () => NEW_TOKEN);
+  const { name, scopes, application, life } = draft.fields;
   const { isSending, failure, send } = useSending();
   const [created, setCreated] = useState<TokenWithSecret | undefined>();
   useRecordName("New");
@@ -39,12 +45,14 @@ export function NewTokenForm() {
     const [, lifeMs] = LIVES[life];
     const body = {
       name: name.trim(),
-      scopes: SCOPES.filter(([scope]) => scopes.has(scope)).map(([scope]) =>
+      scopes: SCOPES.filter(([scope]) => scopes.includes(scope)).map(([scope]) =>
         limit === "" ? scope : `${scope}:${limit}`,
       ),
       ...(lifeMs === null ? {} : { expires_at: new Date(Date.now() + lifeMs).toISOString() }),
     };
-    setCreated((await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body })).data);
+    const { data } = await askJson<TokenWithSecret>("/v1/tokens", { method: "POST", body });
+    draft.drop();
+    setCreated(data);
   };
   const { field: at } = failure?.details ?? {};
   const wrongField = typeof at === "string" ? at : "";
@@ -59,12 +67,13 @@ export function NewTokenForm() {
           <p class="lede">It is shown once, when it is there. Only its digest is stored.</p>
         </div>
       </header>
+      <CameBack draft={draft} />
       <Form send={() => send(create)}>
         <FieldGroup title="Whose it is">
           <TextField
             label="Name"
             value={name}
-            set={setName}
+            set={(text) => draft.change({ name: text })}
             error={errorAt("name")}
             hint="For people: who uses it. The audit shows it."
             placeholder="shop backend"
@@ -73,7 +82,7 @@ export function NewTokenForm() {
             label="Expires"
             value={life}
             choices={(Object.keys(LIVES) as Life[]).map((one) => [one, LIVES[one][0]] as const)}
-            set={setLife}
+            set={(choice) => draft.change({ life: choice })}
           />
         </FieldGroup>
         <FieldGroup title="What it may do">
@@ -84,12 +93,10 @@ export function NewTokenForm() {
                 <label key={scope} class="check">
                   <input
                     type="checkbox"
-                    checked={scopes.has(scope)}
+                    checked={scopes.includes(scope)}
                     onChange={(event) => {
-                      const next = new Set(scopes);
-                      if (event.currentTarget.checked) next.add(scope);
-                      else next.delete(scope);
-                      setScopes(next);
+                      const others = scopes.filter((one) => one !== scope);
+                      draft.change({ scopes: event.currentTarget.checked ? [...others, scope] : others });
                     }}
                   />
                   <span>
@@ -103,16 +110,16 @@ export function NewTokenForm() {
           <TextField
             label="Only for"
             value={application}
-            set={setApplication}
+            set={(text) => draft.change({ application: text })}
             hint="One application. Left empty: all of them."
             placeholder="billing"
           />
         </FieldGroup>
         <div class="form-acts">
-          <button class="btn main" disabled={isSending || name.trim() === "" || scopes.size === 0}>
+          <button class="btn main" disabled={isSending || name.trim() === "" || scopes.length === 0}>
             Create it
           </button>
-          <a class="btn" href={linkTo(["tokens"])}>
+          <a class="btn" href={linkTo(["tokens"])} onClick={draft.drop}>
             Cancel
           </a>
           {isElsewhere && <Wrong text={failure?.message} />}

@@ -1,0 +1,111 @@
+import { useRef, useState } from "preact/hooks";
+
+const PREFIX = "evreg.draft.";
+/** What was typed longest ago is forgotten for what is typed now. */
+const MOST_FORMS = 10;
+/** A tab stores some 5 million characters, and its token needs room as well. */
+const MOST_CHARACTERS = 200_000;
+
+interface Stored<Fields> {
+  readonly fields: Fields;
+  readonly before: Fields;
+  readonly atMs: number;
+}
+
+/** What is in the fields of a form, which this tab keeps until it was sent or dropped. */
+export interface FormDraft<Fields> {
+  readonly fields: Fields;
+  /** What the form began with: what others change meanwhile is no change of this person's. */
+  readonly before: Fields;
+  /** When it was typed, of one that came back. */
+  readonly typedAt: Date | undefined;
+  readonly change: (part: Partial<Fields>) => void;
+  /** Puts into the form what nobody typed, such as a sample, and begins with that. What was typed is forgotten. */
+  readonly begin: (part: Partial<Fields>) => void;
+  /** Forgets what was typed: the form is as it began. */
+  readonly anew: () => void;
+  /** Forgets what was typed, as it was sent or is not wanted; the fields show it still. */
+  readonly drop: () => void;
+}
+
+function formsByAge(): readonly string[] {
+  const forms = Object.keys(sessionStorage).filter((key) => key.startsWith(PREFIX));
+  const atMs = new Map(
+    forms.map((key) => [key, (JSON.parse(sessionStorage.getItem(key)!) as Stored<unknown>).atMs]),
+  );
+  return forms.toSorted((one, other) => atMs.get(one)! - atMs.get(other)!);
+}
+
+export const hasDrafts = (): boolean => formsByAge().length > 0;
+
+/** For somebody else who uses this tab after this person. */
+export function dropDrafts(): void {
+  for (const key of formsByAge()) sessionStorage.removeItem(key);
+}
+
+export function readDraft<Fields>(form: string): Stored<Fields> | undefined {
+  const text = sessionStorage.getItem(PREFIX + form);
+  return text === null ? undefined : (JSON.parse(text) as Stored<Fields>);
+}
+
+export function dropDraft(form: string): void {
+  sessionStorage.removeItem(PREFIX + form);
+}
+
+export function keepDraft<Fields>(form: string, fields: Fields, before: Fields): void {
+  const text = JSON.stringify({ fields, before, atMs: Date.now() } satisfies Stored<Fields>);
+  const isNew = sessionStorage.getItem(PREFIX + form) === null;
+  if (text.length > MOST_CHARACTERS || JSON.stringify(fields) === JSON.stringify(before)) {
+    return dropDraft(form);
+  }
+  if (isNew) for (const key of formsByAge().slice(0, -(MOST_FORMS - 1))) sessionStorage.removeItem(key);
+  sessionStorage.setItem(PREFIX + form, text);
+}
+
+/**
+ * The fields of a form. What is typed into them survives a reload, another screen and the end of a sign-in.
+ * @param form its name in this tab; another form is another component
+ * @param start what the form begins with
+ * @param kept what of the fields may be stored: no secrets
+ */
+export function useDraft<Fields extends object>(
+  form: string,
+  start: () => Fields,
+  kept: (fields: Fields) => Fields = (fields) => fields,
+): FormDraft<Fields> {
+  const [state, setState] = useState<Pick<FormDraft<Fields>, "fields" | "before" | "typedAt">>(() => {
+    const stored = readDraft<Fields>(form);
+    const fresh = start();
+    if (stored === undefined) return { fields: fresh, before: fresh, typedAt: undefined };
+    return {
+      fields: { ...fresh, ...stored.fields },
+      before: { ...fresh, ...stored.before },
+      typedAt: new Date(stored.atMs),
+    };
+  });
+  // Two changes may come before the form is drawn again.
+  const latest = useRef(state);
+  const set = (next: typeof state): void => {
+    latest.current = next;
+    setState(next);
+  };
+  const begin = (part: Partial<Fields>): void => {
+    const fields = { ...latest.current.fields, ...part };
+    set({ fields, before: fields, typedAt: undefined });
+    dropDraft(form);
+  };
+  return {
+    ...state,
+    begin,
+    anew: () => begin(start()),
+    change: (part) => {
+      const fields = { ...latest.current.fields, ...part };
+      set({ ...latest.current, fields });
+      keepDraft(form, kept(fields), kept(latest.current.before));
+    },
+    drop: () => {
+      set({ ...latest.current, typedAt: undefined });
+      dropDraft(form);
+    },
+  };
+}
