@@ -1,7 +1,9 @@
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { identity } from "../api/identity.ts";
 import { apiUrl } from "../api/request.ts";
 import { readSession } from "../api/session-token.ts";
+import { useAskBeforeLeaving } from "../shell/confirm.tsx";
 import { sayError } from "../shell/toast.tsx";
 import { Icon } from "./icons.tsx";
 
@@ -12,17 +14,20 @@ const SHOWN_MS = 1_500;
  * @param props.text the text, or what makes it when it is wanted
  * @param props.what what is copied, for those who hear the page: "the payload"
  * @param props.label words instead of the icon
+ * @param props.copied called once it was copied
  */
 export function Copy(props: {
   readonly text: string | (() => string | Promise<string>);
   readonly what: string;
   readonly label?: string;
+  readonly copied?: () => void;
 }) {
   const [done, setDone] = useState(false);
   const copy = async (): Promise<void> => {
     try {
       await copyText(typeof props.text === "string" ? props.text : await props.text());
       setDone(true);
+      props.copied?.();
       setTimeout(() => setDone(false), SHOWN_MS);
     } catch (error) {
       sayError(error);
@@ -39,6 +44,43 @@ export function Copy(props: {
     >
       {props.label === undefined ? <Icon name={done ? "done" : "copy"} /> : done ? "Copied" : props.label}
     </button>
+  );
+}
+
+/**
+ * A secret, the one time that it can be seen. The page is not left unasked before it was copied, or somebody says that it
+ * is kept.
+ * @param props.what it is: "the token"
+ * @param props.otherwise how to get another one, where it is lost
+ */
+export function SecretOnce(props: {
+  readonly secret: string;
+  readonly what: string;
+  readonly otherwise: string;
+  readonly children: ComponentChildren;
+  readonly isKept: boolean;
+  readonly keep: () => void;
+}) {
+  const { secret, what, otherwise, isKept, keep } = props;
+  useAskBeforeLeaving(
+    isKept
+      ? undefined
+      : {
+          title: `Leave without ${what}?`,
+          body: `It was not copied, and is never shown again. ${otherwise}`,
+          act: "Leave",
+          keep: "Stay",
+          danger: true,
+        },
+  );
+  return (
+    <div class="stack tight">
+      {props.children}
+      <div class="cmd">
+        <code onCopy={keep}>{secret}</code>
+        <Copy text={secret} what={what} copied={keep} />
+      </div>
+    </div>
   );
 }
 

@@ -194,7 +194,7 @@ export function CameBack({ draft }: { readonly draft: Pick<FormDraft<unknown>, "
       <span>
         What you typed until <Time at={typedAt.toISOString()} /> is here again.
       </span>
-      <button type="button" class="btn bare" onClick={anew}>
+      <button type="button" class="btn" onClick={anew}>
         Start anew
       </button>
     </p>

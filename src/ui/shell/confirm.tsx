@@ -2,8 +2,9 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shared } from "../api/shared.ts";
 import { EXACT, Form } from "../parts/form.tsx";
+import { askBeforeLeaving, route } from "./route.ts";
 
-interface Question {
+export interface Question {
   /** Verb and thing: "Skip delivery 91204?" */
   readonly title: string;
   /** What follows from it, counted. */
@@ -33,9 +34,6 @@ export function focusAgain(opener: Element | null): void {
   if (target instanceof HTMLElement) target.focus();
 }
 
-// The question was about a screen that is left.
-addEventListener("hashchange", () => asked.value?.answer(false));
-
 /** Asks a person before something that cannot be undone. */
 export function confirm(question: Question): Promise<boolean> {
   asked.value?.answer(false);
@@ -51,10 +49,22 @@ export function confirm(question: Question): Promise<boolean> {
   });
 }
 
+/** Asks before the page leads elsewhere, for as long as there is a question. */
+export function useAskBeforeLeaving(question: Question | undefined): void {
+  const isAsked = question !== undefined;
+  useEffect(
+    () => (question === undefined ? undefined : askBeforeLeaving(() => confirm(question))),
+    [isAsked],
+  );
+}
+
 export function Confirm() {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState("");
   const now = asked.use();
+  const at = route.use();
+  // The question was about a screen that is left.
+  useEffect(() => () => asked.value?.answer(false), [at]);
   useEffect(() => {
     setTyped("");
     if (now !== null && dialog.current?.open === false) dialog.current.showModal();

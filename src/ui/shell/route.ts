@@ -12,8 +12,41 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 export const route = shared<Route>(parseRoute(location.hash));
 addEventListener("hashchange", follow);
 
+/** The address of what is shown. */
+let shown = location.hash;
+/** Asks whether what is shown may be left. */
+let ask: (() => Promise<boolean>) | undefined;
+
+const warn = (event: Event): void => event.preventDefault();
+
+/** Has a person asked before anything leads elsewhere. @returns what ends it */
+export function askBeforeLeaving(question: () => Promise<boolean>): () => void {
+  addEventListener("beforeunload", warn);
+  ask = question;
+  return () => {
+    removeEventListener("beforeunload", warn);
+    ask = undefined;
+  };
+}
+
+/** Whether nobody is against leaving what is shown. */
+export const mayLeave = async (): Promise<boolean> => ask === undefined || ask();
+
 function follow(): void {
-  route.value = parseRoute(location.hash);
+  const wanted = location.hash;
+  if (ask !== undefined && wanted !== shown) {
+    history.pushState(null, "", shown);
+    void leaveFor(wanted);
+    return;
+  }
+  shown = wanted;
+  route.value = parseRoute(wanted);
+}
+
+async function leaveFor(link: string): Promise<void> {
+  if (!(await mayLeave())) return;
+  ask = undefined;
+  location.hash = link;
 }
 
 function parseRoute(text: string): Route {
@@ -49,6 +82,7 @@ export function linkTo(path: readonly (string | number)[], query: Query = {}): s
 /** @param options.replace instead of the entry that the back button leads to: for what a person types */
 export function goTo(link: string, options: { readonly replace?: boolean } = {}): void {
   if (link === location.hash) return;
+  if (ask !== undefined) return void leaveFor(link);
   if (options.replace === true) history.replaceState(null, "", link);
   else history.pushState(null, "", link);
   follow();

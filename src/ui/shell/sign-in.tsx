@@ -15,7 +15,7 @@ import { dropDrafts, hasDrafts } from "../api/drafts.ts";
 import { Command } from "../parts/copy.tsx";
 import { Failed } from "../parts/states.tsx";
 import { confirm } from "./confirm.tsx";
-import { goTo, linkTo } from "./route.ts";
+import { goTo, linkTo, mayLeave } from "./route.ts";
 import { sayError } from "./toast.tsx";
 import { Time } from "../parts/time.tsx";
 import { EXACT, Form } from "../parts/form.tsx";
@@ -81,6 +81,7 @@ async function endOwn(): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
+  if (!(await mayLeave())) return;
   await endOwn();
   endSession();
   dropDrafts();

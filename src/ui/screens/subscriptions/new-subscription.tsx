@@ -6,7 +6,7 @@ import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
 import { EMPTY_DRAFT, newBody } from "./draft.ts";
 import { useSettingsForm } from "./form-state.ts";
-import { SecretOnce } from "./secret-once.tsx";
+import { SubscriptionSecret } from "./subscription-secret.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
 import { mayCreate } from "./subscription-list.tsx";
 import { CameBack, Form, Wrong } from "../../parts/form.tsx";
@@ -36,7 +36,12 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
           {created.application}/{created.subscription} is created
         </h1>
         <div class="panel pad">
-          <SecretOnce secret={created.secret} isPush={created.mode === "push"} />
+          <SubscriptionSecret
+            secret={created.secret}
+            isPush={created.mode === "push"}
+            isKept={isKept}
+            keep={() => setKept(true)}
+          />
         </div>
         <div class="form-acts">
           {!isKept && (

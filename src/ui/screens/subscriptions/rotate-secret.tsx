@@ -6,7 +6,7 @@ import { ChoiceField, Form } from "../../parts/form.tsx";
 import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
 import { focusAgain } from "../../shell/confirm.tsx";
-import { SecretOnce } from "./secret-once.tsx";
+import { SubscriptionSecret } from "./subscription-secret.tsx";
 
 const OVERLAPS = [
   ["0", "Not at all"],
@@ -43,9 +43,28 @@ export function RotateSecret(props: {
     setAnswer(await askJson<SubscriptionWithSecret, RotationMeta>(path, { method: "POST", body }));
     rotated();
   };
+  const [isKept, setKept] = useState(false);
+  const [wasAsked, setAsked] = useState(false);
+  const isHeld = isSending || (answer !== undefined && !isKept);
+  /** A browser lets Esc close a dialog in the end, whatever is said against it. */
+  const closed = (): void => {
+    if (!isHeld) return close();
+    setAsked(true);
+    dialog.current?.showModal();
+  };
   const ends = answer?.data.previous_secret_until ?? null;
   return (
-    <dialog ref={dialog} class="dialog wider" aria-labelledby="rotate" onClose={close}>
+    <dialog
+      ref={dialog}
+      class="dialog wider"
+      aria-labelledby="rotate"
+      onCancel={(event) => {
+        if (!isHeld) return;
+        event.preventDefault();
+        setAsked(true);
+      }}
+      onClose={closed}
+    >
       {answer === undefined ? (
         <Form send={() => send(rotate)}>
           <h2 id="rotate">
@@ -82,7 +101,12 @@ export function RotateSecret(props: {
           <h2 id="rotate">
             The secret of {application}/{name} is rotated
           </h2>
-          <SecretOnce secret={answer.data.secret} isPush={mode === "push"} />
+          <SubscriptionSecret
+            secret={answer.data.secret}
+            isPush={mode === "push"}
+            isKept={isKept}
+            keep={() => setKept(true)}
+          />
           <p class="soft">
             {ends === null ? (
               "The old secret has ended."
@@ -94,9 +118,14 @@ export function RotateSecret(props: {
             )}
             {(answer.meta?.rotated ?? 1) > 1 && ` ${answer.meta?.rotated} subscriptions have the new one.`}
           </p>
+          {wasAsked && !isKept && (
+            <p class="warn-text" role="alert">
+              Copy the secret, or say that you have kept it: it is never shown again.
+            </p>
+          )}
           <div class="acts">
-            <button class="btn main" onClick={() => dialog.current?.close()}>
-              I have kept it
+            <button class="btn main" onClick={close}>
+              {isKept ? "Close" : "I have kept it"}
             </button>
           </div>
         </>

@@ -3,7 +3,7 @@ import type { ScopeName, TokenWithSecret } from "../../../domain/token.ts";
 import { askJson } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
 import { useDraft } from "../../api/drafts.ts";
-import { Copy } from "../../parts/copy.tsx";
+import { SecretOnce } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, Form, TextField, Wrong } from "../../parts/form.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
@@ -130,22 +130,33 @@ export function NewTokenForm() {
 }
 
 function Created({ token }: { readonly token: TokenWithSecret }) {
+  const [isKept, setKept] = useState(false);
   return (
     <section class="stack narrow" aria-label="New token">
       <h1>{token.name} is created</h1>
       <div class="panel pad stack">
-        <p class="soft">
-          It may do: {token.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
-        </p>
-        <div class="cmd">
-          <code>{token.token}</code>
-          <Copy text={token.token} what="the token" />
-        </div>
+        <SecretOnce
+          secret={token.token}
+          what="the token"
+          otherwise="To have one then, create another and revoke this one."
+          isKept={isKept}
+          keep={() => setKept(true)}
+        >
+          <p class="soft">
+            It may do: {token.scopes.join(", ")}. Keep it where its program reads it. It is shown this once.
+          </p>
+        </SecretOnce>
       </div>
       <div class="form-acts">
-        <a class="btn" href={linkTo(["tokens"])}>
-          All tokens
-        </a>
+        {isKept ? (
+          <a class="btn" href={linkTo(["tokens"])}>
+            All tokens
+          </a>
+        ) : (
+          <button class="btn main" onClick={() => setKept(true)}>
+            I have kept it
+          </button>
+        )}
       </div>
     </section>
   );
