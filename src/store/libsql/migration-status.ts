@@ -3,13 +3,7 @@ import { existsSync } from "node:fs";
 import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import {
-  dataFileOf,
-  fileExists,
-  holdFolder,
-  mustNeverHaveExisted,
-  readFileVersion,
-} from "./files/data-folder.ts";
+import { admittedVersion, dataFileOf, fileExists, holdFolder } from "./files/data-folder.ts";
 import { LATEST_VERSION, MIGRATIONS } from "./files/migrations.ts";
 import { openLibsqlStore } from "./open.ts";
 
@@ -40,8 +34,7 @@ export interface MigrationResult extends MigrationStatus {
 export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
   const exists = fileExists(file);
-  const current = exists ? heldFileVersion(folder, file) : 0;
-  if (!exists && existsSync(folder)) mustNeverHaveExisted(file);
+  const current = existsSync(folder) ? heldFileVersion(folder) : 0;
   const pending = MIGRATIONS.filter(({ version }) => version > current);
   return {
     file,
@@ -52,10 +45,10 @@ export function inspectMigrations(folder: string): MigrationStatus {
   };
 }
 
-function heldFileVersion(folder: string, file: string): number {
+function heldFileVersion(folder: string): number {
   const releaseFolder = holdFolder(folder);
   try {
-    return readFileVersion(file);
+    return admittedVersion(folder);
   } finally {
     releaseFolder();
   }

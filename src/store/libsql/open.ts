@@ -10,16 +10,8 @@ import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
 import { Backups } from "./files/backup.ts";
-import {
-  copiesIn,
-  dataFileOf,
-  holdFolder,
-  inUse,
-  mustBeOfLatestForm,
-  prepareFile,
-  prepareFolder,
-  readFileVersion,
-} from "./files/data-folder.ts";
+import { copiesIn, dataFileOf, holdFolder, inUse, prepareFile, prepareFolder } from "./files/data-folder.ts";
+import { restoreAdvice } from "./files/earlier-data.ts";
 import { CODECS, createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
@@ -115,10 +107,8 @@ async function openFile(
   { folder, logger, onFatal, encryption, refusesOlderForm = false, needsData = false, commits }: OpenOptions,
   clock: Clock,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
-  // Before the engine opens it, which would write to it: this refuses a file that is not evreg's or is newer.
-  const version = readFileVersion(dataFileOf(folder));
-  if (refusesOlderForm) mustBeOfLatestForm(dataFileOf(folder), version);
-  const path = prepareFile(folder, needsData);
+  // Before the engine opens it, which would write to it.
+  const path = prepareFile(folder, { needsData, refusesOlderForm });
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerClient> =>
@@ -196,9 +186,11 @@ export async function startAlone(folder: string, start: () => Promise<WorkerClie
     } catch (error) {
       if (!(error instanceof EngineFailure)) throw error;
       if (error.kind !== "in_use") {
+        const advice =
+          error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
         throw new EvregError(
           "unavailable",
-          `The data folder ${folder} cannot be opened: ${error.message}.`,
+          `The data folder ${folder} cannot be opened: ${error.message}.${advice}`,
           { folder },
           { cause: error },
         );

@@ -7,16 +7,21 @@ import {
   openSync,
   readdirSync,
   readlinkSync,
-  readSync,
   realpathSync,
   statSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
 import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
-import { isSameFile, makeFolder, syncFolderOf, withFile } from "../../../runtime/files.ts";
+import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
-import { CUT_SHORT } from "../thread/file-guard.ts";
+import {
+  type FileHeader,
+  mustNeverHaveHeldData,
+  readHeader,
+  restoreAdvice,
+  tracesOfData,
+} from "./earlier-data.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
 
 export function dataFileOf(folder: string): string {
@@ -52,14 +57,19 @@ export function prepareFolder(folder: string): readonly string[] {
  * Creates an empty data file (0600) where there is none and never was one, and checks that it can be written to.
  *
  * To be called only while this process has no connection to the file.
- * @param needsData whether a folder that holds no data yet is refused, and left as it is
+ * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
+ * see `mustBeOfLatestForm`
  * @returns its path
- * @throws EvregError as above; `unavailable` also where a restore was cut off; `not_found` without the data it needs
+ * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where a restore was cut
+ * off and where the data are gone; `not_found` without the data it needs
  */
-export function prepareFile(folder: string, needsData: boolean): string {
+export function prepareFile(
+  folder: string,
+  { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
+): string {
   const path = dataFileOf(folder);
-  if (!fileExists(path)) mustNeverHaveExisted(path);
-  mustNotBeCutOff(path);
+  const version = admittedVersion(folder);
+  if (refusesOlderForm) mustBeOfLatestForm(path, version);
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",
@@ -80,32 +90,6 @@ export function prepareFile(folder: string, needsData: boolean): string {
     }
   }
   return path;
-}
-
-/**
- * For a folder without a data file: there must never have been one. The engine would take the log of a missing file, which
- * is its newest part, for a leftover and remove it.
- * @throws EvregError `unavailable` with what to do
- */
-export function mustNeverHaveExisted(path: string): void {
-  const folder = dirname(path);
-  const rest = readdirSync(folder).findLast((name) => name.startsWith(`${basename(path)}${CUT_SHORT}`));
-  if (rest !== undefined) {
-    throw fileError(
-      "unavailable",
-      path,
-      `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, rest)}. ` +
-        "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
-    );
-  }
-  const log = `${path}-wal`;
-  if (sizeOf(log) === 0) return;
-  throw fileError(
-    "unavailable",
-    path,
-    `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
-      "Put the data file back beside it; or, to begin without that data, move the log away.",
-  );
 }
 
 /** Whether anything would be lost. A log without its file is somebody's data too. */
@@ -159,9 +143,6 @@ export function inUse(folder: string): EvregError {
   );
 }
 
-const MAGIC = "SQLite format 3\0";
-const HEADER_BYTES = 100;
-
 /**
  * Whether there is a file, or a link to one.
  * @throws EvregError `usage` when it is anything else, `unavailable` when it cannot be looked at
@@ -185,23 +166,34 @@ export function fileExists(path: string): boolean {
  *
  * To be called only while this process has no connection to the file: closing any descriptor of it would drop the
  * process's locks on it.
- * @throws EvregError `usage` when it is not evreg's, or of a newer version
+ * @throws EvregError `invalid` when it is damaged; `usage` when it is not evreg's, or of a newer version
  */
 export function readFileVersion(path: string): number {
   if (!fileExists(path)) return 0;
-  const header = Buffer.alloc(HEADER_BYTES);
-  let length: number;
+  let header: FileHeader;
   try {
-    length = withFile(path, "r", (descriptor) => readSync(descriptor, header, 0, HEADER_BYTES, 0));
+    header = readHeader(path);
   } catch (error) {
     throw unreadable(path, error);
   }
-  if (length === 0) return 0;
-  if (length < HEADER_BYTES || header.toString("latin1", 0, MAGIC.length) !== MAGIC) throw notEvreg(path);
-  const version = header.readInt32BE(60);
-  const applicationId = header.readUInt32BE(68);
+  const { bytes, isDatabase, applicationId, version } = header;
+  if (bytes === 0) return 0;
+  if (!isDatabase) throw notEvreg(path);
   // All zero in a file from a first start that was cut off; the engine then reads its log.
   if (version !== 0 || applicationId !== 0) checkForm(path, applicationId, version);
+  return version;
+}
+
+/**
+ * The form of a folder's data file. One that is missing or holds nothing must never have held anything.
+ * @throws EvregError as above; `unavailable` where a restore was cut off, and where the data are gone, with what to do
+ */
+export function admittedVersion(folder: string): number {
+  const path = dataFileOf(folder);
+  mustNotBeCutOff(path);
+  const traces = tracesOfData(folder);
+  const version = readFileVersion(path);
+  if (version === 0) mustNeverHaveHeldData(path, traces);
   return version;
 }
 
@@ -223,7 +215,7 @@ export function checkForm(path: string, applicationId: number, version: number):
  * @param version 0 for an empty file
  * @throws EvregError `usage`
  */
-export function mustBeOfLatestForm(path: string, version: number): void {
+function mustBeOfLatestForm(path: string, version: number): void {
   if (version === 0 || version === LATEST_VERSION) return;
   throw new EvregError(
     "usage",
@@ -234,8 +226,15 @@ export function mustBeOfLatestForm(path: string, version: number): void {
   );
 }
 
+/** A file without the marks that evreg gives its own. In a folder that has had data it is the data file, and damaged. */
 export function notEvreg(path: string): EvregError {
-  const message = `The file ${path} was not made by evreg, so it is left alone. Give another folder with --data.`;
+  const folder = dirname(path);
+  if (tracesOfData(folder).length > 0) {
+    const advice = restoreAdvice(folder, " --force");
+    const message = `The data file ${path} is damaged: it does not begin as evreg writes it. Nothing was changed. Put it back from a copy, or ${advice}.`;
+    return fileError("invalid", path, message);
+  }
+  const message = `The file ${path} was not made by evreg, or its beginning is damaged, so it is left alone. Give another folder with --data; or, if evreg made it, move it away and ${restoreAdvice(folder)}.`;
   return fileError("usage", path, message);
 }
 

@@ -149,12 +149,13 @@ async function settleOld(file: string, folder: string, nowMs: number): Promise<S
   }
 }
 
-/** A newer evreg's file may be replaced, as that is a way back to an older one. */
+/** A newer evreg's file may be replaced, as that is a way back to an older one, and so may a damaged one. */
 function mustBeEvregs(file: string): void {
   try {
     readFileVersion(file);
   } catch (error) {
-    if (!(error instanceof EvregError) || error.details["version"] === undefined) throw error;
+    if (!(error instanceof EvregError)) throw error;
+    if (error.code !== "invalid" && error.details["version"] === undefined) throw error;
   }
 }
 
