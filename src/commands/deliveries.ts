@@ -3,7 +3,7 @@ import { examples, TargetCommand } from "../cli/base-command.ts";
 import { choiceFlag, numberFlag, optionalRowidArg, rangeFlags, textFlag } from "../cli/flags.ts";
 import { note, type Output, writeOut } from "../cli/io/output.ts";
 import { noteStuckReason, noteUndelivered } from "../cli/notes.ts";
-import { retryMany } from "../cli/publish/retry-many.ts";
+import { RETRY_STATUSES, retryMany } from "../cli/publish/retry-many.ts";
 import { allFlag, listCommand, pageFlags, recordCommand } from "../cli/resource-command.ts";
 import { subscriptionFlag } from "../cli/subscription-name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
@@ -54,20 +54,27 @@ export const DeliveriesGet = recordCommand(DELIVERIES as Resource<DeliveryWithAt
 });
 
 export class DeliveriesRetry extends TargetCommand {
-  static override summary = "Send a delivery again now, or all that failed.";
+  static override summary = "Send a delivery again now, or all that failed or wait.";
   static override description = `With its ID: the delivery is sent again with all its retries, also one that was delivered. It goes before all others of its subscription, even while the subscription is slowed because its handler asked for that. The subscription's filter is applied again, also to a delivery that it stopped.
 
-With --status failed: counts what failed for good, asks, and begins a replay for each subscription that has any. The server then sends them in the background, through restarts and crashes, and puts live deliveries first; evreg replays shows how far it is. Only events of a subscription's present action are sent.`;
+With --status failed: counts what failed for good, asks, and begins a replay for each subscription that has any. The server then sends them in the background, through restarts and crashes, and puts live deliveries first; evreg replays shows how far it is. Only events of a subscription's present action are sent.
+
+With --status waiting: the same for what waits for its next attempt, as after a handler was mended. Each is due now, with all its retries again, and a subscription that is slowed is so no longer. In an order they stay in it.`;
   static override usage =
-    "deliveries retry ID | --status failed [--subscription ID|NAME] [--action NAME] [--from TIME] [--to TIME] [--dry-run | --yes] [--wait]";
+    "deliveries retry ID | --status failed|waiting [--subscription ID|NAME] [--action NAME] [--from TIME] [--to TIME] [--dry-run | --yes] [--wait]";
   static override examples = examples("evreg deliveries retry 7", {
     "All of the last hour that failed for one subscription":
       "evreg deliveries retry --status failed --subscription billing/invoices --from 1h",
+    "All that wait, now that the handler works again":
+      "evreg deliveries retry --status waiting --subscription billing/invoices",
     "How many failed, of each subscription": "evreg deliveries retry --status failed --dry-run",
   });
   static override args = { id: optionalRowidArg("delivery") };
   static override flags = {
-    status: choiceFlag("Send all that failed for good.", ["failed"]),
+    status: choiceFlag(
+      "Send all that failed for good, or all that wait for their next attempt.",
+      RETRY_STATUSES,
+    ),
     subscription: subscriptionFlag,
     action: textFlag("Only of subscriptions to this action.", "NAME", { dependsOn: ["status"] }),
     ...rangeFlags("Events published"),
@@ -91,16 +98,16 @@ With --status failed: counts what failed for good, asks, and begins a replay for
     const output = this.outputFor(flags);
     if (status === undefined) {
       if (id === undefined) {
-        throw usageError("Give the ID of a delivery, or --status failed for all that failed.");
+        throw usageError("Give the ID of a delivery, or --status failed or waiting for all of these.");
       }
       if ((subscription ?? from ?? to) !== undefined) {
-        throw usageError("--subscription, --from and --to are only for use with --status failed.");
+        throw usageError("--subscription, --from and --to are only for use with --status.");
       }
       await this.withTarget(flags, (evreg) => retryOne(evreg, id, output));
       return EXIT.done;
     }
     if (id !== undefined) throw usageError("Give the ID of a delivery or --status, not both.");
-    const many = { subscription, action, from, to, yes, wait, dryRun: flags["dry-run"], output };
+    const many = { status, subscription, action, from, to, yes, wait, dryRun: flags["dry-run"], output };
     return this.withTarget(flags, (evreg) => retryMany(evreg, many), {
       serverFor: wait ? "--wait" : undefined,
     });

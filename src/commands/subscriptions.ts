@@ -403,9 +403,9 @@ export class SubscriptionsReplay extends TargetCommand {
   static override summary = "Send a subscription many events of the past.";
   static override description = `The server does it in the background, through restarts and crashes, and puts live deliveries first: it sends eight at a time, at most 1,300 a second, and waits while the subscription is paused. Only events of the subscription's present action are sent. One replay runs per subscription at a time.
 
---status failed sends what failed for good, with all its retries again; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
+--status failed sends what failed for good, with all its retries again; waiting what has failed so far and waits for its next attempt; missed sends what has no delivery, as it was published while the subscription was paused, before it existed or while it had another action; all sends both, what the filter excluded, and what was delivered already once more. The filter in force decides on each. The handler knows an event it had by its webhook-id.`;
   static override usage =
-    "subscriptions replay ID|NAME --from TIME --status failed|missed|all [--to TIME] [--dry-run | --wait]";
+    "subscriptions replay ID|NAME --from TIME --status failed|waiting|missed|all [--to TIME] [--dry-run | --wait]";
   static override examples = examples({
     "How many deliveries failed since the first of the month":
       "evreg subscriptions replay 3 --from 2026-11-01 --status failed --dry-run",

@@ -64,7 +64,7 @@ export const DELIVERY_TRANSITIONS: readonly DeliveryTransition[] = [
   ["pending", "failed", ["skipped"]],
   ["waiting", "failed", ["skipped", "retries lowered"]],
   ["held", "failed", ["skipped", "retries lowered"]],
-  ["waiting", "pending", ["retry requested"]],
+  ["waiting", "pending", ["retry requested", "replayed"]],
   ["delivered", "pending", ["retry requested", "replayed"]],
   ["failed", "pending", ["retry requested", "replayed"]],
   ["filtered", "pending", ["retry requested", "replayed"]],

@@ -2,9 +2,9 @@ import { bodySchema, type CursorQuery, pageLimit, querySchema, rowid } from "./r
 
 /**
  * Which of a subscription's events a replay sends; `NEW_REPLAY` describes each. Deliveries that are not finished stay as
- * they are.
+ * they are, but for those that `waiting` makes due.
  */
-export const REPLAY_SELECTIONS = ["failed", "missed", "all"] as const;
+export const REPLAY_SELECTIONS = ["failed", "waiting", "missed", "all"] as const;
 export type ReplaySelection = (typeof REPLAY_SELECTIONS)[number];
 
 /**
@@ -83,7 +83,7 @@ export const NEW_REPLAY = bodySchema(
       type: "string",
       enum: REPLAY_SELECTIONS,
       description:
-        "failed: those whose delivery failed for good. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter excluded, and those delivered already once more; the filter in force decides on each.",
+        "failed: those whose delivery failed for good. waiting: those whose delivery has failed so far and waits for its next attempt; each is due now, with all its retries again, and a subscription that is slowed is so no longer. missed: those without a delivery, published while the subscription was paused, before it existed or while it had another action. all: both, those that the filter excluded, and those delivered already once more; the filter in force decides on each.",
     },
     dry_run: {
       type: "boolean",

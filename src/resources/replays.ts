@@ -5,7 +5,7 @@ import { subscriptionOf } from "./deliveries.ts";
 import { type Fields, listColumns, recordColumns, type Resource } from "./resource.ts";
 
 /** Beside the replay's own status, `failed` alone would read as that. */
-const SELECTIONS = { failed: "had failed", missed: "were missed", all: "all" } as const;
+const SELECTIONS = { failed: "had failed", waiting: "waited", missed: "were missed", all: "all" } as const;
 
 const COUNT_FIELDS = {
   subscription: {
@@ -36,11 +36,11 @@ const FIELDS: Fields<Replay> = {
 /** What a replay would send. */
 export const REPLAY_COUNT_RECORD = recordColumns<ReplayCount>(COUNT_FIELDS);
 
-/** How many failed deliveries of each subscription there are to send again. */
+/** How many deliveries of each subscription there are to send again. */
 export const RETRY_COUNT_LIST = listColumns<ReplayCount>(COUNT_FIELDS, {
   subscription: { shrinkTo: 12, keepWhole: true },
   action: { shrinkTo: 10, dropOrder: 1 },
-  total: { title: "FAILED", align: "right" },
+  total: { title: "DELIVERIES", align: "right" },
 });
 
 export const REPLAYS = {

@@ -93,12 +93,14 @@ export function replaysPort(context: ServiceContext, access: Access): ReplaysPor
       return { data: { subscription_id: id, application, subscription, action, selection, ...range, total } };
     },
     async start(id, input) {
-      const [, planned] = await plan(id, input);
+      const [subscription, planned] = await plan(id, input);
       const replay = existing(
         await store.replays.start(planned, clock.now(), access.actor),
         "subscription",
         id,
       );
+      // It waits no longer for what its handler asked for, or for a retry in its order.
+      if (planned.selection === "waiting") background.engine?.wake(subscription);
       background.replays?.wake();
       feed.changed({ topic: "replays", data: { change: "created", record: replay } });
       return { data: replay };

@@ -36,7 +36,7 @@ test("those that failed are counted by subscription, and none is sent", async ()
     ["order.paid", EVENTS],
   ]);
   const { stdout } = await run([...MANY, "--action", "order.paid", "--since", "1h", "--dry-run"]);
-  expect(stdout).toMatch(/^SUBSCRIPTION +ACTION +FAILED\n2 billing\/invoices +order\.paid +5\n$/);
+  expect(stdout).toMatch(/^SUBSCRIPTION +ACTION +DELIVERIES\n2 billing\/invoices +order\.paid +5\n$/);
   const none = await run([...MANY, "--subscription", CREATED, "--from", "2020-01-01", "--to", "2020-01-02"]);
   expect(none).toEqual({ code: 0, stdout: "", stderr: "No delivery that failed matches.\n" });
 });
@@ -110,12 +110,41 @@ test("one that cannot begin holds up no other, and is told", async () => {
   expect(outcome.stderr).toContain(`Replay ${busy.rowid} of subscription ${first} still runs`);
 });
 
+test("after the handler was mended, all that wait for an hour are sent now", async () => {
+  receiver.answer = () => ({ status: 500 });
+  await served.evreg.actions.create({ action: "order.shipped", application: "shop", schemata: {} });
+  const { data: made } = await served.evreg.subscriptions.create({
+    application: "billing",
+    subscription: "slow",
+    action: "order.shipped",
+    handler: receiver.url,
+    retry_schedule: [3_600_000],
+  });
+  const event = { action: "order.shipped", payload: RawJson.fromText("{}") };
+  await served.evreg.events.publishBatch(Array.from({ length: EVENTS }, () => event));
+  const waiting = async () =>
+    (await served.evreg.deliveries.list({ subscription: made.rowid, status: "waiting" })).data.length;
+  await until("all to wait", async () => (await waiting()) === EVENTS);
+  receiver.answer = () => ({});
+  const words = ["deliveries", "retry", "--status", "waiting"];
+  const refused = await run(words);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  expect(refused.stderr).toContain("This sends 5 deliveries to billing/slow now, and there is no terminal");
+  const { data } = await json<readonly Replay[]>([...words, "--yes", "--wait"]);
+  expect(data).toMatchObject([{ selection: "waiting", status: "done", total: EVENTS, queued: EVENTS }]);
+  await until("all to be delivered", async () => {
+    const delivered = { subscription: made.rowid, status: "delivered" } as const;
+    return (await served.evreg.deliveries.list(delivered)).data.length === EVENTS;
+  });
+  expect(await run(words)).toEqual({ code: 0, stdout: "", stderr: "No delivery that waits matches.\n" });
+});
+
 test.each([
-  [["deliveries", "retry"], "Give the ID of a delivery, or --status failed"],
+  [["deliveries", "retry"], "Give the ID of a delivery, or --status failed or waiting"],
   [[...MANY, "7"], "Give the ID of a delivery or --status, not both."],
-  [["deliveries", "retry", "7", "--since", "1h"], "are only for use with --status failed."],
+  [["deliveries", "retry", "7", "--since", "1h"], "are only for use with --status."],
   [["deliveries", "retry", "7", "--yes"], "--yes is only for use with --status."],
-  [["deliveries", "retry", "--status", "waiting"], "--status: must be one of failed; not"],
+  [["deliveries", "retry", "--status", "pending"], "--status: must be one of failed, waiting; not"],
 ])("%j is refused as usage", async (words, told) => {
   const outcome = await run(words);
   expect(outcome).toMatchObject({ code: 2, stdout: "" });

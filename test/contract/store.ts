@@ -18,6 +18,7 @@ import { orderedSuite } from "./store/ordered.ts";
 import { secretSuite } from "./store/secrets.ts";
 import { pullSuite } from "./store/pull.ts";
 import { replaySuite } from "./store/replays.ts";
+import { waitingReplaySuite } from "./store/waiting-replays.ts";
 import { handlerHealthSuite } from "./store/handler-health.ts";
 import { serviceEventSuite } from "./store/service-events.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
@@ -48,6 +49,7 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));
+    describe("replaying what waits", () => waitingReplaySuite(open));
     describe("events about evreg itself", () => serviceEventSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("concurrency", () => concurrencySuite(open));

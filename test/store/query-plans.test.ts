@@ -267,13 +267,14 @@ describe("query plans", () => {
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
-  it("replays walk the events of one action, or the failed ones of one subscription, in order", () => {
+  it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", () => {
     for (const selection of REPLAY_SELECTIONS) {
       const plans = plansOf((sql) => {
         const plan = runSync(SLICED_READS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
         runSync(SLICED_READS.countReplay(sql, plan));
         WRITES.startReplay(sql, plan, 9);
-        sql.run(`UPDATE delivery SET state = ?, due_ms = NULL`, 3);
+        if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
+        else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
         WRITES.advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
         WRITES.cancelReplay(sql, 1, 9);
         READS.runningReplays(sql);
@@ -282,7 +283,9 @@ describe("query plans", () => {
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
       // Each window of the walk has both its ends in the search.
       const walked =
-        selection === "failed" ? /^SEARCH d .*delivery_failed_event/ : /^SEARCH e .*event_action/;
+        selection === "failed" || selection === "waiting"
+          ? new RegExp(`^SEARCH d .*delivery_${selection}_event`)
+          : /^SEARCH e .*event_action/;
       const searches = plans.filter((detail) => walked.test(detail));
       expect(searches.length).toBeGreaterThan(2);
       for (const detail of searches) expect(detail).toMatch(/id>\? AND \w+<\?\)$/);

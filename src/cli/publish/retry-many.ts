@@ -14,6 +14,7 @@ import { EXIT, usageError } from "../usage-errors.ts";
 import { pollReplay, whatBecomes } from "./wait.ts";
 
 export interface RetryMany {
+  readonly status: RetryStatus;
   readonly subscription: TypedSubscription | undefined;
   readonly action: string | undefined;
   /** Of the events' publication. */
@@ -25,31 +26,41 @@ export interface RetryMany {
   readonly output: Output;
 }
 
+/** failed: for good. waiting: for the next attempt. */
+export const RETRY_STATUSES = ["failed", "waiting"] as const;
+type RetryStatus = (typeof RETRY_STATUSES)[number];
+
 /** Each takes a call to count, and perhaps one to begin. */
 const MAX_SUBSCRIPTIONS = 200;
 const THE_BEGINNING = "1970-01-01T00:00:00Z";
 
 /**
- * Sends the failed deliveries of some subscriptions again, by a replay for each that has any: counts them, asks, and begins.
+ * Sends the deliveries of some subscriptions that failed or wait now, by a replay for each that has any: counts them, asks,
+ * and begins.
  * Answers the exit code.
  */
 export async function retryMany(evreg: Evreg, options: RetryMany): Promise<number> {
-  const { from = THE_BEGINNING, to, yes, dryRun, wait, output } = options;
-  const input: NewReplay = { status: "failed", from, ...(to === undefined ? {} : { to }) };
-  const counts = await countFailed(evreg, await subscriptionsOf(evreg, options), input);
+  const { status, from = THE_BEGINNING, to, yes, dryRun, wait, output } = options;
+  const input: NewReplay = { status, from, ...(to === undefined ? {} : { to }) };
+  const counts = await countOf(evreg, await subscriptionsOf(evreg, options), input);
   if (dryRun || counts.length === 0) {
-    await output.list({ data: counts }, RETRY_COUNT_LIST, "No delivery that failed matches.");
+    await output.list(
+      { data: counts },
+      RETRY_COUNT_LIST,
+      status === "failed" ? "No delivery that failed matches." : "No delivery that waits matches.",
+    );
     return EXIT.done;
   }
   const total = counts.reduce((sum, count) => sum + count.total, 0);
   const what = `${total.toLocaleString("en")} ${total === 1 ? "delivery" : "deliveries"} to ${namesOf(counts)}`;
+  const when = status === "failed" ? "again" : "now";
   if (!yes) {
     if (!canAsk()) {
       throw usageError(
-        `This sends ${what} again, and there is no terminal to ask at; say so with --yes. Nothing was sent.`,
+        `This sends ${what} ${when}, and there is no terminal to ask at; say so with --yes. Nothing was sent.`,
       );
     }
-    const answer = await confirm(`Send ${what} again?`);
+    const answer = await confirm(`Send ${what} ${when}?`);
     if (answer !== "yes") {
       note("Nothing was sent.");
       return answer === "no" ? EXIT.failed : EXIT.interrupted;
@@ -66,12 +77,14 @@ export async function retryMany(evreg: Evreg, options: RetryMany): Promise<numbe
   const last = wait ? await follow(evreg, begun) : begun;
   await output.list({ data: last }, REPLAYS.list, "");
   for (const message of refused) note(escapeControl(message));
-  const isOver = last.every(({ status }) => status !== "running");
+  const isOver = last.every((replay) => replay.status !== "running");
   if (!isOver) output.note(`It goes on in the background. Look at it: ${nextCommand("replays")}`);
-  if (wait && last.some(({ status }) => status === "done")) output.note(whatBecomes());
+  if (wait && last.some((replay) => replay.status === "done")) output.note(whatBecomes());
   if (wait && !isOver) return EXIT.interrupted;
   if (refused.length > 0) return EXIT.someFailed;
-  return last.some(({ status }) => status === "failed" || status === "cancelled") ? EXIT.failed : EXIT.done;
+  return last.some((replay) => replay.status === "failed" || replay.status === "cancelled")
+    ? EXIT.failed
+    : EXIT.done;
 }
 
 async function subscriptionsOf(
@@ -94,7 +107,7 @@ async function subscriptionsOf(
 }
 
 /** Those that have any. */
-async function countFailed(
+async function countOf(
   evreg: Evreg,
   subscriptions: readonly number[],
   input: NewReplay,

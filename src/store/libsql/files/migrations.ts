@@ -156,7 +156,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 21,
     name: "idempotency keys of applications, figures by ten seconds, removed events",
-    schemaDigest: "d4bf63c24640c1abf24cbdb98d230ca7",
+    schemaDigest: "e0596cb0257bd52b69dac450fe2d1a74",
     statements: [
       // The application in which the key was used; NULL where there is no key. An action can move to another application: its
       // keys stay where they were used, so that two of them never become one.
@@ -166,6 +166,16 @@ export const MIGRATIONS: readonly Migration[] = [
         WHERE idempotency_key IS NOT NULL`,
       `CREATE UNIQUE INDEX event_idempotency_key ON event (idempotency_key, idempotency_application)
         WHERE idempotency_key IS NOT NULL`,
+
+      // A replay may also send what waits for a retry. The list of a CHECK cannot be changed.
+      "ALTER TABLE replay RENAME COLUMN selection TO selection_before",
+      `ALTER TABLE replay ADD COLUMN selection TEXT NOT NULL DEFAULT 'failed'
+        CHECK (selection IN ('failed', 'waiting', 'missed', 'all'))`,
+      "UPDATE replay SET selection = selection_before",
+      "ALTER TABLE replay DROP COLUMN selection_before",
+      // What has failed so far, of one subscription, by its events.
+      `CREATE INDEX delivery_waiting_event ON delivery (subscription_id, event_id)
+        WHERE failures > 0 AND due_ms IS NOT NULL`,
     ],
   },
 ];

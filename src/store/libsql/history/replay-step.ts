@@ -10,7 +10,7 @@ import {
 } from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import { DELIVERY_STATE, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
+import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
@@ -28,11 +28,11 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServi
     return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
   if (!running.isActive) return { answer: { queued: 0, state: "paused" } };
-  const capacity = capacityOf(sql, plan.subscription, step);
+  const capacity = capacityOf(sql, plan, step);
   if (capacity === 0) return { answer: { queued: 0, state: "saturated" } };
 
   const { chosen, passed } = chooseNext(sql, plan, range, capacity);
-  makeDue(sql, plan.subscription, chosen, step.nowMs);
+  makeDue(sql, plan, chosen, step.nowMs);
   sql.run(
     "UPDATE replay SET ranges = ?, queued = queued + ? WHERE rowid = ?",
     JSON.stringify(rangesAfter(plan.scope, passed, "asc").map(({ low, high }) => [low, high])),
@@ -45,11 +45,12 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServi
 /** How many deliveries may be made due now: none until half of the due ones are sent, as each further step has its cost. */
 function capacityOf(
   sql: Sql,
-  subscription: number,
+  { subscription, selection }: Pick<RangePlan, "subscription" | "selection">,
   { nowMs, maxQueued, maxDue, maxUnfinished }: ReplayStep,
 ): number {
-  const { due, unfinished } = sql.first<{ due: number; unfinished: number }>(
+  const { due, unfinished, ordered } = sql.first<{ due: number; unfinished: number; ordered: number }>(
     `SELECT
+        (SELECT ordered FROM subscription WHERE rowid = ?1) AS ordered,
         (SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due
           WHERE subscription_id = ?1 AND due_ms IS NOT NULL
             AND (priority, due_ms) <= (${NORMAL}, iif((SELECT ordered FROM subscription WHERE rowid = ?1), ?5, ?2))
@@ -65,11 +66,22 @@ function capacityOf(
     // What is in an order is due whatever the clock says.
     Number.MAX_SAFE_INTEGER,
   )!;
+  if (selection === "waiting") {
+    // All that wait are unfinished already. In an order it is the first of all, which the others wait for.
+    if (ordered === 1) return maxQueued;
+    return due > maxDue / 2 ? 0 : Math.min(maxQueued, maxDue - due);
+  }
   return due > maxDue / 2 ? 0 : Math.min(maxQueued, maxDue - due, maxUnfinished - unfinished);
 }
 
-function makeDue(sql: Sql, subscription: number, chosen: readonly Candidate[], nowMs: number): void {
+function makeDue(
+  sql: Sql,
+  { subscription, selection }: Pick<RangePlan, "subscription" | "selection">,
+  chosen: readonly Candidate[],
+  nowMs: number,
+): void {
   const again = chosen.flatMap(({ delivery }) => (delivery === null ? [] : [delivery]));
+  if (selection === "waiting") return endWaits(sql, again, nowMs);
   const missing = chosen.flatMap(({ event, delivery }) => (delivery === null ? [event] : []));
   insertReplayDeliveries(sql, subscription, missing, nowMs);
   if (again.length > 0) sendAgain(sql, subscription, again, nowMs);
@@ -82,6 +94,15 @@ function makeDue(sql: Sql, subscription: number, chosen: readonly Candidate[], n
     subscription,
   );
   placeByKey(sql, subscription, [...again, ...made.map(({ id }) => id)], pointer, nowMs);
+}
+
+/** What is due already keeps its place, and what is in an order too. */
+function endWaits(sql: Sql, waiting: readonly number[], nowMs: number): void {
+  sql.run(
+    "UPDATE delivery SET failures = 0, due_ms = min(due_ms, ?2) WHERE rowid IN (SELECT value FROM json_each(?1))",
+    JSON.stringify(waiting),
+    nowMs,
+  );
 }
 
 function sendAgain(sql: Sql, subscription: number, again: readonly number[], nowMs: number): void {
@@ -140,12 +161,20 @@ const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
 const FAILED = `FROM delivery AS d INDEXED BY delivery_failed_event`;
 const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed} AND d.event_id BETWEEN ?3 AND ?4`;
 
+const WAITING = `FROM delivery AS d INDEXED BY delivery_waiting_event
+  WHERE d.subscription_id = ?1 AND d.failures > 0 AND d.due_ms IS NOT NULL AND d.event_id BETWEEN ?3 AND ?4`;
+
 const walksOf = ({ from, candidate, heard }: Events): Readonly<Record<ReplaySelection, Walk>> => ({
   failed: {
     candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
     // With a join the engine would ignore the end of the window, and walk to the end of the index.
     chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
       AND EXISTS (SELECT 1 ${from} WHERE ${heard} AND e.rowid = d.event_id) ORDER BY d.event_id`,
+  },
+  // Also of an action that it had before: they are unfinished, and sent in any case.
+  waiting: {
+    candidates: `SELECT d.event_id AS event ${WAITING} ORDER BY d.event_id`,
+    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${WAITING} AND NOT ${LEASE_OF("d")} ORDER BY d.event_id`,
   },
   missed: {
     candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,

@@ -6,6 +6,7 @@ import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts
 import type { RowidRange } from "../events/timeline.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
+import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
 
@@ -53,6 +54,7 @@ export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | 
     JSON.stringify(scope.map(({ low, high }) => [low, high])),
     nowMs,
   )!;
+  if (selection === "waiting") clearWaits(sql, subscription);
   return findReplay(sql, id);
 }
 

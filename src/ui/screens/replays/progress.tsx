@@ -16,6 +16,7 @@ export const STATES: Readonly<Record<ReplayStatus, State>> = {
 
 export const SELECTIONS: Readonly<Record<Replay["selection"], string>> = {
   failed: "Those that failed",
+  waiting: "Those that waited",
   missed: "Those that were missed",
   all: "All",
 };

@@ -19,6 +19,7 @@ const ONE_DAY_MS = 86_400_000;
 
 const MEANS: Readonly<Record<ReplaySelection, string>> = {
   failed: "Those whose delivery has failed for good.",
+  waiting: "Those that have failed so far and wait for their next attempt; they are sent now.",
   missed:
     "Those without a delivery: published while it was paused, before it was there, or before it had this action.",
   all: "Both, those that the filter excluded, and those that were delivered, once more.",
@@ -41,11 +42,12 @@ interface Fields {
   readonly to: string;
 }
 
-/** Those that the address names. */
+/** Those that the address names. What waits is sent whenever it was published. */
 function firstFields({ status, from, to }: Readonly<Record<string, string>>): Fields {
+  const beginMs = status === "waiting" ? 0 : Date.now() - ONE_DAY_MS;
   return {
-    status: status === "missed" || status === "all" ? status : "failed",
-    from: localText(from ?? new Date(Date.now() - ONE_DAY_MS).toISOString()),
+    status: status === "waiting" || status === "missed" || status === "all" ? status : "failed",
+    from: localText(from ?? new Date(beginMs).toISOString()),
     to: to === undefined ? "" : localText(to),
   };
 }
@@ -135,6 +137,7 @@ export function ReplayForm(props: {
             value={status}
             choices={[
               ["failed", "Failed"],
+              ["waiting", "Waiting"],
               ["missed", "Missed"],
               ["all", "All"],
             ]}

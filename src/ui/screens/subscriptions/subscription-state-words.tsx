@@ -177,6 +177,11 @@ export function StateInWords(props: {
               "Send one now",
               askFor(`/v1/deliveries/${waiting.rowid}/retry`, `Delivery ${waiting.rowid} is sent now.`),
             )}
+          {waiting !== undefined && mayWrite && (
+            <a class="btn" href={linkTo(["subscriptions", rowid, "replay"], { status: "waiting" })}>
+              Send all that wait…
+            </a>
+          )}
         </span>
       }
     >
