@@ -16,6 +16,7 @@ import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
 import { slow } from "./scenarios/slow.ts";
 import { start } from "./scenarios/start.ts";
+import { streams } from "./scenarios/streams.ts";
 import { sustained } from "./scenarios/sustained.ts";
 
 /** In the order in which they run; the last one looks back at the others. */
@@ -30,6 +31,7 @@ export const SCENARIOS: readonly Scenario[] = [
   lowrate,
   pages,
   reads,
+  streams,
   isolation,
   slow,
   replay,
