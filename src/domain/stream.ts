@@ -104,8 +104,6 @@ export const STREAM_LIMITS = {
   changes: 10_000,
   /** The same in bytes, about: one of an action may have 256 KiB. */
   changeBytes: 8 * 1024 * 1024,
-  /** What is queued for a reader before it counts as slow, about. */
-  queuedBytes: 256 * 1024,
 } as const;
 
 const SINCE_LENGTH = 64;
@@ -174,7 +172,12 @@ const CURSOR = /^([0-9a-z]{1,8})_([0-9a-z]{0,11})(?:_([0-9a-z]{1,8})_([0-9a-z]{1
 const RADIX = 36;
 
 /** The text that `since` and `Last-Event-ID` take. */
-export function cursorText({ data, event, instance, change }: StreamCursor): string {
+export function cursorText({
+  data,
+  event,
+  instance,
+  change,
+}: { [Member in keyof StreamCursor]: StreamCursor[Member] | undefined }): string {
   const events = `${data}_${event === undefined ? "" : event.toString(RADIX)}`;
   return change === undefined ? events : `${events}_${instance ?? "0"}_${change.toString(RADIX)}`;
 }

@@ -1,7 +1,6 @@
-import type { StreamMessage } from "../domain/stream.ts";
+import type { StreamedEvent, StreamMessage } from "../domain/stream.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ChangeStream } from "../evreg.ts";
-import { encodeJson, RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ApiRequest } from "./request.ts";
 
@@ -105,7 +104,8 @@ function end({ request, stream }: OpenStream): void {
 export function encodeMessages(messages: readonly StreamMessage[]): Uint8Array {
   let text = "";
   for (const { type, id, data } of messages) {
-    text += `id: ${id}\nevent: ${type}\ndata: ${dataLines(encodeJson(withCarriageReturns(data)))}\n\n`;
+    const json = type === "event" ? eventJson(data) : JSON.stringify(data);
+    text += `id: ${id}\nevent: ${type}\ndata: ${dataLines(json)}\n\n`;
   }
   return Buffer.from(text);
 }
@@ -118,10 +118,12 @@ function dataLines(json: string): string {
 }
 
 /** A stream ends lines at LF, CR and CRLF and has one form for all of them, so a payload with CR comes as base64 as well. */
-function withCarriageReturns(data: StreamMessage["data"]): object {
-  const payload = "payload" in data ? data.payload : undefined;
-  if (!(payload instanceof RawJson) || !payload.bytes.includes(CR)) return data;
-  return { ...data, payload_base64: Buffer.from(payload.bytes).toString("base64") };
+function eventJson({ payload, ...event }: StreamedEvent): string {
+  const members = JSON.stringify(event);
+  if (payload === undefined) return members;
+  const { bytes } = payload;
+  const base64 = bytes.includes(CR) ? `,"payload_base64":"${Buffer.from(bytes).toString("base64")}"` : "";
+  return `${members.slice(0, -1)},"payload":${payload.text()}${base64}}`;
 }
 
 const CR = 0x0d;

@@ -5,14 +5,14 @@ import { answerCalls } from "./calls.ts";
 
 const READY = Buffer.from("event: ready");
 
-export interface Reading {
+interface Reading {
   readonly port: number;
   readonly token: string;
   /** One for each reader. */
   readonly paths: readonly string[];
 }
 
-export interface ReadingResult {
+interface ReadingResult {
   /** Of all readers. */
   readonly bytes: number;
   /** How often a reader has caught up, and begun anew. */

@@ -10,21 +10,29 @@ let local: LocalService | undefined;
 afterEach(() => local?.close());
 
 let reads = 0;
+let readsNow = 0;
+let mostReadsNow = 0;
 let isFailing = false;
 
 /** A service whose reads of new events are counted, and fail when the test says so. */
 async function opened(): Promise<LocalService> {
-  reads = 0;
+  reads = readsNow = mostReadsNow = 0;
   isFailing = false;
   local = await openLocalService({
     around: (store) => ({
       ...store,
       events: {
         ...store.events,
-        next(query) {
+        async next(query) {
           reads += 1;
-          if (isFailing) return Promise.reject(new EvregError("unavailable", "The disk is gone."));
-          return store.events.next(query);
+          readsNow += 1;
+          mostReadsNow = Math.max(mostReadsNow, readsNow);
+          if (isFailing) throw new EvregError("unavailable", "The disk is gone.");
+          try {
+            return await store.events.next(query);
+          } finally {
+            readsNow -= 1;
+          }
         },
       },
     }),
@@ -87,6 +95,91 @@ test("many events that come one after the other are read together", async () => 
   });
   expect(reads).toBeLessThanOrEqual(before + 3);
   await one!.stream.close();
+});
+
+/** Publishes so many at once. */
+async function publishMany({ evreg }: LocalService, count: number): Promise<void> {
+  const payload = RawJson.fromText("{}");
+  for (let left = count; left > 0; left -= 500) {
+    const items = Array.from({ length: Math.min(left, 500) }, () => ({ action: "a.b", payload }));
+    await evreg.events.publishBatch(items);
+  }
+}
+
+function rowidsOf(batches: readonly (readonly StreamMessage[])[]): readonly number[] {
+  return batches.flat().flatMap(({ type, data }) => (type === "event" ? [data.rowid] : []));
+}
+
+function upTo(last: number): readonly number[] {
+  return Array.from({ length: last }, (_, at) => at + 1);
+}
+
+test("those that catch up together read once for all, and one page at a time", async () => {
+  const service = await opened();
+  await publishMany(service, 2_000);
+  const streams = await Promise.all(
+    Array.from({ length: 20 }, () => service.evreg.stream({ since: "0", payloads: true })),
+  );
+  const all = streams.map(gathering);
+  await until("all to have all", () => all.every(({ batches }) => batches.at(-1)?.[0]?.type === "ready"));
+  for (const { batches } of all) expect(rowidsOf(batches)).toEqual(upTo(2_000));
+  // Pages of 200, and for each reader a look whether there is more.
+  expect(reads).toBeLessThanOrEqual(10 + 20);
+  expect(mostReadsNow).toBe(1);
+  const pages = new Set(all.flatMap(({ batches }) => batches.filter(([first]) => first?.type === "event")));
+  expect(pages.size).toBe(10);
+  for (const { stream } of all) await stream.close();
+});
+
+test("those that catch up from places of their own leave the store to others in between", async () => {
+  const service = await opened();
+  await publishMany(service, 2_000);
+  const streams = await Promise.all(
+    Array.from({ length: 20 }, (_, at) => service.evreg.stream({ since: String(at * 7) })),
+  );
+  const all = streams.map(gathering);
+  await until("all to have all", () => all.every(({ batches }) => batches.at(-1)?.[0]?.type === "ready"));
+  for (const [at, { batches }] of all.entries()) expect(rowidsOf(batches)).toEqual(upTo(2_000).slice(at * 7));
+  expect(mostReadsNow).toBe(1);
+  for (const { stream } of all) await stream.close();
+});
+
+test("nothing is read for one that has not taken what it got, and it has all in the end", async () => {
+  const service = await opened();
+  await publishMany(service, 2_000);
+  const stream = await service.evreg.stream({ since: "0" });
+  const batches = stream.batches()[Symbol.asyncIterator]();
+  const taken: (readonly StreamMessage[])[] = [(await batches.next()).value!];
+  const once = reads;
+  const [other] = await live(service, 1);
+  await publishMany(service, 500);
+  await service.clock.advance(3_000);
+  await until("the other to have all", () => rowidsOf(other!.batches).length === 500);
+  expect(reads).toBeLessThanOrEqual(once + 6);
+  while (taken.at(-1)?.[0]?.type !== "ready") taken.push((await batches.next()).value);
+  expect(rowidsOf(taken)).toEqual(upTo(2_500));
+  await stream.close();
+  await other!.stream.close();
+});
+
+test("many changes come in pages, and to all of those that wait", async () => {
+  const service = await opened();
+  const topics = ["actions"] as const;
+  const streams = await Promise.all(Array.from({ length: 3 }, () => service.evreg.stream({ topics })));
+  const all = streams.map(gathering);
+  for (let count = 0; count < 450; count += 1) {
+    await service.evreg.actions.update("a.b", { deprecated: count % 2 === 0 });
+  }
+  const changesOf = (one: (typeof all)[number]) =>
+    one.batches.filter(([first]) => first?.type === "action").map(({ length }) => length);
+  await until("all changes", async () => {
+    await service.clock.advance(1_000);
+    return all.every((one) => changesOf(one).reduce((sum, length) => sum + length, 0) === 450);
+  });
+  for (const one of all) expect(Math.max(...changesOf(one))).toBeLessThanOrEqual(200);
+  const pages = new Set(all.flatMap(({ batches }) => batches.filter(([first]) => first?.type === "action")));
+  expect(pages.size).toBe(changesOf(all[0]!).length);
+  for (const { stream } of all) await stream.close();
 });
 
 test("a store that cannot be read ends the streams with what is wrong, and others begin after it", async () => {

@@ -1,19 +1,14 @@
 import { EvregError } from "../../domain/error.ts";
-import {
-  parseSince,
-  shortId,
-  STREAM_LIMITS,
-  type StreamGap,
-  type StreamPosition,
-} from "../../domain/stream.ts";
+import { parseSince, shortId, STREAM_LIMITS, type StreamGap } from "../../domain/stream.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
-import type { EventStore, NextPage } from "../../store/events.ts";
+import type { EventStore } from "../../store/events.ts";
+import { SharedPages } from "./pages.ts";
+import { Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
 import { type Change, ChangeRing } from "./ring.ts";
-import { changeTopics, PAGE, Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
-import { type Batch, batchOf, showsChanges, type Source, type Span, type View } from "./view.ts";
+import { changeTopics, type Source, type View } from "./view.ts";
 
-/** The pause between two reads for all live streams: the more there are, the fewer and larger are the writes. */
+/** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
 
@@ -28,43 +23,59 @@ interface FeedOptions {
 }
 
 /**
- * What happens, for all streams. Events are read from the store, once for all live streams and never taken from those who
- * publish; all else is kept in a ring. Without streams only the ring costs anything.
+ * What happens, for all streams. Each reader asks for the page after its position once it has taken the one before, and waits
+ * for a signal once it has everything. Events come from the store, and all else from a ring. Without streams only the ring
+ * costs anything.
  */
 export class Feed implements ReaderHost {
-  readonly events: FeedOptions["events"];
-  readonly ring: ChangeRing;
-  readonly source: Source;
+  readonly clock: Clock;
   readonly counts: StreamCounts;
-  readonly #clock: Clock;
+  readonly source: Source;
+  readonly #events: FeedOptions["events"];
+  readonly #ring: ChangeRing;
+  readonly pages: SharedPages;
   readonly #open = new Set<Reader>();
-  readonly #live = new Set<Reader>();
-  /** Up to which the live ones have everything. */
-  #position: Required<StreamPosition> = { event: 0, change: 0 };
-  /** What is read for streams that are no longer there is not for those that came since. */
-  #generation = 0;
-  #isReading = false;
+  /** Readers that have everything, by what wakes them. */
+  readonly #waiting = new Map<Reader, () => void>();
+  /** Rises with each signal that something may have happened. */
+  #version = 0;
+  /** Where it was at the last wake-up. */
+  #wokenVersion = 0;
+  #lastWakeUpMs = -Infinity;
   #isPlanned = false;
-  #hasMore = false;
-  #lastReadMs = -Infinity;
 
   constructor({ events, clock, counts, dataId, instance }: FeedOptions) {
-    this.events = events;
-    this.#clock = clock;
+    this.#events = events;
+    this.clock = clock;
     this.counts = counts;
     this.source = { data: shortId(dataId), instance: shortId(instance) };
-    this.ring = new ChangeRing(clock.now());
+    this.#ring = new ChangeRing(clock.now());
+    this.pages = new SharedPages({
+      events,
+      ring: this.#ring,
+      source: this.source,
+      version: () => this.#version,
+    });
     counts.open = () => this.#open.size;
   }
 
   /** Signals that events may have been recorded. */
   recorded(): void {
-    if (this.#live.size > 0) this.#plan();
+    this.#version += 1;
+    if (this.#waiting.size > 0) this.#planWakeUp();
   }
 
   changed(change: Change): void {
-    this.ring.add(change, this.#clock.now());
-    if (this.#live.size > 0) this.#plan();
+    this.#ring.add(change, this.clock.now());
+    this.recorded();
+  }
+
+  get version(): number {
+    return this.#version;
+  }
+
+  get changesCompleteSince(): string {
+    return toIso(this.#ring.completeSinceMs);
   }
 
   /** @throws `malformed` for a place that cannot be, `unavailable` when too many are open */
@@ -85,18 +96,18 @@ export class Feed implements ReaderHost {
   }
 
   async #startOf(view: View, since: string | undefined): Promise<ReaderStart> {
-    const { ring } = this;
-    const start = since === undefined ? undefined : parseSince(since, this.#clock.now());
+    const ring = this.#ring;
+    const start = since === undefined ? undefined : parseSince(since, this.clock.now());
     const fromMs = start?.kind === "time" ? start.ms : undefined;
     // Before the events' end is read: so nothing that follows from a later event is left out.
     const change = ring.last;
     const { first, last, before } = view.topics.has("events")
-      ? await this.events.bounds(fromMs)
+      ? await this.#events.bounds(fromMs)
       : { first: undefined, last: 0, before: 0 };
     if (start === undefined) return { position: { event: last, change }, gaps: [] };
     if (start.kind === "event") return { position: { event: Math.min(start.rowid, last), change }, gaps: [] };
     const topics = changeTopics(view);
-    const sinceStart = { topics, missed: null, complete_since: toIso(ring.completeSinceMs) };
+    const sinceStart = { topics, missed: null, complete_since: this.changesCompleteSince };
     if (start.kind === "time") {
       const isWhole = topics.length === 0 || ring.completeSinceMs <= start.ms;
       const gaps: StreamGap[] = isWhole ? [] : [{ reason: "overrun", ...sinceStart }];
@@ -120,107 +131,41 @@ export class Feed implements ReaderHost {
     return { position: { ...position, change: ring.missedAfter(0) }, gaps };
   }
 
-  join(reader: Reader): boolean {
-    const { position, view } = reader;
-    if (this.#live.size === 0) {
-      this.#generation += 1;
-      this.#position = position;
-    }
-    const { event, change } = this.#position;
-    if (showsChanges(view) && position.change < change) return false;
-    if (view.topics.has("events")) {
-      if (this.#liveWithEvents().length === 0) {
-        // Nothing was read for those that are live.
-        this.#generation += 1;
-        this.#position = { event: position.event, change };
-      } else if (position.event < event) return false;
-    }
-    this.#live.add(reader);
-    // Something may have been recorded since it read, and nobody was told.
-    this.#plan();
-    return true;
+  isOpen(reader: Reader): boolean {
+    return this.#open.has(reader);
   }
 
-  leave(reader: Reader): void {
-    this.#live.delete(reader);
-  }
-
-  #liveWithEvents(): readonly Reader[] {
-    return [...this.#live].filter(({ view }) => view.topics.has("events"));
+  async moreThan(version: number, reader: Reader): Promise<void> {
+    if (version < this.#wokenVersion || !this.isOpen(reader)) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.set(reader, resolve);
+    if (version < this.#version) this.#planWakeUp();
+    await promise;
   }
 
   closed(reader: Reader): void {
     this.#open.delete(reader);
+    this.#waiting.get(reader)?.();
+    this.#waiting.delete(reader);
+    if (this.#open.size === 0) this.pages.clear();
   }
 
-  #plan(): void {
-    if (this.#isReading || this.#isPlanned) {
-      this.#hasMore = true;
-      return;
-    }
+  #planWakeUp(): void {
+    if (this.#isPlanned) return;
     this.#isPlanned = true;
-    const pauseMs = PAUSE_MS + PAUSE_OF_EACH_MS * this.#live.size;
-    const waitMs = this.#lastReadMs + pauseMs - this.#clock.now();
+    const pauseMs = PAUSE_MS + PAUSE_OF_EACH_MS * this.#open.size;
+    const waitMs = this.#lastWakeUpMs + pauseMs - this.clock.now();
+    const wakeUp = (): void => this.#wakeUp();
     // Clocks can be set back.
-    if (waitMs > 0 && waitMs <= pauseMs) this.#clock.setTimer(() => void this.#read(), waitMs);
-    else setImmediate(() => void this.#read());
+    if (waitMs > 0 && waitMs <= pauseMs) this.clock.setTimer(wakeUp, waitMs);
+    else setImmediate(wakeUp);
   }
 
-  async #read(): Promise<void> {
+  #wakeUp(): void {
     this.#isPlanned = false;
-    this.#isReading = true;
-    this.#hasMore = false;
-    const generation = this.#generation;
-    try {
-      let isFull = this.#live.size > 0;
-      while (isFull) isFull = await this.#readPage(generation);
-    } catch {
-      // Each reads by itself then, and reports what is wrong with the store.
-      this.#leaveAll();
-    }
-    this.#isReading = false;
-    this.#lastReadMs = this.#clock.now();
-    if (this.#live.size > 0 && (this.#hasMore || generation !== this.#generation)) this.#plan();
-  }
-
-  /** @returns whether there is more to be read at once */
-  async #readPage(generation: number): Promise<boolean> {
-    const from = this.#position;
-    // As in a reader: first the ring, then the events, so that results come after their events.
-    const through = this.ring.last;
-    let page: NextPage = { events: [], through: from.event, isFull: false };
-    const ofEvents = this.#liveWithEvents();
-    if (ofEvents.length > 0) {
-      const payloads = ofEvents.some(({ view }) => view.payloads);
-      page = await this.events.next({ after: from.event, ...PAGE, payloads });
-      if (generation !== this.#generation || this.#live.size === 0) return false;
-    }
-    const change = page.isFull ? from.change : through;
-    const to = { event: page.through, change };
-    this.#hand({ events: page.events, changes: this.ring.between(from.change, change), to }, from);
-    this.#position = to;
-    return page.isFull && this.#live.size > 0;
-  }
-
-  #hand(span: Span, from: Required<StreamPosition>): void {
-    const shared = new Map<string, Batch>();
-    for (const reader of this.#live) {
-      const { view, key, position } = reader;
-      let batch = reader.isAt(from) ? shared.get(key) : undefined;
-      if (batch === undefined) {
-        batch = batchOf(view, this.source, position, span);
-        if (reader.isAt(from)) shared.set(key, batch);
-      }
-      const { event, change } = span.to;
-      reader.push(batch, {
-        event: Math.max(position.event, event),
-        change: Math.max(position.change, change),
-      });
-    }
-  }
-
-  #leaveAll(): void {
-    for (const reader of this.#live) reader.detach();
-    this.#live.clear();
+    this.#wokenVersion = this.#version;
+    this.#lastWakeUpMs = this.clock.now();
+    for (const wake of this.#waiting.values()) wake();
+    this.#waiting.clear();
   }
 }

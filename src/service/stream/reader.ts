@@ -1,40 +1,26 @@
-import {
-  STREAM_LIMITS,
-  type StreamGap,
-  type StreamMessage,
-  type StreamPosition,
-  type StreamTopic,
-} from "../../domain/stream.ts";
+import type { StreamGap, StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import type { ChangeStream } from "../../evreg.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
-import { toIso } from "../../runtime/clock.ts";
-import type { EventStore, NextEvents } from "../../store/events.ts";
-import { omitUndefined } from "../requests.ts";
-import type { ChangeRing } from "./ring.ts";
-import {
-  type Batch,
-  batchOf,
-  idAt,
-  keyOf,
-  positionIn,
-  showsChanges,
-  type Source,
-  type Span,
-  type View,
-} from "./view.ts";
+import type { Clock } from "../../runtime/clock.ts";
+import type { Page, SharedPages } from "./pages.ts";
+import { changeTopics, idAt, keyOf, type Source, type View } from "./view.ts";
 
-/** Events that one read brings, whose payloads are in memory until the reader has taken them. */
-export const PAGE = { limit: 500, maxBytes: 128 * 1024 } as const;
+/** How long a reader may take for what it gets, while more has come than one page, before it counts as slow. */
+const SLOW_MS = 2_000;
 
 /** What readers share. */
 export interface ReaderHost {
-  readonly events: Pick<EventStore, "next">;
-  readonly ring: ChangeRing;
-  readonly source: Source;
+  readonly clock: Clock;
   readonly counts: StreamCounts;
-  /** Takes the reader among the live ones if it misses nothing by that. */
-  join(reader: Reader): boolean;
-  leave(reader: Reader): void;
+  readonly source: Source;
+  readonly pages: SharedPages;
+  /** Rises with each signal. */
+  readonly version: number;
+  /** ISO 8601 UTC: the changes since then are kept. */
+  readonly changesCompleteSince: string;
+  isOpen(reader: Reader): boolean;
+  /** Resolves once something may have happened since that version, or the reader is closed. */
+  moreThan(version: number, reader: Reader): Promise<void>;
   closed(reader: Reader): void;
 }
 
@@ -43,94 +29,63 @@ export interface ReaderStart {
   readonly gaps: readonly StreamGap[];
 }
 
-/**
- * One stream. At first it reads from the store and the ring at its own pace. Once it has all, it is live: it gets what is read
- * once for all. When its queue is full it is no longer live, and reads by itself again from where it was.
- */
+/** One stream. It asks for a page when the one before was taken, and waits for a signal when it has everything. */
 export class Reader implements ChangeStream {
-  readonly view: View;
-  /** The same for all with such a view. */
-  readonly key: string;
   readonly #host: ReaderHost;
-  #position: Required<StreamPosition>;
+  readonly #view: View;
+  readonly #key: string;
+  readonly #gapsAtStart: readonly StreamGap[];
+  /** What was signalled up to this version has happened before. */
+  readonly #openedVersion: number;
   /** Of what was taken last. */
-  #takenPosition: Required<StreamPosition>;
-  readonly #queue: { readonly batch: Batch; to: Required<StreamPosition> }[] = [];
-  #queuedBytes = 0;
+  #position: Required<StreamPosition>;
   /** Of the last message that was read alone, while more of its batch are to come. */
   #idWithin: string | undefined;
-  #isLive = false;
-  #isClosed = false;
-  #wake: (() => void) | undefined;
+  #isReady = false;
+  /** How long it took what it got since it last had everything. */
+  #takingMs = 0;
+  #isSlow = false;
 
   constructor(host: ReaderHost, view: View, { position, gaps }: ReaderStart) {
     this.#host = host;
-    this.view = view;
-    this.key = keyOf(view);
-    this.#position = this.#takenPosition = position;
-    for (const gap of gaps) this.#enqueueGap(gap);
-  }
-
-  get position(): Required<StreamPosition> {
-    return this.#position;
+    this.#view = view;
+    this.#key = keyOf(view);
+    this.#position = position;
+    this.#gapsAtStart = gaps;
+    this.#openedVersion = host.version;
   }
 
   get id(): string {
-    return this.#idWithin ?? this.#idAt(this.#takenPosition);
-  }
-
-  /** Whether what the feed shows between this position and the next can be shared with it. */
-  isAt(position: Required<StreamPosition>): boolean {
-    const [here, there] = [positionIn(this.view, this.#position), positionIn(this.view, position)];
-    return here.event === there.event && here.change === there.change;
-  }
-
-  /** For a live one: the next batch; with a full queue, it is live no more. */
-  push(batch: Batch, to: Required<StreamPosition>): void {
-    if (this.#queuedBytes >= STREAM_LIMITS.queuedBytes) {
-      this.#isLive = false;
-      this.#host.leave(this);
-      this.#enqueueGap({ reason: "slow", topics: [...this.view.topics], missed: 0, complete_since: null });
-    } else {
-      this.#position = to;
-      this.#enqueue(batch, to);
-    }
-    this.#wake?.();
-  }
-
-  /** For a live one: it reads by itself again. */
-  detach(): void {
-    this.#isLive = false;
-    this.#wake?.();
+    return this.#idWithin ?? idAt(this.#view, this.#host.source, this.#position);
   }
 
   close(): Promise<void> {
-    if (!this.#isClosed) {
-      this.#isClosed = true;
-      this.#host.leave(this);
-      this.#host.closed(this);
-      this.#queue.length = 0;
-      this.#wake?.();
-    }
+    this.#host.closed(this);
     return Promise.resolve();
   }
 
   async *batches(): AsyncGenerator<readonly StreamMessage[], void, void> {
+    const { clock, counts } = this.#host;
     try {
+      for (const gap of this.#gapsAtStart) yield this.#gapMessage(gap);
       for (;;) {
-        if (this.#isClosed) return;
-        const next = this.#queue.shift();
-        if (next !== undefined) {
-          this.#queuedBytes -= next.batch.bytes;
-          this.#takenPosition = next.to;
-          this.#host.counts.messages += next.batch.messages.length;
-          yield next.batch.messages;
-        } else if (this.#isLive) {
-          const { promise, resolve } = Promise.withResolvers<void>();
-          this.#wake = resolve;
-          await promise;
-          this.#wake = undefined;
-        } else await this.#catchUp();
+        const page = await this.#nextPage();
+        if (page === undefined) return;
+        for (const gap of this.#gapsBefore(page)) yield this.#gapMessage(gap);
+        this.#position = page.to;
+        if (page.messages.length > 0) {
+          counts.messages += page.messages.length;
+          const startedMs = clock.now();
+          yield page.messages;
+          this.#takingMs += clock.now() - startedMs;
+        }
+        if (page.isFull) continue;
+        if (!this.#isReady && page.version >= this.#openedVersion) {
+          this.#isReady = true;
+          counts.messages += 1;
+          yield [{ type: "ready", id: this.id, data: {} }];
+        }
+        await this.#host.moreThan(page.version, this);
       }
     } finally {
       await this.close();
@@ -147,72 +102,37 @@ export class Reader implements ChangeStream {
     }
   }
 
-  /** One step towards being live. */
-  async #catchUp(): Promise<void> {
-    const { ring } = this.#host;
-    const { view } = this;
-    const from = this.#position;
-    // Before the events are read: so a delivery's result never comes before its event.
-    const through = ring.last;
-    let { event } = from;
-    let events: Span["events"] = [];
-    if (view.topics.has("events")) {
-      const { action, applications, payloads } = view;
-      const query = omitUndefined<NextEvents>({ after: event, ...PAGE, action, applications, payloads });
-      const page = await this.#host.events.next(query);
-      if (this.#isClosed) return;
-      ({ events, through: event } = page);
-      if (page.isFull) return this.#enqueueSpan({ events, changes: [], to: { ...from, event } });
-    }
-    let { change } = from;
-    if (showsChanges(view)) {
-      const missed = ring.missedAfter(change);
-      if (missed > 0) {
-        const complete_since = toIso(ring.completeSinceMs);
-        this.#enqueueGap({ reason: "overrun", topics: changeTopics(view), missed, complete_since });
-      }
-      change = through;
-    }
-    const changes = ring.between(from.change, change);
-    this.#enqueueSpan({ events, changes, to: { event, change } });
-    if (change < ring.last && showsChanges(view)) return;
-    if (!this.#host.join(this)) return;
-    this.#isLive = true;
-    this.#enqueue(
-      { messages: [{ type: "ready", id: this.#idAt(this.#position), data: {} }], bytes: 0 },
-      this.#position,
-    );
+  /** `undefined` once it is closed. */
+  async #nextPage(): Promise<Page | undefined> {
+    if (!this.#host.isOpen(this)) return undefined;
+    const page = await this.#host.pages.after({
+      view: this.#view,
+      key: this.#key,
+      position: this.#position,
+      isCurrent: this.#isReady,
+    });
+    return this.#host.isOpen(this) ? page : undefined;
   }
 
-  #enqueueSpan(span: Span): void {
-    const batch = batchOf(this.view, this.#host.source, this.#position, span);
-    this.#position = span.to;
-    this.#enqueue(batch, span.to);
+  #gapsBefore({ isFull, missed }: Page): readonly StreamGap[] {
+    const gaps: StreamGap[] = [];
+    const topics = changeTopics(this.#view);
+    if (missed > 0) {
+      gaps.push({ reason: "overrun", topics, missed, complete_since: this.#host.changesCompleteSince });
+    }
+    if (!isFull) {
+      this.#takingMs = 0;
+      this.#isSlow = false;
+    } else if (this.#isReady && !this.#isSlow && this.#takingMs > SLOW_MS) {
+      this.#isSlow = true;
+      gaps.push({ reason: "slow", topics: [...this.#view.topics], missed: 0, complete_since: null });
+    }
+    return gaps;
   }
 
-  #enqueueGap(gap: StreamGap): void {
+  #gapMessage(gap: StreamGap): readonly StreamMessage[] {
     this.#host.counts.gaps[gap.reason] += 1;
-    const message = { type: "gap", id: this.#idAt(this.#position), data: gap } as const;
-    this.#enqueue({ messages: [message], bytes: 0 }, this.#position);
+    this.#host.counts.messages += 1;
+    return [{ type: "gap", id: this.id, data: gap }];
   }
-
-  #enqueue(batch: Batch, to: Required<StreamPosition>): void {
-    if (batch.messages.length > 0) {
-      this.#queue.push({ batch, to });
-      this.#queuedBytes += batch.bytes;
-      return;
-    }
-    // Nothing to be shown on the way there.
-    const last = this.#queue.at(-1);
-    if (last === undefined) this.#takenPosition = to;
-    else last.to = to;
-  }
-
-  #idAt(position: Required<StreamPosition>): string {
-    return idAt(this.view, this.#host.source, position);
-  }
-}
-
-export function changeTopics({ topics }: View): readonly StreamTopic[] {
-  return [...topics].filter((topic) => topic !== "events");
 }

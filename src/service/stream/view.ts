@@ -40,13 +40,6 @@ export interface Source {
   readonly instance: string;
 }
 
-/** Some messages that go out together. */
-export interface Batch {
-  readonly messages: readonly StreamMessage[];
-  /** What they take, about. */
-  readonly bytes: number;
-}
-
 /** What happened between two positions. */
 export interface Span {
   readonly events: readonly NextEvent[];
@@ -58,48 +51,43 @@ export function showsChanges({ topics }: View): boolean {
   return topics.size > (topics.has("events") ? 1 : 0);
 }
 
-/** The position as far as the view has a part in it. */
-export function positionIn(view: View, { event, change }: Required<StreamPosition>): StreamPosition {
-  return {
-    ...(view.topics.has("events") ? { event } : {}),
-    ...(showsChanges(view) ? { change } : {}),
-  };
+/** Names the position in the topics that the view shows. */
+export function idAt(
+  view: View,
+  { data, instance }: Source,
+  { event, change }: Required<StreamPosition>,
+): string {
+  return cursorText({
+    data,
+    event: view.topics.has("events") ? event : undefined,
+    instance,
+    change: showsChanges(view) ? change : undefined,
+  });
 }
 
-export function idAt(view: View, source: Source, position: Required<StreamPosition>): string {
-  return cursorText({ ...source, ...positionIn(view, position) });
-}
+/** About what a message takes without its payload. */
+export const MESSAGE_BYTES = 250;
 
-/** Without the names and numbers in it. */
-const MESSAGE_BYTES = 250;
-
-/** What the view shows of the span, after a position within it. */
-export function batchOf(view: View, source: Source, from: Required<StreamPosition>, span: Span): Batch {
+/** What the view shows of the span, which begins at `from`, and about how many bytes it takes. */
+export function messagesOf(
+  view: View,
+  source: Source,
+  from: Required<StreamPosition>,
+  { events, changes, to }: Span,
+): { readonly messages: readonly StreamMessage[]; readonly bytes: number } {
   const messages: StreamMessage[] = [];
   let bytes = 0;
-  let position = from;
-  const idOf = (to: Partial<StreamPosition>): string => {
-    position = { ...position, ...to };
-    return idAt(view, source, position);
-  };
-  if (view.topics.has("events")) {
-    for (const event of span.events) {
-      if (event.rowid <= from.event || !hasEvent(view, event)) continue;
-      messages.push({
-        type: "event",
-        id: idOf({ event: event.rowid }),
-        data: shownEvent(event, view.payloads),
-      });
-      bytes += MESSAGE_BYTES + (view.payloads ? (event.payload?.length ?? 0) : 0);
-    }
+  for (const event of events) {
+    if (!hasEvent(view, event)) continue;
+    const id = idAt(view, source, { event: event.rowid, change: from.change });
+    messages.push({ type: "event", id, data: shownEvent(event, view.payloads) });
+    bytes += MESSAGE_BYTES + (view.payloads ? (event.payload?.length ?? 0) : 0);
   }
-  position = { ...position, event: Math.max(from.event, span.to.event) };
-  for (const change of span.changes) {
-    if (change.number <= from.change || !hasChange(view, change)) continue;
-    const message = { type: TYPES[change.topic], id: idOf({ change: change.number }), data: change.data };
-    messages.push(message as StreamMessage);
-    const isResult = change.topic === "deliveries";
-    bytes += isResult ? MESSAGE_BYTES : JSON.stringify(change.data).length;
+  for (const change of changes) {
+    if (!hasChange(view, change)) continue;
+    const id = idAt(view, source, { event: to.event, change: change.number });
+    messages.push({ type: TYPES[change.topic], id, data: change.data } as StreamMessage);
+    bytes += change.topic === "deliveries" ? MESSAGE_BYTES : JSON.stringify(change.data).length;
   }
   return { messages, bytes };
 }
@@ -139,4 +127,8 @@ const NO_PAYLOAD = RawJson.fromText("null");
 function shownEvent({ payload, ...event }: NextEvent, withPayload: boolean): StreamedEvent {
   if (!withPayload || payload === undefined) return event;
   return { ...event, payload: payload === null ? NO_PAYLOAD : new RawJson(payload) };
+}
+
+export function changeTopics({ topics }: View): readonly StreamTopic[] {
+  return [...topics].filter((topic) => topic !== "events");
 }

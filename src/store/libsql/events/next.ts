@@ -23,16 +23,17 @@ export function* nextEvents(
   const { after, limit, maxBytes, payloads } = query;
   const { event: last } = loadLastIds(sql);
   if (after >= last) return { events: [], through: after, isFull: false };
-  const ids = yield* idsAfter(sql, query, last);
+  const { ids, through: looked = last } = yield* idsAfter(sql, query, last);
   const found = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
   const rows = payloads ? withinBytes(found, maxBytes) : found;
-  const isFull = rows.length < found.length || ids.length === limit;
-  const lastId = rows.length < found.length ? rows.at(-1)?.eventId : ids.at(-1);
-  const through = isFull ? (lastId ?? last) : last;
+  const isCut = rows.length < found.length;
+  const isFull = isCut || ids.length === limit || looked < last;
+  const lastId = isCut ? rows.at(-1)?.eventId : ids.at(-1);
+  const through = isCut || ids.length === limit ? (lastId ?? looked) : looked;
   const spans = payloads ? yield* readPayloads(sql, rows, out) : undefined;
   const events = rows.flatMap(({ eventId: rowid, action, application, revision, timestamped_ms: ms }) => {
     const event = { rowid, action, application, revision, timestamped: toIso(ms) };
@@ -46,26 +47,31 @@ export function* nextEvents(
 
 /** Where the events of some actions are looked for at once: each part is sorted by itself. */
 const PART_ROWIDS = 4_096;
+/** Of one call, so that others get their turn where there are few such events. */
+const MAX_PARTS = 32;
 
-function* idsAfter(
-  sql: Sql,
-  { after, limit, action, applications }: NextEvents,
-  last: number,
-): Steps<readonly number[]> {
+/** The next events, and up to where they were looked for if that is not the end. */
+interface Ids {
+  readonly ids: readonly number[];
+  readonly through?: number;
+}
+
+function* idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents, last: number): Steps<Ids> {
   if (action === undefined && applications === undefined)
-    return idsOf(sql, "event WHERE TRUE", after, last, limit);
+    return { ids: idsOf(sql, "event WHERE TRUE", after, last, limit) };
   const { actions } = selectActions(sql, {
     ...(action && { action }),
     ...(applications && { applications }),
   });
-  if (actions.length === 0) return [];
+  if (actions.length === 0) return { ids: [] };
   const [only] = actions;
   if (actions.length === 1) {
-    return idsOf(sql, `event INDEXED BY event_action WHERE action_id = ${only}`, after, last, limit);
+    return { ids: idsOf(sql, `event INDEXED BY event_action WHERE action_id = ${only}`, after, last, limit) };
   }
   const listed = JSON.stringify(actions);
   const found: number[] = [];
-  for (let low = after + 1; low <= last && found.length < limit;) {
+  for (let low = after + 1, parts = 0; low <= last && found.length < limit; parts += 1) {
+    if (parts === MAX_PARTS) return { ids: found, through: low - 1 };
     // Past what a restore skipped, or retention removed.
     const start = sql.value<number | null>("SELECT (SELECT min(rowid) FROM event WHERE rowid >= ?)", low);
     if (start === null) break;
@@ -82,7 +88,7 @@ function* idsAfter(
     low = high + 1;
     yield;
   }
-  return found;
+  return { ids: found };
 }
 
 function idsOf(sql: Sql, source: string, after: number, last: number, limit: number): readonly number[] {
