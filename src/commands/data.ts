@@ -285,6 +285,7 @@ interface MigrationShown {
   readonly current: number;
   readonly latest: number;
   readonly pending: readonly { readonly version: number; readonly name: string }[];
+  readonly room?: { readonly needed_bytes: number; readonly free_bytes: number };
   readonly applied?: readonly number[];
   readonly copy?: string;
 }
@@ -297,6 +298,13 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
     value: ({ pending }) =>
       pending.map(({ version, name }) => `${version} (${name})`).join(", ") || "nothing",
     color: ({ pending }) => (pending.length > 0 ? "yellow" : "green"),
+  },
+  {
+    title: "Room",
+    value: ({ room }) =>
+      room &&
+      `it takes up to ${byteCount(room.needed_bytes)} on the disk; ${byteCount(room.free_bytes)} are free`,
+    color: ({ room }) => (room && room.free_bytes < room.needed_bytes ? "red" : undefined),
   },
   { title: "Done now", value: ({ applied }) => applied && (applied.join(", ") || "nothing") },
   { title: "Copy", value: ({ copy }) => copy },

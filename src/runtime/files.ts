@@ -153,6 +153,11 @@ export function readOwned(path: string, maxBytes: number): OwnedText {
   }
 }
 
+/** 0 where there is none. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
 /** Whether it is one file by two names. */
 export function isSameFile(one: string, other: string): boolean {
   const [first, second] = [one, other].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));

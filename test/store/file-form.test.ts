@@ -123,7 +123,8 @@ describe("migrations", () => {
   it("roll back a step that fails, and report where the copy is", async () => {
     const file = await makeFile(scratch.path);
     const connection = openConnection(file);
-    const steps = [...MIGRATIONS, next(["CREATE TABLE later (x)", "CREATE TABLE later (x)"])];
+    const failing = ["CREATE TABLE later (x)", "CREATE TABLE later (x)"];
+    const steps = [...MIGRATIONS, next(["CREATE TABLE first (x)"]), next(failing, LATEST_VERSION + 2)];
     expect(() => migrateFile(connection, file, steps)).toThrow(
       expect.objectContaining({
         code: "unavailable",
@@ -132,8 +133,17 @@ describe("migrations", () => {
     );
     const tables = connection.read.rows("SELECT name FROM sqlite_schema WHERE name = 'later'");
     expect(tables).toEqual([]);
-    expect(connection.read.first("PRAGMA user_version")).toEqual({ user_version: LATEST_VERSION });
+    expect(connection.read.first("PRAGMA user_version")).toEqual({ user_version: LATEST_VERSION + 1 });
     connection.close();
+  });
+
+  it("leave no copy where the first step fails, as the file is as it was", async () => {
+    const file = await makeFile(scratch.path);
+    const connection = openConnection(file);
+    const steps = [...MIGRATIONS, next(["CREATE TABLE later (x)", "CREATE TABLE later (x)"])];
+    expect(() => migrateFile(connection, file, steps)).toThrow(/This step changed nothing\.$/);
+    connection.close();
+    expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toEqual([]);
   });
 
   it("continue a first start that was interrupted", async () => {

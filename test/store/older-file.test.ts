@@ -1,12 +1,15 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+import { migrateFile } from "../../src/store/libsql/files/migrate.ts";
 import { restore } from "../../src/store/libsql/files/restore.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
@@ -20,7 +23,8 @@ describe("a file of an older format", () => {
     writeOlderFile(file, 1);
     const before = readFileSync(file);
     const pending = MIGRATIONS.slice(1).map(({ version, name }) => ({ version, name }));
-    const status = { file, exists: true, current: 1, latest: MIGRATIONS.length, pending };
+    const room = { needed_bytes: expect.any(Number) as number, free_bytes: expect.any(Number) as number };
+    const status = { file, exists: true, current: 1, latest: MIGRATIONS.length, pending, room };
     expect(inspectMigrations(scratch.path)).toEqual(status);
     expect(await migrate(scratch.path, { dryRun: true })).toEqual({ ...status, applied: [] });
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
@@ -128,3 +132,44 @@ describe("a file from before there were checksums", () => {
     expect(rawSql(file, "SELECT checksum IS NULL AS none FROM event")).toEqual([{ none: 1 }, { none: 0 }]);
   });
 });
+
+const small = mountSmallDisk(30);
+afterAll(() => small?.remove());
+
+describe.skipIf(small === undefined)(
+  "a file of an older format on a small disk (a tmpfs of 30 MiB; skipped where none can be mounted)",
+  () => {
+    const folder = small?.path ?? "";
+    const file = join(folder, "evreg.db");
+
+    it("is not upgraded without the room that it says is needed, by a dry run too, and nothing is left", async () => {
+      const filler =
+        "CREATE TABLE filler (x); INSERT INTO filler VALUES (zeroblob(12000000)); DROP TABLE filler";
+      writeOlderFile(file, 12, ...filler.split("; "));
+      const before = readFileSync(file);
+      const refusal = {
+        code: "unavailable",
+        message: expect.stringMatching(
+          /no room .* from form 12 to \d+: .* takes up to 36 MB on its disk, and 1[89] MB are free\. Nothing was changed/,
+        ) as unknown,
+      };
+      await expect(migrate(folder, { dryRun: true })).rejects.toMatchObject(refusal);
+      await expect(migrate(folder)).rejects.toMatchObject(refusal);
+      const opening = { folder, owner: testOwner(), logger: silentLogger };
+      await expect(openLibsqlStore(opening)).rejects.toMatchObject(refusal);
+      expect(readdirSync(folder)).toEqual(["evreg.db"]);
+      expect(readFileSync(file).equals(before)).toBe(true);
+      expect(inspectMigrations(folder).room?.needed_bytes).toBeGreaterThan(27_000_000);
+    });
+
+    it("leaves no part of a copy where the disk becomes full", () => {
+      rmSync(file);
+      writeOlderFile(file, 12);
+      rawSql(file, "CREATE TABLE filler (x)", "INSERT INTO filler VALUES (randomblob(18000000))");
+      const connection = Connection.open(file, () => undefined);
+      expect(() => migrateFile(connection, file)).toThrow("the disk is full");
+      connection.close();
+      expect(readdirSync(folder).filter((name) => name.includes("before"))).toEqual([]);
+    });
+  },
+);

@@ -5,6 +5,7 @@ import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { admittedVersion, dataFileOf, fileExists, holdFolder } from "./files/data-folder.ts";
 import { LATEST_VERSION, MIGRATIONS } from "./files/migrations.ts";
+import { mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/upgrade-room.ts";
 import { openLibsqlStore } from "./open.ts";
 
 export interface MigrationStatus {
@@ -17,6 +18,8 @@ export interface MigrationStatus {
   readonly latest: number;
   /** The steps between, in order. */
   readonly pending: readonly { readonly version: number; readonly name: string }[];
+  /** What the steps and the copy of the file need at most; absent where there is nothing to do. */
+  readonly room?: UpgradeRoom;
 }
 
 export interface MigrationResult extends MigrationStatus {
@@ -36,7 +39,9 @@ export function inspectMigrations(folder: string): MigrationStatus {
   const exists = fileExists(file);
   const current = existsSync(folder) ? heldFileVersion(folder) : 0;
   const pending = MIGRATIONS.filter(({ version }) => version > current);
+  const room = upgradeRoom(file, current);
   return {
+    ...(room === undefined ? {} : { room }),
     file,
     exists,
     current,
@@ -74,7 +79,10 @@ export async function migrate(
   } = {},
 ): Promise<MigrationResult> {
   const before = inspectMigrations(folder);
-  if (dryRun) return { ...before, applied: [] };
+  if (dryRun) {
+    mustHaveUpgradeRoom(before.file, before.current);
+    return { ...before, applied: [] };
+  }
   const owner = {
     pid: process.pid,
     command: "migrate",

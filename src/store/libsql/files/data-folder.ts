@@ -13,7 +13,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
 import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
-import { isSameFile, makeFolder, syncFolderOf } from "../../../runtime/files.ts";
+import { isSameFile, makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import {
   type FileHeader,
@@ -23,6 +23,7 @@ import {
   tracesOfData,
 } from "./earlier-data.ts";
 import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { mustHaveUpgradeRoom } from "./upgrade-room.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -61,7 +62,7 @@ export function prepareFolder(folder: string): readonly string[] {
  * see `mustBeOfLatestForm`
  * @returns its path
  * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where a restore was cut
- * off and where the data are gone; `not_found` without the data it needs
+ * off, where the data are gone, and without room for an upgrade; `not_found` without the data it needs
  */
 export function prepareFile(
   folder: string,
@@ -70,6 +71,7 @@ export function prepareFile(
   const path = dataFileOf(folder);
   const version = admittedVersion(folder);
   if (refusesOlderForm) mustBeOfLatestForm(path, version);
+  mustHaveUpgradeRoom(path, version);
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",
@@ -95,11 +97,6 @@ export function prepareFile(
 /** Whether anything would be lost. A log without its file is somebody's data too. */
 export function hasDataAt(file: string): boolean {
   return (fileExists(file) && sizeOf(file) > 0) || sizeOf(`${file}-wal`) > 0;
-}
-
-/** 0 where there is none. */
-export function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 function fileError(code: EvregErrorCode, file: string, message: string, cause?: unknown): EvregError {

@@ -2,7 +2,7 @@ import { readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
-import { isSameFile, withFile } from "../../../runtime/files.ts";
+import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
 import { APPLICATION_ID } from "./migrations.ts";
 
@@ -81,7 +81,7 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
     );
   }
   // The engine would take the log, which is the newest part of the data, for a leftover and remove it.
-  if (isMissing && (statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0) {
+  if (isMissing && sizeOf(log) > 0) {
     throw refusal(
       path,
       `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
@@ -117,7 +117,7 @@ function isCopy(path: string): boolean {
   const dataFile = join(dirname(path), DATA_FILE);
   if (!COPY_NAME.test(basename(path)) || path === dataFile || isSameFile(path, dataFile)) return false;
   if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false;
-  if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) return false;
+  if (sizeOf(`${path}-wal`) > 0) return false;
   try {
     const { isDatabase, applicationId, version } = readHeader(path);
     return isDatabase && applicationId === APPLICATION_ID && version > 0;

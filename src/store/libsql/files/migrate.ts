@@ -9,6 +9,7 @@ import { checkForm, notEvreg } from "./data-folder.ts";
 import { hasTable } from "./id-reservation.ts";
 import { APPLICATION_ID, MIGRATIONS } from "./migrations.ts";
 import type { Migration } from "./released-migrations.ts";
+import { removeCopy } from "./replace-file.ts";
 import { mustBeServable } from "./row-limits.ts";
 
 interface AppliedMigrations {
@@ -46,14 +47,18 @@ export function migrateFile(
   const copy = version === 0 ? undefined : `${path}.before-v${first.version}`;
   if (copy !== undefined) keepCopy(connection, copy);
   for (const steps of version === 0 ? [pending] : pending.map((migration) => [migration])) {
-    apply(connection, steps, copy);
+    try {
+      apply(connection, steps);
+    } catch (error) {
+      throw notApplied(connection, error as EvregError, { before: version, copy });
+    }
   }
   // The form must be readable from the file itself, see readFileVersion.
   connection.checkpoint();
   return { applied: pending.map((migration) => migration.version), copy };
 }
 
-function apply(connection: Connection, steps: readonly Migration[], copy: string | undefined): void {
+function apply(connection: Connection, steps: readonly Migration[]): void {
   let [step] = steps;
   try {
     connection.write((sql) => {
@@ -64,27 +69,46 @@ function apply(connection: Connection, steps: readonly Migration[], copy: string
       }
     });
   } catch (error) {
-    const kept = copy === undefined ? "" : ` A copy from before is in ${copy}.`;
     throw new EvregError(
       "unavailable",
       `The data file could not be brought to form ${step?.version} (${step?.name}): ` +
-        `${messageOf(error)}. This step changed nothing.${kept}`,
+        `${messageOf(error)}. This step changed nothing.`,
       { version: step?.version },
       { cause: error },
     );
   }
 }
 
-/** A whole copy of the committed state, made durable before it gets its name. */
+/** A copy of a file that no step has changed is of no use, and takes room. */
+function notApplied(
+  connection: Connection,
+  error: EvregError,
+  { before, copy }: { before: number; copy: string | undefined },
+): EvregError {
+  if (copy === undefined) return error;
+  if (readForm(connection.read).version === before) {
+    rmSync(copy, { force: true });
+    return error;
+  }
+  const message = `${error.message} A copy from before is in ${copy}.`;
+  return new EvregError(error.code, message, error.details, { cause: error.cause });
+}
+
+/** A whole copy of the committed state, made durable before it gets its name. Nothing is left of one that fails. */
 function keepCopy(connection: Connection, copy: string): void {
   const unfinished = `${copy}.unfinished`;
-  rmSync(unfinished, { force: true });
-  closeSync(openSync(unfinished, "wx", 0o600));
-  connection.read.run("VACUUM INTO ?", unfinished);
-  chmodSync(unfinished, 0o600);
-  withFile(unfinished, "r+", fsyncSync);
-  renameSync(unfinished, copy);
-  syncFolderOf(copy);
+  removeCopy(unfinished);
+  try {
+    closeSync(openSync(unfinished, "wx", 0o600));
+    connection.read.run("VACUUM INTO ?", unfinished);
+    chmodSync(unfinished, 0o600);
+    withFile(unfinished, "r+", fsyncSync);
+    renameSync(unfinished, copy);
+    syncFolderOf(copy);
+  } catch (error) {
+    removeCopy(unfinished);
+    throw error;
+  }
 }
 
 export function readForm(sql: Sql): { applicationId: number; version: number } {

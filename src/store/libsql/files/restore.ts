@@ -3,7 +3,7 @@ import { open } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
-import { isSameFile, removeCreated } from "../../../runtime/files.ts";
+import { isSameFile, removeCreated, sizeOf } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
@@ -16,7 +16,6 @@ import {
   fileExists,
   prepareFolder,
   readFileVersion,
-  sizeOf,
 } from "./data-folder.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./file-tasks.ts";
 import { makePlain } from "./live-copy.ts";
