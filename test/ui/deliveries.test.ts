@@ -116,6 +116,7 @@ test("a token is made with the scopes picked, shown once, and revoked by its nam
   await expectNoViolations(page);
   await page.getByRole("button", { name: "Create it" }).click();
   await page.getByText(/^evreg_\w{36}$/).waitFor();
+  await page.getByRole("button", { name: "I have kept it" }).click();
   await page.getByRole("link", { name: "All tokens" }).click();
   expect((await world.evreg.tokens.list()).data).toMatchObject([{ name: "grafana", scopes: ["read"] }]);
   await page.getByRole("button", { name: "Revoke grafana" }).click();

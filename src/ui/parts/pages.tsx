@@ -52,6 +52,35 @@ export function Pages(props: {
   );
 }
 
+const MANY = { event: "events", delivery: "deliveries", change: "changes", replay: "replays" } as const;
+
+/**
+ * Above a list the rows that wait, without moving those beneath it.
+ * @param props.read how many rows were read: where all of them wait, there may be more
+ */
+export function Newer(props: {
+  readonly waiting: number;
+  readonly read: number | undefined;
+  readonly what: keyof typeof MANY;
+  readonly show: () => void;
+}) {
+  const { waiting, read, what } = props;
+  const show = (): void => {
+    scrollTo({ top: 0 });
+    props.show();
+  };
+  useKeys([{ key: "n", what: `Show newer ${MANY[what]}`, run: show }]);
+  if (waiting === 0) return null;
+  return (
+    <div class="fresh">
+      <button onClick={show}>
+        {waiting}
+        {waiting === read && " or more"} newer {waiting === 1 ? what : MANY[what]} <kbd>N</kbd>
+      </button>
+    </div>
+  );
+}
+
 const PAGE_ROWS = 100;
 
 /** Of a list that comes as a whole the rows that are shown, and the foot that leads to the others: by `page` in the address. */

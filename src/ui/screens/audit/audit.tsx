@@ -2,9 +2,9 @@ import type { AuditEntry, ChangedMember } from "../../../domain/audit.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { useNewest } from "../../parts/newest.ts";
-import { Pages } from "../../parts/pages.tsx";
+import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { isScrolled, useStill } from "../../parts/still.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { useTimeRange } from "../../parts/list-filters.ts";
 import { Time } from "../../parts/time.tsx";
@@ -55,20 +55,21 @@ export function Audit({ route }: { readonly route: Route }) {
   const path = withQuery("/v1/audit", { limit: PAGE_ROWS, from, to, after });
   const isNewest = after === undefined && to === undefined;
   const list = useResource<readonly AuditEntry[]>(path, isNewest ? { everyMs: EVERY_MS } : {});
-  const { rows, newer, showNewer } = useNewest(path, list.answer?.data, ({ rowid }) => rowid, false);
+  const { rows, waiting, showAll } = useStill({
+    list: path,
+    rows: list.answer?.data,
+    keyOf: ({ rowid }) => rowid,
+    isRead: isScrolled(),
+  });
   const oldest = rows?.at(-1);
   const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
   return (
-    <section class="stack" aria-label="Audit">
+    <section class="stack list" aria-label="Audit">
       <h1>Audit</h1>
       <FilterField label="Filter changes" path={["audit"]} route={route} names={FILTERS} plain="from" />
       {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
       <div class="panel">
-        {newer !== "" && (
-          <div class="fresh">
-            <button onClick={showNewer}>{newer} newer changes</button>
-          </div>
-        )}
+        <Newer waiting={waiting} read={list.answer?.data.length} what="change" show={showAll} />
         {rows === undefined ? (
           <Waiting error={list.error} reload={list.reload} rows={12} />
         ) : rows.length === 0 ? (

@@ -6,15 +6,14 @@ import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { nameOf } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { useNewest } from "../../parts/newest.ts";
-import { Pages } from "../../parts/pages.tsx";
+import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
+import { isScrolled, useStill } from "../../parts/still.ts";
 import { subscriptionFilter, subscriptionsNamed, useTimeRange } from "../../parts/list-filters.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Next } from "../../parts/waits-for.tsx";
-import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { AllThatMatch, Picked } from "./many.tsx";
 
@@ -60,17 +59,16 @@ export function DeliveryList({
   const list = useResource<readonly Delivery[]>(path, isNewest ? { everyMs: LIVE_EVERY_MS } : {});
   const {
     rows: listed,
-    newer,
-    showNewer,
-  } = useNewest(
-    path ?? "",
-    list.answer?.data,
-    ({ rowid }) => rowid,
-    selected !== undefined || picked.size > 0,
-  );
+    waiting,
+    showAll,
+  } = useStill({
+    list: path ?? "",
+    rows: list.answer?.data,
+    keyOf: ({ rowid }) => rowid,
+    isRead: selected !== undefined || picked.size > 0 || isScrolled(),
+  });
   const rows = listed?.map((row) => (row.rowid === selected && row.rowid === read?.rowid ? read : row));
   useEffect(() => setPicked(new Set()), [path]);
-  useKeys([{ key: "n", what: "Show newer deliveries", run: showNewer }]);
   const oldest = rows?.at(-1);
   const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
   const filters = filtersFor(subscriptions.answer?.data ?? []);
@@ -116,13 +114,7 @@ export function DeliveryList({
             />
           )
         )}
-        {newer !== "" && (
-          <div class="fresh">
-            <button onClick={showNewer}>
-              {newer} newer deliveries <kbd>N</kbd>
-            </button>
-          </div>
-        )}
+        <Newer waiting={waiting} read={list.answer?.data.length} what="delivery" show={showAll} />
         {named.reason !== undefined ? (
           <Empty
             title="No such subscription"

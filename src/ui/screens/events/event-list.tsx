@@ -4,14 +4,13 @@ import type { PageMeta } from "../../../domain/event.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { useNewest } from "../../parts/newest.ts";
-import { Pages } from "../../parts/pages.tsx";
+import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
+import { isScrolled, useStill } from "../../parts/still.ts";
 import { Counts } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { useTimeRange } from "../../parts/list-filters.ts";
-import { useKeys } from "../../shell/keys.ts";
 import { linkTo, type Route } from "../../shell/route.ts";
 import { whereSchema } from "./where.ts";
 
@@ -79,13 +78,12 @@ export function EventList({
     wrong === undefined ? path : undefined,
     isNewest ? { everyMs: LIVE_EVERY_MS } : {},
   );
-  const { rows, newer, showNewer } = useNewest(
-    path,
-    list.answer?.data,
-    ({ rowid }) => rowid,
-    selected !== undefined,
-  );
-  useKeys([{ key: "n", what: "Show newer events", run: showNewer }]);
+  const { rows, waiting, showAll } = useStill({
+    list: path,
+    rows: list.answer?.data,
+    keyOf: ({ rowid }) => rowid,
+    isRead: selected !== undefined || isScrolled(),
+  });
   const { next } = list.answer?.meta ?? {};
   const oldest = rows?.at(-1);
   const older = isSearch ? next : rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : null;
@@ -96,13 +94,7 @@ export function EventList({
       <FilterField label="Filter events" path={["events"]} route={route} names={FILTERS} plain="action" />
       {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
       <div class="panel">
-        {newer !== "" && (
-          <div class="fresh">
-            <button onClick={showNewer}>
-              {newer} newer events <kbd>N</kbd>
-            </button>
-          </div>
-        )}
+        <Newer waiting={waiting} read={list.answer?.data.length} what="event" show={showAll} />
         {wrong !== undefined ? (
           <Empty
             title="This is no search"

@@ -58,8 +58,7 @@ export function Overview({ route }: { readonly route: Route }) {
   }
   return (
     <>
-      <Verdict stats={figures} />
-      {stats.error !== undefined && <Failed error={stats.error} reload={stats.reload} />}
+      <Verdict stats={figures} statsError={stats.error} />
       {isEmpty && table}
       <div class="cols level">
         <section aria-label="Figures over time">

@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Attention } from "../../../domain/operations.ts";
 import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
+import type { ApiError } from "../../api/api-error.ts";
 import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
-import { Failed } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
+import { isScrolled, useStill } from "../../parts/still.ts";
 import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
 import { linkTo } from "../../shell/route.ts";
 import { RANGES } from "./figures.ts";
@@ -14,43 +15,59 @@ const SHOWN = 10;
 const LATE_MS = 10_000;
 
 /** How things are in one sentence, what needs a person, and what each of them can do about it. */
-export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
+export function Verdict({
+  stats,
+  statsError,
+}: {
+  readonly stats: Stats | undefined;
+  readonly statsError: ApiError | undefined;
+}) {
   const now = useNow(5_000);
   const [isAll, setAll] = useState(false);
   const { answer, error } = attention.use();
   const items = answer === undefined ? undefined : needyAmong(answer.data, now);
   const count = answer === undefined ? 0 : needyCount(answer, now);
-  const shown = isAll ? items : items?.slice(0, SHOWN);
+  // A row more moves all that is beneath, so the pointer anywhere on the screen holds them.
+  const still = useStill({
+    list: "",
+    rows: items,
+    keyOf: ({ id }) => id,
+    place: "#main",
+    holdsFirst: true,
+    isRead: isScrolled(),
+  });
+  const shown = isAll ? still.rows : still.rows?.slice(0, SHOWN);
+  const failure = statsError ?? error;
   return (
     <>
       <header class="head">
         <div class="what">
           <h1 aria-live="polite">{items === undefined ? "Overview" : verdictOf(count)}</h1>
-          <p class="lede">
-            {stats === undefined ? " " : restOf(stats, count > 0, now)}
-            {beganText(beganAmong(answer?.data ?? [], now))}
+          <p class="lede two-lines">
+            {failure !== undefined ? (
+              <span class="danger-text">Not up to date: {failure.message}</span>
+            ) : (
+              <>
+                {stats === undefined ? " " : restOf(stats, count > 0, now)}
+                {beganText(beganAmong(answer?.data ?? [], now))}
+              </>
+            )}
           </p>
         </div>
+        <div class="fresh" aria-live="polite">
+          {still.waiting > 0 && (
+            <button onClick={still.showAll}>
+              {numberText(still.waiting)} more {still.waiting === 1 ? "needs" : "need"} a person
+            </button>
+          )}
+        </div>
       </header>
-      {error !== undefined && stats !== undefined && <Failed error={error} />}
       {shown !== undefined && items !== undefined && shown.length > 0 && (
         <section class="panel" aria-label="What needs a person">
           <ul class="attention">
             {shown.map((needy) => (
               <li key={needy.id}>
-                <Status state={needy.state?.reason ?? "failed"} />
-                <p>
-                  <a href={linkTo(["subscriptions", needy.id])}>
-                    {needy.application}/{needy.subscription}
-                  </a>{" "}
-                  {needy.state !== undefined && <StateWords item={needy.state} />}{" "}
-                  {needy.failed !== undefined && (
-                    <FailedWords item={needy.failed} isAlone={needy.state === undefined} />
-                  )}
-                </p>
-                <span class="acts">
-                  <Acts needy={needy} />
-                </span>
+                <NeedyRow needy={needy} isOver={!items.some(({ id }) => id === needy.id)} />
               </li>
             ))}
           </ul>
@@ -70,6 +87,32 @@ export function Verdict({ stats }: { readonly stats: Stats | undefined }) {
           )}
         </section>
       )}
+    </>
+  );
+}
+
+/** @param props.isOver whether it needs nobody any more: its row stands as long as somebody may press in it */
+function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: boolean }) {
+  const { id, application, subscription, state, failed } = needy;
+  return (
+    <>
+      <Status state={isOver ? "active" : (state?.reason ?? "failed")} />
+      <p>
+        <a href={linkTo(["subscriptions", id])}>
+          {application}/{subscription}
+        </a>{" "}
+        {isOver ? (
+          "It needs nobody any more."
+        ) : (
+          <>
+            {state !== undefined && <StateWords item={state} />}{" "}
+            {failed !== undefined && <FailedWords item={failed} isAlone={state === undefined} />}
+          </>
+        )}
+      </p>
+      <span class="acts">
+        <Acts needy={needy} />
+      </span>
     </>
   );
 }

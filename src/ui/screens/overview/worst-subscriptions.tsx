@@ -3,6 +3,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { errorText, failedShare, percentText } from "../../parts/rates.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status, type SubscriptionState } from "../../parts/status.tsx";
+import { useStill } from "../../parts/still.ts";
 import { subscriptionState } from "../../parts/subscription-state.ts";
 import { type Column, Table } from "../../parts/table.tsx";
 import { durationText, numberText, useNow } from "../../parts/time.tsx";
@@ -78,12 +79,19 @@ export function WorstSubscriptions(props: {
 }) {
   const now = useNow();
   const byId = new Map(props.subscriptions.map((subscription) => [subscription.rowid, subscription]));
-  const rows = props.figures
+  const worst = props.figures
     .flatMap((figures) => {
       const subscription = byId.get(figures.subscription_id);
       return subscription === undefined ? [] : [{ ...figures, state: subscriptionState(subscription, now) }];
     })
-    .toSorted(worstFirst);
+    .toSorted(worstFirst)
+    .slice(0, SHOWN);
+  const { rows = [] } = useStill({
+    list: props.range,
+    rows: worst,
+    keyOf: ({ subscription_id: id }) => id,
+    place: ".worst",
+  });
   return (
     <section aria-label="Subscriptions">
       <header>
@@ -100,7 +108,7 @@ export function WorstSubscriptions(props: {
           </>
         )}
       </header>
-      <div class="panel">
+      <div class="panel worst">
         {rows.length === 0 ? (
           <Empty title="No subscription yet" command={FIRST_SUBSCRIPTION}>
             A subscription binds an action to the address that its events are sent to.
@@ -108,7 +116,7 @@ export function WorstSubscriptions(props: {
         ) : (
           <Table
             label="Subscriptions, the worst first"
-            rows={rows.slice(0, SHOWN)}
+            rows={rows}
             columns={COLUMNS}
             keyOf={({ subscription_id: id }) => id}
             link={({ subscription_id: id }) => linkTo(["subscriptions", id])}

@@ -7,9 +7,9 @@ import { useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
 import { nameOf, SubscriptionLink } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
-import { useNewest } from "../../parts/newest.ts";
-import { Pages } from "../../parts/pages.tsx";
+import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
+import { isScrolled, useStill } from "../../parts/still.ts";
 import { Status } from "../../parts/status.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { subscriptionFilter, subscriptionsNamed } from "../../parts/list-filters.ts";
@@ -50,7 +50,12 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
     ? withQuery("/v1/replays", { limit: PAGE_ROWS, status, subscription: named.id, after })
     : undefined;
   const list = useResource<readonly Replay[]>(path, { everyMs: EVERY_MS });
-  const { rows } = useNewest(path ?? "", list.answer?.data, ({ rowid }) => rowid, false);
+  const { rows, waiting, showAll } = useStill({
+    list: path ?? "",
+    rows: list.answer?.data,
+    keyOf: ({ rowid }) => rowid,
+    isRead: isScrolled(),
+  });
   const oldest = rows?.at(-1);
   const older = rows !== undefined && rows.length >= PAGE_ROWS ? oldest?.rowid : undefined;
   const isFiltered = filters.some(({ name }) => query[name] !== undefined);
@@ -71,6 +76,7 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
       <FilterField label="Filter replays" path={["replays"]} route={route} names={filters} plain="status" />
       {list.error !== undefined && rows !== undefined && <Failed error={list.error} reload={list.reload} />}
       <div class="panel">
+        <Newer waiting={waiting} read={list.answer?.data.length} what="replay" show={showAll} />
         {named.reason !== undefined ? (
           <Empty title="No subscription matches">{named.reason}</Empty>
         ) : rows === undefined ? (
