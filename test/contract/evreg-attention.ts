@@ -164,6 +164,20 @@ export function attentionContract(open: OpenEvreg): void {
       expect((await under.evreg.attention()).data).toEqual([]);
     });
 
+    it("is not a pull subscription that was made for a while, once nobody claims from it any more", async () => {
+      const made = { mode: "pull", handler: null, expires_after_ms: 86_400_000 } as const;
+      const id = await one("listen", made);
+      await event();
+      const { lease } = (await under.evreg.subscriptions.claim(id)).data[0]!;
+      await under.evreg.subscriptions.finish(id, { results: [{ lease, outcome: "failed" }] });
+      const reasons = async () => (await under.evreg.attention()).data.map(({ reason }) => reason);
+      expect(await reasons()).toEqual(["failing"]);
+      await under.clock.advance(120_000);
+      expect(await reasons()).toEqual([]);
+      await under.clock.advance(300_000);
+      expect(await reasons()).toEqual([]);
+    });
+
     it("is a pause that holds deliveries or misses events, since when", async () => {
       const id = await one("paused");
       const missing = await one("missing", { active: false });

@@ -28,6 +28,10 @@ const DAY_MS = 86_400_000;
 /** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
 const UNCLAIMED_MS = 300_000;
 
+/** A pull subscription that goes by itself within a day is there for a while only, and is left when nobody has claimed for so long. */
+const TEMPORARY_MS = DAY_MS;
+const LEFT_MS = 120_000;
+
 interface Candidate {
   readonly id: number;
   readonly application: string;
@@ -89,6 +93,9 @@ const OLDEST_DUE = [REQUESTED, NORMAL].map(
 const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms),
   min(${OLDEST_DUE.map((due) => `coalesce(${due}, ${Number.MAX_SAFE_INTEGER})`).join(", ")})), NULL)`;
 
+const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings), json_extract(s.settings, '$.expires_after_ms') <= ${TEMPORARY_MS}
+  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_MS}, 0)`;
+
 function* loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): Steps<readonly Candidate[]> {
   const all: Candidate[] = [];
   for (let last = 0; ;) {
@@ -100,7 +107,7 @@ function* loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection):
           EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
             WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
         FROM subscription AS s
-        WHERE s.rowid > ?2 AND s.deleted_ms IS NULL
+        WHERE s.rowid > ?2 AND s.deleted_ms IS NULL AND ${IS_LEFT} IS NOT 1
           AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
         ORDER BY s.rowid LIMIT ${SLICE}`,
       nowMs,
