@@ -24,8 +24,15 @@ export const subscriptionArg = Args.custom<TypedSubscription>({ parse })({
   ignoreStdin: true,
 });
 
-export const subscriptionFlag = Flags.custom<TypedSubscription>({ parse, helpValue: "ID|NAME" })({
+const subscriptionFlagWith = Flags.custom<TypedSubscription>({ parse, helpValue: "ID|NAME" });
+
+export const subscriptionFlag = subscriptionFlagWith({
   summary: "Only to this subscription: its ID, or its name such as billing/invoices.",
+});
+
+export const secretOfFlag = subscriptionFlagWith({
+  summary:
+    "Sign with the secret of this subscription, for a program that verifies as its handler does; takes the scope write for its application.",
 });
 
 /** `billing/invoices#order.created` */

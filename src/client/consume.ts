@@ -17,6 +17,8 @@ export interface ConsumeOptions {
   readonly leaseMs?: number;
   /** Who takes them, as `deliveries get` shows it; the token's name unless told. */
   readonly consumer?: string;
+  /** ID of a subscription: what comes is signed as its deliveries are. Needs the scope `write` for its application. */
+  readonly signAs?: number;
   /** Ends it: what was not begun goes back, and what is under way is waited for. */
   readonly signal?: AbortSignal;
   /** Called with why the server cannot be asked; it is asked again soon. */
@@ -53,6 +55,8 @@ const FIRST_WAIT_MS = 250;
 const MAX_WAIT_MS = 5_000;
 /** Leases are extended when so much of them is over. */
 const EXTEND_AFTER = 1 / 3;
+/** How long after the end a claim may still answer: what it brings goes back, and does not wait for its lease to end. */
+const LAST_CLAIM_MS = 250;
 /** After the end, what cannot be reported is left to its lease. */
 const LAST_TRIES_MS = 5_000;
 
@@ -114,6 +118,8 @@ class Consumer {
   #freed = Promise.withResolvers<void>();
   readonly #extending: NodeJS.Timeout;
   #endsAtMs = Infinity;
+  /** Ends the claim under way, a moment after the end. */
+  readonly #claimEnd = new AbortController();
   #tickMs = Date.now();
   #sleptAtMs = -Infinity;
 
@@ -123,6 +129,7 @@ class Consumer {
     this.#options = options;
     this.#concurrency = Math.max(1, Math.min(options.concurrency ?? 1, PULL_LIMITS.claimMax));
     this.#leaseMs = options.leaseMs ?? PULL_LIMITS.leaseDefaultMs;
+    options.signal?.addEventListener("abort", this.#onEnd);
     this.#extending = setInterval(() => this.#extend(), this.#leaseMs * EXTEND_AFTER).unref();
   }
 
@@ -131,6 +138,7 @@ class Consumer {
     while (this.#held.size >= this.#concurrency && !this.#isEnded) await this.#whenFreed();
     while (!this.#isEnded) {
       if (this.#buffered.length === 0) await this.#claim();
+      if (this.#isEnded) break;
       const delivery = this.#buffered.shift();
       if (delivery === undefined) continue;
       if (Date.now() < this.#bufferedUntilMs) return this.#begin(delivery);
@@ -139,6 +147,10 @@ class Consumer {
     }
     return undefined;
   }
+
+  readonly #onEnd = (): void => {
+    setTimeout(() => this.#claimEnd.abort(), LAST_CLAIM_MS).unref();
+  };
 
   get #isEnded(): boolean {
     return this.#options.signal?.aborted === true;
@@ -159,6 +171,7 @@ class Consumer {
     this.#endsAtMs = Date.now() + LAST_TRIES_MS;
     await this.#reporting;
     clearInterval(this.#extending);
+    this.#options.signal?.removeEventListener("abort", this.#onEnd);
   }
 
   async #whenFreed(): Promise<void> {
@@ -172,14 +185,18 @@ class Consumer {
   }
 
   async #claim(): Promise<void> {
-    const { signal, consumer, disconnected } = this.#options;
-    const max = this.#concurrency - this.#held.size;
-    const named = consumer === undefined ? {} : { consumer };
-    const claim = { max, wait_ms: PULL_LIMITS.waitMaxMs, lease_ms: this.#leaseMs, ...named };
+    const { signal, consumer, signAs, disconnected } = this.#options;
+    const claim = {
+      max: this.#concurrency - this.#held.size,
+      wait_ms: PULL_LIMITS.waitMaxMs,
+      lease_ms: this.#leaseMs,
+      ...(consumer === undefined ? {} : { consumer }),
+      ...(signAs === undefined ? {} : { sign_as: signAs }),
+    };
     for (let waitMs = FIRST_WAIT_MS; !this.#isEnded; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
       const askedMs = Date.now();
       try {
-        const { data } = await this.#subscriptions.claim(this.#id, claim, signal);
+        const { data } = await this.#subscriptions.claim(this.#id, claim, this.#claimEnd.signal);
         this.#buffered.push(...data);
         // After a sleep nobody knows how long the answer has been here.
         this.#bufferedUntilMs = (this.#hasSlept(askedMs) ? askedMs : Date.now()) + this.#leaseMs;

@@ -11,6 +11,7 @@ import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../c
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
 import { nameOf, noteOthers, scopeHint, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { secretOfFlag, subscriptionId } from "../cli/subscription-name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
@@ -19,6 +20,8 @@ import { systemClock } from "../runtime/clock.ts";
 /** Short, so that what a listener had that was killed comes again soon. */
 const LEASE = "15s";
 const CONCURRENCY = 4;
+/** Supervisors kill some ten seconds after they ask for the end. */
+const GRACE_MS = 5_000;
 
 export class Listen extends TargetCommand {
   static override summary = "Receive events on this machine: forward them to a program, or see them.";
@@ -28,13 +31,17 @@ export class Listen extends TargetCommand {
 
 Two listeners of one name share its events, each gets a part: it is for a program. To only watch, use evreg events tail, which shows all events to everybody who runs it and makes no subscription; or give each listener a name of its own with --subscription.
 
+What it forwards is signed with the secret of its own subscription, which is shown when it is made. --secret-of signs with that of another one. Ctrl-C and SIGTERM end it: what is under way has five seconds, then it goes back to the server, and so does what was not begun.
+
 It needs a token with the scopes listen and read, or one that may write. On a terminal, r sends the last one again to the program, and q quits.`;
   static override usage =
-    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
+    "listen [--action NAME]... [--forward-to URL | --exec COMMAND | --print] [--since TIME] [--application NAME] [--subscription NAME] [--secret-of ID|NAME] [--ordered] [--concurrency NUMBER] [--lease DURATION] [--max NUMBER]";
   static override examples = examples("evreg listen", {
     "Forward events to a program on this machine":
       "evreg listen --action order.created --forward-to localhost:3000/hooks",
     "Also those of the last hour": "evreg listen --action order.created --since 1h --forward-to 3000",
+    "To a program that verifies with the secret of a subscription":
+      "evreg listen --action order.created --forward-to 3000 --secret-of billing/invoices",
     "Run a command for each": "evreg listen --action order.created --exec 'jq .id'",
   });
   static override flags = {
@@ -61,6 +68,7 @@ It needs a token with the scopes listen and read, or one that may write. On a te
     }),
     application: textFlag("The subscribing application (default: that of the token, else listen).", "NAME"),
     subscription: textFlag("Name of the subscription (default: listen-USER@HOST).", "NAME"),
+    "secret-of": secretOfFlag,
     ordered: Flags.boolean({ summary: "One at a time, in the order in which they were published." }),
     concurrency: numberFlag(
       `Most events under way at a time, 1 to ${PULL_LIMITS.claimMax} (default ${CONCURRENCY}).`,
@@ -99,13 +107,16 @@ It needs a token with the scopes listen and read, or one that may write. On a te
           if (hint !== undefined) note(hint);
           throw error;
         });
+        const signer = flags["secret-of"];
+        const signAs = signer === undefined ? undefined : await subscriptionId(evreg, signer);
         await noteOthers(evreg, found);
         if (since !== undefined) await replaySince(evreg, found, since);
         const readsKeys = canAsk() && output.format === "table";
         note(
           `Listening: ${found.map(nameOf).join(", ")}. ${what}${readsKeys ? " r: last one again, q: quit." : ""}`,
         );
-        const options = { attempt, program, report, concurrency, leaseMs, signal, max, readsKeys };
+        const taking = { concurrency, leaseMs, signAs, signal, graceMs: GRACE_MS, max };
+        const options = { attempt, program, report, readsKeys, ...taking };
         await listen(evreg, found, options);
       },
       { serverFor: "listen" },

@@ -2,7 +2,14 @@ import { EvregError } from "../domain/error.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { Alarm, type Clock } from "../runtime/clock.ts";
-import type { Claim, ClaimAnswer, ClaimQuota, DeliveryQueue, Taker } from "../store/queue.ts";
+import type {
+  Claim,
+  ClaimAnswer,
+  ClaimedSubscription,
+  ClaimQuota,
+  DeliveryQueue,
+  Taker,
+} from "../store/queue.ts";
 import type { PullAttempts } from "./pull-attempts.ts";
 import type { StoreCalls } from "./store-calls.ts";
 
@@ -22,8 +29,10 @@ const NOTE_EVERY_MS = 60_000;
 const EXPIRY_STEP_MS = 1_000;
 
 /** A claim of a consumer, checked. */
-interface PullRequest extends Required<NewClaim> {
+interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly subscription: number;
+  /** Signs instead of it. */
+  readonly signer?: ClaimedSubscription;
 }
 
 interface PullDeskDependencies {
@@ -320,12 +329,14 @@ export class PullDesk {
 
   async #serve(waiter: Waiter, claims: readonly Claim[], nowMs: number): Promise<void> {
     this.#remove(waiter);
-    const untilMs = nowMs + waiter.request.lease_ms;
+    const { lease_ms: leaseMs, signer } = waiter.request;
+    const untilMs = nowMs + leaseMs;
+    const signed = signer === undefined ? claims : claims.map((claim) => signedBy(signer, claim));
     this.#leasedUntil(untilMs);
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {
-      deliveries = await this.#dependencies.attempts.prepare(claims, { nowMs, untilMs }, isWanted);
+      deliveries = await this.#dependencies.attempts.prepare(signed, { nowMs, untilMs }, isWanted);
     } catch (error) {
       return waiter.reject(error);
     }
@@ -335,4 +346,11 @@ export class PullDesk {
     this.#dueAtMs = -Infinity;
     this.#advance();
   }
+}
+
+/** A claim with the secrets and the bearer value of another subscription; all else is that of its own. */
+function signedBy(signer: ClaimedSubscription, claim: Claim): Claim {
+  const { subscriptionId, application, name, handler, maxRetries, settings } = claim.subscription;
+  const own = { subscriptionId, application, name, handler, maxRetries, settings };
+  return { ...claim, subscription: { ...signer, ...own } };
 }

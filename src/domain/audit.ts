@@ -20,6 +20,7 @@ export const AUDITED_CHANGES = [
   "subscription.created",
   "subscription.updated",
   "subscription.secret_rotated",
+  "subscription.secret_used",
   "subscription.deleted",
   "token.created",
   "token.revoked",
@@ -52,7 +53,7 @@ export interface AuditEntry {
   readonly by: string;
   readonly token_id: number | null;
   readonly address: string | null;
-  /** What an update changed; of a token its scopes, of a replay what it sends. Empty for all others. */
+  /** What an update changed; of a secret that was used who consumes; of a token its scopes, of a replay what it sends. Empty for all others. */
   readonly members: readonly ChangedMember[];
 }
 

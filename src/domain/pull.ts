@@ -1,5 +1,5 @@
 import type { AttemptErrorCode, DeliveryStatus } from "./delivery.ts";
-import { type BodySchema, bodySchema, label } from "./request.ts";
+import { type BodySchema, bodySchema, label, rowid } from "./request.ts";
 
 // How consumers take the deliveries of a pull subscription, and say what became of them.
 
@@ -13,6 +13,11 @@ export interface NewClaim {
   readonly lease_ms?: number;
   /** Who takes them, as their attempts show it; by default the name of the token. */
   readonly consumer?: string;
+  /**
+   * Rowid of a subscription: they are signed, and have the bearer value, as its deliveries are. For trying its receiver.
+   * Needs `write` for its application.
+   */
+  readonly sign_as?: number;
 }
 
 /** A delivery that a consumer has taken, with all that a handler would be sent. */
@@ -131,6 +136,11 @@ export const NEW_CLAIM: BodySchema = bodySchema("NewClaim", {
     ...label,
     description: "Who takes them, for `GET /v1/deliveries/{id}`; the token's name unless given.",
     examples: ["worker-3"],
+  },
+  sign_as: {
+    ...rowid,
+    description:
+      "A subscription: the deliveries are signed, and have the bearer value, as those of that one. For trying a receiver that verifies them. Needs the scope `write` for its application, and is audited.",
   },
 });
 

@@ -22,6 +22,8 @@ export type {
   Deprecation,
   EventFailure,
   NewAction,
+  PayloadError,
+  PayloadVerdict,
   RevisionQuery,
   SchemaCandidate,
   SchemaVerdict,

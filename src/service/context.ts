@@ -13,6 +13,7 @@ import type { ActionCache } from "./action-cache.ts";
 import type { TokenCache } from "./auth.ts";
 import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
+import type { SecretUses } from "./secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { SignInCodes } from "./tokens/sign-in-codes.ts";
@@ -31,6 +32,7 @@ export interface ServiceContext {
   readonly schemaTasks: SchemaTasks;
   readonly schemaProducts: SchemaProducts;
   readonly tokens: TokenCache;
+  readonly secretUses: SecretUses;
   readonly signInCodes: SignInCodes;
   readonly counts: PublishCounts;
   /** The same by action and subscription, over time. */
@@ -63,7 +65,11 @@ export interface Background {
     readonly pulls: {
       /** Leases deliveries, or waits for the first. */
       claim(
-        request: Required<NewClaim> & { readonly subscription: number },
+        request: Required<Omit<NewClaim, "sign_as">> & {
+          readonly subscription: number;
+          /** Signs instead of it. */
+          readonly signer?: ClaimedSubscription;
+        },
         signal?: AbortSignal,
       ): Promise<readonly PulledDelivery[]>;
       /** How many wait for deliveries of a subscription. */

@@ -23,6 +23,7 @@ import { openStream } from "./stream/open.ts";
 import { StatsReader } from "./stats/stats-reader.ts";
 import { StoredEvents } from "./stored-events.ts";
 import { subscriptionsPort } from "./subscriptions.ts";
+import { SecretUses } from "./secret-uses.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
@@ -92,6 +93,7 @@ export function createService(options: ServiceOptions): Service {
     ...shared,
     feed,
     tokens,
+    secretUses: new SecretUses(store, clock),
     signInCodes: new SignInCodes(clock, shared.random),
     payloads,
     schemaProducts: offThread,

@@ -223,7 +223,18 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       const { leaseDefaultMs } = PULL_LIMITS;
       const given = readBody<NewClaim>(NEW_CLAIM, input, { consumer: checkLabel });
       const { max = 1, wait_ms = 0, lease_ms = leaseDefaultMs, consumer = access.principal.name } = given;
-      const request = { subscription, max, wait_ms, lease_ms, consumer };
+      const { sign_as: signAs } = given;
+      if (signAs !== undefined) await writable(signAs);
+      const request = {
+        subscription,
+        max,
+        wait_ms,
+        lease_ms,
+        consumer,
+        ...(signAs === undefined
+          ? {}
+          : { signer: await context.secretUses.signer(signAs, consumer, access.actor) }),
+      };
       const pulls = pullsOf(background);
       const data = await pulls.claim(request, signal);
       if (data.length === 0 || (await context.tokens.holds(access.principal))) return { data };

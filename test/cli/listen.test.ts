@@ -4,6 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLine } from "../../src/cli/listen/report.ts";
+import { execute } from "../../src/cli/listen/execute.ts";
 import { localUrl } from "../../src/cli/listen/address.ts";
 import { forwardTo, programAt } from "../../src/cli/listen/forward.ts";
 import { listen as startListening } from "../../src/cli/listen/listen.ts";
@@ -164,6 +165,8 @@ test("while the program refuses connections no attempt is used up, and it goes o
     report: { event: ({ delivery }) => Promise.resolve(void done.push(delivery)) },
     concurrency: 4,
     leaseMs: 15_000,
+    signAs: undefined,
+    graceMs: 0,
     signal: new AbortController().signal,
     max: 2,
     readsKeys: false,
@@ -181,14 +184,60 @@ test("while the program refuses connections no attempt is used up, and it goes o
   ]);
 });
 
+test("what is under way after the grace goes back at once", async () => {
+  const id = await subscribed();
+  await publish();
+  const { data: subscription } = await served.evreg.subscriptions.get(id);
+  const ending = new AbortController();
+  const waiting = execute("sleep 600");
+  await startListening(served.evreg, [subscription], {
+    attempt: (delivery, signal) => {
+      const attempted = waiting(delivery, signal);
+      ending.abort();
+      return attempted;
+    },
+    program: undefined,
+    report: { event: () => Promise.reject(new Error("nothing is to be reported")) },
+    concurrency: 1,
+    leaseMs: 600_000,
+    signAs: undefined,
+    graceMs: 0,
+    signal: ending.signal,
+    max: undefined,
+    readsKeys: false,
+  });
+  const { data } = await served.evreg.deliveries.list({ subscription: id });
+  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+});
+
+test("a program that answers 401 is said to know another secret, once, and gets the signature that it knows", async () => {
+  const handler = { application: "billing", subscription: name, action: "order.created" };
+  const { data: known } = await served.evreg.subscriptions.create({
+    ...handler,
+    handler: receiver.url,
+    active: false,
+  });
+  await subscribed({ retry_schedule: [0] });
+  await publish();
+  receiver.script({ status: 401 }, { status: 401 });
+  const { stderr } = await listen(2, "--forward-to", receiver.url);
+  expect(stderr.match(/The program answers 401\./g)).toHaveLength(1);
+  expect(stderr).toContain(`--secret-of billing/${name}`);
+  const before = receiver.requests.length;
+  await publish();
+  const secretOf = await listen(1, "--forward-to", receiver.url, "--secret-of", `billing/${name}`);
+  expect(secretOf.code).toBe(0);
+  expect(secretOf.stderr).not.toContain("whsec_");
+  const [sent] = receiver.requests.slice(before);
+  expect(verify(sent!.headers, sent!.body, known.secret)).toMatchObject({ action: "order.created" });
+});
+
 test("a program is back once its port takes connections", async () => {
   const first = await startReceiver();
   await first.close();
   const program = programAt(localUrl(String(first.port)));
-  const refused = await forwardTo(localUrl(String(first.port)))({
-    headers: {},
-    body: "{}",
-  } as PulledDelivery);
+  const sent = { headers: {}, body: "{}" } as PulledDelivery;
+  const refused = await forwardTo(localUrl(String(first.port)))(sent, new AbortController().signal);
   expect([program.name, refused.errorCode]).toEqual([`localhost:${first.port}`, "connection_refused"]);
   const ending = new AbortController();
   const ended = program.isBack(ending.signal);

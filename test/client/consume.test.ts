@@ -151,3 +151,23 @@ test("a name in the place of the ID is refused", async () => {
 test("what no repetition would mend ends it", async () => {
   await expect(consumeNothing()).rejects.toMatchObject({ code: "not_found" });
 });
+
+test("what a claim brings after the end goes back, and does not wait for its lease to end", async () => {
+  await publish(1);
+  const ending = new AbortController();
+  const subscriptions = {
+    finish: (...args: Parameters<Evreg["subscriptions"]["finish"]>) => evreg.subscriptions.finish(...args),
+    async claim(...[subscription, input, signal]: Parameters<Evreg["subscriptions"]["claim"]>) {
+      const answer = await evreg.subscriptions.claim(subscription, input);
+      // The answer is on its way.
+      ending.abort();
+      signal?.throwIfAborted();
+      return answer;
+    },
+  };
+  const taken: ConsumedDelivery[] = [];
+  for await (const delivery of consume({ subscriptions }, id, { signal: ending.signal }))
+    taken.push(delivery);
+  expect(taken).toEqual([]);
+  expect(await statuses()).toEqual(["pending"]);
+});

@@ -1,10 +1,12 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { messageOf } from "../../domain/error.ts";
 import type { PulledDelivery } from "../../domain/pull.ts";
 import { bytesOf, memberOf } from "../../json/nodes.ts";
 import { scanJson } from "../../json/scanner.ts";
 import type { LocalAttempt } from "./forward.ts";
+
+const HAS_GROUPS = process.platform !== "win32";
 
 /** Members of a delivery's body. */
 const MEMBERS = 16;
@@ -36,7 +38,9 @@ function variablesOf({ action, event_id, delivery_id, attempt, headers }: Pulled
 
 /** Runs a command of the shell for each delivery, with the payload on stdin. Exit code 0 is done; its output goes to stderr. */
 export function execute(command: string): LocalAttempt {
-  return async (delivery) => {
+  const running = new Set<ChildProcess>();
+  process.once("exit", () => running.forEach(stopGroup));
+  return async (delivery, signal) => {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
     try {
@@ -44,18 +48,36 @@ export function execute(command: string): LocalAttempt {
         shell: true,
         env: { ...process.env, ...variablesOf(delivery) },
         stdio: ["pipe", 2, 2],
+        // Ctrl-C is for the listener, which lets the command end; and a signal is to reach what its shell has started.
+        detached: HAS_GROUPS,
       });
-      const ended = once(child, "close") as Promise<[code: number | null, signal: string | null]>;
+      running.add(child);
+      // Not waited for once it is cut short: a command may take no notice of the signal.
+      const ended = once(child, "close", { signal }) as Promise<[code: number | null, signal: string | null]>;
+      void ended.catch(() => signal.aborted && stopGroup(child)).finally(() => running.delete(child));
       // A command need not read it.
       child.stdin!.on("error", () => undefined);
       child.stdin!.end(payloadOf(delivery));
-      const [code, signal] = await ended;
+      const [code, killedBy] = await ended;
       if (code === 0) return { isDelivered: true, durationMs: durationMs() };
-      const reason = code === null ? `ended by ${signal}` : `exit code ${code}`;
-      return { isDelivered: false, errorCode: "consumer_failed", reason, durationMs: durationMs() };
+      const reason = code === null ? `ended by ${killedBy}` : `exit code ${code}`;
+      return { ...failed(reason), durationMs: durationMs(), isCut: code === null };
     } catch (error) {
-      const reason = messageOf(error);
-      return { isDelivered: false, errorCode: "consumer_failed", reason, durationMs: durationMs() };
+      return { ...failed(messageOf(error)), durationMs: durationMs(), isCut: signal.aborted };
     }
   };
+}
+
+function stopGroup(child: ChildProcess): void {
+  child.unref();
+  if (child.pid === undefined) return;
+  try {
+    process.kill(HAS_GROUPS ? -child.pid : child.pid);
+  } catch {
+    // It has ended.
+  }
+}
+
+function failed(reason: string) {
+  return { isDelivered: false, errorCode: "consumer_failed", reason } as const;
 }

@@ -14,10 +14,12 @@ export interface LocalResult {
   /** The beginning of the answer, or why there is none. */
   readonly reason?: string;
   readonly durationMs: number;
+  /** A signal cut it short: what it did is not known. */
+  readonly isCut?: boolean;
 }
 
-/** Hands one delivery to something on this machine. Never rejects. */
-export type LocalAttempt = (delivery: PulledDelivery) => Promise<LocalResult>;
+/** Hands one delivery to something on this machine. Never rejects. @param signal cuts it short */
+export type LocalAttempt = (delivery: PulledDelivery, signal: AbortSignal) => Promise<LocalResult>;
 
 /** A program that may be down for a while. */
 export interface LocalProgram {
@@ -39,7 +41,7 @@ export function forwardTo(url: URL): LocalAttempt {
     bodyTimeout: TIMEOUT_MS,
     connect: { timeout: 10_000 },
   });
-  return async ({ headers, body }) => {
+  return async ({ headers, body }, signal) => {
     const startedMs = performance.now();
     const durationMs = (): number => Math.round(performance.now() - startedMs);
     try {
@@ -48,14 +50,15 @@ export function forwardTo(url: URL): LocalAttempt {
         dispatcher: agent,
         headers: { ...headers },
         body: Buffer.from(body),
-        signal: AbortSignal.timeout(TIMEOUT_MS),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       });
       const reason = await beginningOf(answer);
       const isDelivered = status >= 200 && status <= 299;
       return { isDelivered, status, durationMs: durationMs(), ...(reason === "" ? {} : { reason }) };
     } catch (error) {
       const errorCode = errorCodeOf(error);
-      return { isDelivered: false, errorCode, reason: messageOf(error), durationMs: durationMs() };
+      const reason = messageOf(error);
+      return { isDelivered: false, errorCode, reason, durationMs: durationMs(), isCut: signal.aborted };
     }
   };
 }

@@ -5,7 +5,8 @@ import type { FinishedPull, PulledDelivery } from "../../domain/pull.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import type { Evreg } from "../../evreg.ts";
 import { note } from "../io/output.ts";
-import { escapeControl } from "../io/text.ts";
+import { subscriptionOf } from "../../resources/deliveries.ts";
+import { escapeControl, shellWord } from "../io/text.ts";
 import { nextCommand } from "../target/next-command.ts";
 import type { LocalAttempt, LocalProgram, LocalResult } from "./forward.ts";
 import type { ListenReport } from "./report.ts";
@@ -18,22 +19,44 @@ export interface ListenOptions {
   readonly report: Pick<ListenReport, "event">;
   readonly concurrency: number;
   readonly leaseMs: number;
-  /** Ends it: what is under way is waited for. */
+  /** The subscription whose secret signs, in place of its own. */
+  readonly signAs: number | undefined;
+  /** Ends it: what is under way is waited for, but no longer than the grace, and then goes back. */
   readonly signal: AbortSignal;
+  readonly graceMs: number;
   /** Ends after so many events. */
   readonly max: number | undefined;
   /** Whether keys are read: r sends the last one again, q quits. */
   readonly readsKeys: boolean;
 }
 
+const UNAUTHORIZED = 401;
+
 /** Takes the deliveries of the subscriptions and hands them to something here, until it is ended. */
 export async function listen(
   evreg: Evreg,
   subscriptions: readonly Subscription[],
-  { attempt, program, report, concurrency, leaseMs, signal, max = Infinity, readsKeys }: ListenOptions,
+  {
+    attempt,
+    program,
+    report,
+    concurrency,
+    leaseMs,
+    signAs,
+    signal,
+    graceMs,
+    max = Infinity,
+    readsKeys,
+  }: ListenOptions,
 ): Promise<void> {
   const ending = new AbortController();
-  const end = (): void => ending.abort();
+  /** Aborted when what is still under way goes back. */
+  const grace = new AbortController();
+  let graceTimer: NodeJS.Timeout | undefined;
+  const end = (): void => {
+    graceTimer ??= setTimeout(() => grace.abort(), graceMs);
+    ending.abort();
+  };
   signal.addEventListener("abort", end);
   if (signal.aborted) end();
   /** Aborted when no more is to be taken for now. */
@@ -45,7 +68,7 @@ export async function listen(
   const again = async (): Promise<void> => {
     if (last === undefined) return note("There is none to send again yet.");
     const delivery = last;
-    const result = await attempt(delivery);
+    const result = await attempt(delivery, grace.signal);
     if (isDown(result)) return note(`Not sent again: nothing answers at ${program!.name}.`);
     await report.event({ delivery, result });
   };
@@ -54,9 +77,14 @@ export async function listen(
   const stopKeys = readsKeys ? readKeys({ r: again, q: end }) : undefined;
   const connection = connectionNotes();
   const givenUp = givenUpNotes(subscriptions);
+  const otherSecret = otherSecretNote(evreg);
 
   const handle = async (delivery: ConsumedDelivery, subscription: Subscription): Promise<void> => {
-    const result = await attempt(delivery);
+    const result = await attempt(delivery, grace.signal);
+    if (ending.signal.aborted && result.isCut === true) {
+      await delivery.release();
+      return;
+    }
     if (isDown(result)) {
       // As if it had never been taken. It is signed anew when it is taken again.
       begun -= 1;
@@ -81,6 +109,8 @@ export async function listen(
       finished = await delivery.fail(reason, why);
     }
     connection.answered();
+    if (status === UNAUTHORIZED && signAs === undefined)
+      await otherSecret.note(delivery.action, subscription);
     await report.event({ delivery, result, finished });
     if (finished.status === "failed") givenUp.one(subscription);
   };
@@ -91,6 +121,7 @@ export async function listen(
       concurrency,
       leaseMs,
       consumer: listenerName(),
+      ...(signAs === undefined ? {} : { signAs }),
       signal: AbortSignal.any([ending.signal, taking.signal]),
       disconnected: connection.lost,
     };
@@ -122,6 +153,7 @@ export async function listen(
       if (!ending.signal.aborted) note(`${program.name} answers again.`);
     }
   } finally {
+    clearTimeout(graceTimer);
     stopKeys?.();
     signal.removeEventListener("abort", end);
     givenUp.all();
@@ -144,6 +176,24 @@ function givenUpNotes(subscriptions: readonly Subscription[]) {
       for (const [subscription, count] of counts) {
         if (count > 1) note(`Given up: ${count.toLocaleString("en")} events. ${retry(subscription)}`);
       }
+    },
+  };
+}
+
+/** Says once why a program that verifies signatures answers 401. */
+function otherSecretNote(evreg: Evreg) {
+  let isNoted = false;
+  return {
+    async note(action: string, listened: Subscription): Promise<void> {
+      if (isNoted) return;
+      isNoted = true;
+      // A token may be allowed to listen and not to read.
+      const heard = await evreg.subscriptions.list({ action }).catch(() => undefined);
+      const handled = heard?.data.find(({ mode }) => mode === "push");
+      const name = handled === undefined ? "APPLICATION/SUBSCRIPTION" : subscriptionOf(handled);
+      note(
+        `The program answers 401. If it verifies signatures: these are made with the secret of ${nameOf(listened)}. To sign with the secret that it knows, add --secret-of ${shellWord(escapeControl(name))}, which takes the scope write for that application.`,
+      );
     },
   };
 }

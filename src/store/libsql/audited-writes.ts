@@ -81,6 +81,13 @@ export const AUDITED_WRITES = {
     }
     return rotated;
   },
+  /** Deliveries that somebody else gets are signed with its secret. */
+  noteSecretUse(sql: Sql, id: number, consumer: string, nowMs: number, by?: By): void {
+    const used = by === undefined ? undefined : findSubscription(sql, id);
+    if (used === undefined) return;
+    const members = [{ member: "consumer", before: null, after: consumer }];
+    recordChange(sql, { change: "subscription.secret_used", ...named(used), members }, nowMs, by);
+  },
   deleteSubscription(sql: Sql, id: number, nowMs: number, by?: By) {
     const deleted = deleteSubscription(sql, id, nowMs);
     if (deleted.answer !== undefined) {

@@ -184,6 +184,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
         return reported(updated);
       },
       rotateSecret: (id, rotation, nowMs, by) => write("rotateSecret", id, rotation, nowMs, key, by),
+      noteSecretUse: (id, consumer, nowMs, by) => write("noteSecretUse", id, consumer, nowMs, by),
       deleteSubscription: async (id, nowMs, by) => reported(await write("deleteSubscription", id, nowMs, by)),
     },
     events: {
