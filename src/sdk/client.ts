@@ -1,9 +1,10 @@
+// First, as what the others load fails on an older Node.
+import "./node-version.ts";
 import { connect as connectPort, type ConnectOptions } from "../client/client.ts";
 import type { BatchOptions, BatchResult, NewEvent } from "../domain/event.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
 import type { BatchItem } from "../domain/publish-body.ts";
 import type { Answer, EventsPort, Evreg, Published, SubscriptionsPort } from "../evreg.ts";
-import "./node-version.ts";
 
 // What `evreg/client` is: all that a program needs to ask a server, and nothing that one is made of.
 

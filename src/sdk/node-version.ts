@@ -2,5 +2,8 @@
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 22 || (major === 22 && minor < 19)) {
-  throw new Error(`evreg/client needs Node 22.19 or later; this is Node ${process.versions.node}.`);
+  const error = new Error(`evreg/client needs Node 22.19 or later; this is Node ${process.versions.node}.`);
+  // Where it was thrown says nothing to whoever reads it.
+  error.stack = `Error: ${error.message}`;
+  throw error;
 }

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -59,6 +59,21 @@ test("evreg/client names the Node version it needs on an older one", async () =>
   const code = 'import("evreg/client").catch((error) => console.log(error.message))';
   const { stdout } = await inConsumer(["--import", older, "--eval", code]);
   expect(stdout).toBe("evreg/client needs Node 22.19 or later; this is Node 20.1.0.\n");
+});
+
+test("evreg/client names the Node version before it loads a package that fails on that Node", async () => {
+  const project = join(folder.path, "older");
+  const undici = join(project, "node_modules/undici");
+  cpSync(evreg, join(project, "node_modules/evreg"), { recursive: true });
+  mkdirSync(undici);
+  const names = "exports.Agent = exports.request = exports.errors = undefined;";
+  writeFileSync(join(undici, "index.js"), `throw new TypeError("undici cannot be loaded"); ${names}`);
+  const older = `data:text/javascript,Object.defineProperty(process.versions,"node",{value:"20.1.0"})`;
+  const words = ["--import", older, "--input-type=module", "--eval", 'import "evreg/client"'];
+  const failed = execute(process.execPath, words, { cwd: project, env: cleanEnv({}) });
+  const { stderr } = (await failed.catch((error: unknown) => error)) as { readonly stderr: string };
+  expect(stderr).toContain("Error: evreg/client needs Node 22.19 or later; this is Node 20.1.0.");
+  expect(stderr).not.toMatch(/undici|^ +at /m);
 });
 
 describe("what is loaded", () => {
