@@ -7,6 +7,7 @@ import type { Finding } from "../domain/operations.ts";
 import { hashToken, LOCAL_OWNER } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
 import type { Listeners } from "../http/server.ts";
+import { readAuthorities } from "../runtime/certificate.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
 import { folderWarning, writeOwner, readOwner } from "../runtime/owner-file.ts";
@@ -74,6 +75,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
   };
   try {
     await checkFirstStart(config);
+    const authorities = config.delivery.ca;
+    const ca = authorities === undefined ? undefined : readAuthorities("delivery.ca", authorities);
     let listeners: Listeners | undefined;
     const findings = (): readonly Finding[] =>
       certificateFindings(listeners?.certificateEndsMs(), clock.now());
@@ -121,6 +124,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       config: config.delivery,
       ownAddresses: () => http.ownAddresses,
       version,
+      ca,
       longChecks: offThread,
       counts: delivered,
       onResult(data, nowMs, latencyMs) {

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { nearest } from "../config/values.ts";
+import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { Action, Deprecation } from "../domain/action.ts";
 import { isPattern } from "../domain/names.ts";
 import { type Delivery, type DeliveryWithAttempts, isFinal } from "../domain/delivery.ts";
@@ -19,6 +20,8 @@ export async function noteStuckReason(evreg: Evreg, delivery: DeliveryWithAttemp
   const { last_error: error } = delivery;
   const refusal = delivery.attempts.at(-1)?.refusal ?? undefined;
   if (refusal !== undefined) note(`address_refused: ${escapeControl(refusal)}`);
+  const tlsReason = delivery.attempts.at(-1)?.tls_reason ?? undefined;
+  if (tlsReason !== undefined) note(`The handler: ${TLS_REASON_WORDS[tlsReason]}.`);
   const needsReason = error === "address_refused" && refusal === undefined;
   if (isFinal(delivery.status) && !needsReason) return;
   const subscription = await subscriptionOf(evreg, delivery.subscription_id);

@@ -12,7 +12,7 @@ import { loadConfig, type LoadedConfig } from "../config/load.ts";
 import { type Config, CONFIG_KEYS } from "../config/schema.ts";
 import { exampleConfig, type ShownKey, shownKeys } from "../config/display.ts";
 import { EvregError } from "../domain/error.ts";
-import { readCertificate } from "../runtime/certificate.ts";
+import { readAuthorities, readCertificate } from "../runtime/certificate.ts";
 
 /** The flags of other commands that set a key. Not those of secrets, which are not shown anyway. */
 const KEY_FLAGS = Object.fromEntries(
@@ -82,7 +82,7 @@ export class ConfigCheck extends BaseCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ConfigCheck);
     const loaded = await loadChecked(args.file);
-    const warnings = [...loaded.warnings, ...unusableCertificate(loaded.config, args.file)];
+    const warnings = [...loaded.warnings, ...unusableCertificates(loaded.config, args.file)];
     const data = { file: loaded.file ?? null, keys: [...loaded.places.keys()], warnings };
     const output = this.outputFor(flags);
     await output.record({ data }, CHECKED_RECORD);
@@ -105,10 +105,13 @@ async function loadChecked(file: string | undefined): Promise<LoadedConfig> {
  * Files may still be made where a configuration file goes to; a start here needs them.
  * @throws EvregError `usage` where it is the latter that was asked about
  */
-function unusableCertificate({ tls: { cert, key } }: Config, file: string | undefined): readonly string[] {
-  if (cert === undefined || key === undefined) return [];
+function unusableCertificates(
+  { tls: { cert, key }, delivery: { ca } }: Config,
+  file: string | undefined,
+): readonly string[] {
   try {
-    readCertificate({ cert, key });
+    if (cert !== undefined && key !== undefined) readCertificate({ cert, key });
+    if (ca !== undefined) readAuthorities("delivery.ca", ca);
     return [];
   } catch (error) {
     if (!(error instanceof EvregError) || file === undefined) throw error;

@@ -65,6 +65,8 @@ export interface DeliveryConfig {
   /** Of subscriptions that are created without a number; without it one for each wait of `retrySchedule`, else 5. */
   readonly maxRetries?: number;
   readonly allowNetworks: readonly string[];
+  /** An absolute path. */
+  readonly ca?: string;
 }
 
 interface LogConfig {
@@ -290,6 +292,14 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     description:
       "Networks in CIDR form that handlers may be in although they are private, such as 10.1.0.0/16. The metadata services of clouds stay closed unless one is named exactly (/32, /128).",
     env: "EVREG_DELIVERY_ALLOW_NETWORKS",
+  },
+  {
+    path: "delivery.ca",
+    type: { kind: "file" },
+    default: null,
+    description:
+      "PEM file of certificate authorities, or of self-signed certificates, that handlers may have beside those that Node trusts. Read at the start. A relative path in a file starts at that file's folder.",
+    env: "EVREG_DELIVERY_CA",
   },
   {
     path: "log.level",

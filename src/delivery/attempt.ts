@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
@@ -112,7 +113,11 @@ function attemptResult(
     // The clock may have been set back meanwhile.
     durationMs: Math.max(0, circumstances.finishedAtMs - startedAtMs),
     ...(sent.kind === "error"
-      ? { errorCode: sent.errorCode, ...(sent.refusal === undefined ? {} : { refusal: sent.refusal }) }
+      ? {
+          errorCode: sent.errorCode,
+          ...(sent.tlsReason === undefined ? {} : { tlsReason: sent.tlsReason }),
+          ...(sent.refusal === undefined ? {} : { refusal: sent.refusal }),
+        }
       : {
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
@@ -228,7 +233,7 @@ export function logAttempt(
   by: { readonly handler: string } | { readonly consumer: true },
 ): void {
   const { deliveryId, eventId, action, subscription, attempt, failures } = attempted;
-  const { startedAtMs, statusCode, errorCode, refusal, durationMs, next } = result;
+  const { startedAtMs, statusCode, errorCode, tlsReason, refusal, durationMs, next } = result;
   const [usualLevel, message] = LOG_LINES[next.kind] ?? [];
   // After a failure that was logged, the success is logged as well.
   const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
@@ -242,6 +247,7 @@ export function logAttempt(
     attempt,
     ...(statusCode === undefined ? {} : { status: statusCode }),
     ...(errorCode === undefined ? {} : { error: errorCode }),
+    ...(tlsReason === undefined ? {} : { tls: tlsReason, why: TLS_REASON_WORDS[tlsReason] }),
     ...(refusal === undefined ? {} : { refusal }),
     durationMs,
     ...by,

@@ -22,6 +22,7 @@ import { PullDesk } from "./pull-desk.ts";
 import { type NextClaim, Scheduler } from "./scheduler.ts";
 import { Sender } from "./sender.ts";
 import { StoreCalls } from "./store-calls.ts";
+import { trusting } from "./tls-trust.ts";
 
 export interface EngineDependencies {
   readonly store: DeliveryQueue;
@@ -39,8 +40,8 @@ export interface EngineDependencies {
   readonly onDeactivated?: (subscriptionId: number) => void;
   /** What this service listens on, where nothing is sent to. */
   readonly ownAddresses: () => readonly string[];
-  /** PEM of a certificate authority to trust instead of the system's. */
-  readonly ca?: string;
+  /** PEM of certificate authorities to trust beside those that Node trusts. */
+  readonly ca?: string | undefined;
   /** DNS servers to use instead of the system's, as `address:port`. */
   readonly dnsServers?: readonly string[];
 }
@@ -202,8 +203,9 @@ class EngineRun {
     this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
     const { resolve } = this.#names;
     const guard = createAddressGuard({ rules: createAddressRules(allowNetworks), ownAddresses, resolve });
-    this.#sender = new Sender({ clock, guard, allowHttp, timeoutMs, maxPerOrigin: maxInFlight, ca });
-    const sender = { clock, guard, allowHttp, timeoutMs, ca };
+    const secureContext = ca === undefined ? undefined : trusting(ca);
+    const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
+    this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
     this.tests = new HandlerTests({ clock, random, version, sender });
     const common = { clock, random, logger, counts, retryWaitsMs, version };
     this.#attempts = new Attempts({ ...common, sender: this.#sender });

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Socket } from "node:net";
 import { type buildConnector, Client, type Dispatcher } from "undici";
-import { type AttemptErrorCode, DELIVERY_LIMITS } from "../domain/delivery.ts";
+import { type AttemptErrorCode, DELIVERY_LIMITS, type TlsReason } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ConnectionTimes } from "../store/queue.ts";
 import { responseText } from "./response-text.ts";
+import { tlsReasonOf } from "./tls-trust.ts";
 
 export type SendResult =
   | {
@@ -20,6 +21,8 @@ export type SendResult =
   | {
       readonly kind: "error";
       readonly errorCode: AttemptErrorCode;
+      /** Of `tls_failed`. */
+      readonly tlsReason?: TlsReason;
       /** Why nothing may be sent to the address. */
       readonly refusal?: string;
       readonly connection?: ConnectionTimes;
@@ -120,8 +123,14 @@ export class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    const refusal = error instanceof EvregError ? { refusal: error.message } : {};
-    this.#result({ kind: "error", errorCode: attemptErrorCode(error), ...refusal });
+    const errorCode = attemptErrorCode(error);
+    const why =
+      errorCode === "tls_failed"
+        ? { tlsReason: tlsReasonOf(error) }
+        : error instanceof EvregError
+          ? { refusal: error.message }
+          : {};
+    this.#result({ kind: "error", errorCode, ...why });
     this.#end(false);
   }
 
@@ -270,7 +279,8 @@ const BY_PREFIX: readonly (readonly [string, AttemptErrorCode])[] = [
   ["SELF_SIGNED_", "tls_failed"],
   ["UNABLE_TO_", "tls_failed"],
   ["HOSTNAME_MISMATCH", "tls_failed"],
-  ["INVALID_CA", "tls_failed"],
+  ["INVALID_", "tls_failed"],
+  ["PATH_LENGTH_EXCEEDED", "tls_failed"],
 ];
 
 /** The stored code for what Node, undici or the address guard reported when an attempt got no answer. */

@@ -98,6 +98,7 @@ export class HandlerTests {
     return {
       outcome: isAnswered && sent.statusCode >= 200 && sent.statusCode < 300 ? "delivered" : "failed",
       error_code: isAnswered ? null : sent.errorCode,
+      tls_reason: isAnswered ? null : (sent.tlsReason ?? null),
       refusal: isAnswered || sent.refusal === undefined ? null : clean(sent.refusal),
       started_at: toIso(startedAtMs),
       duration_ms: durationMs,

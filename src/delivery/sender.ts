@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import type { SecureContext } from "node:tls";
 import { LRUCache } from "lru-cache";
 import { buildConnector, type Client, type Dispatcher } from "undici";
 import { EvregError } from "../domain/error.ts";
@@ -30,8 +31,8 @@ export interface SenderOptions {
   readonly keepAliveMs?: number;
   /** How long a connection may be reused, however busy it is. */
   readonly lifeMs?: number;
-  /** PEM of a certificate authority to trust instead of the system's. */
-  readonly ca?: string | undefined;
+  /** Whom to trust; those that Node trusts, without it. */
+  readonly secureContext?: SecureContext | undefined;
 }
 
 /**
@@ -124,7 +125,7 @@ export class Sender {
 
   /** A connector for each origin, as the guard must know the port, which a look-up does not get. */
   #connectorTo({ origin, port, literal }: Destination): Connect {
-    const { guard, allowHttp, timeoutMs, ca } = this.#options;
+    const { guard, allowHttp, timeoutMs, secureContext } = this.#options;
     const refusal = allowHttp || !origin.startsWith("http:") ? undefined : notEncrypted(origin);
     const connect = buildConnector({
       lookup: guard.lookupFor(port),
@@ -132,7 +133,7 @@ export class Sender {
       allowH2: false,
       // Set explicitly, so that NODE_TLS_REJECT_UNAUTHORIZED cannot turn it off.
       rejectUnauthorized: true,
-      ...(ca === undefined ? {} : { ca }),
+      ...(secureContext === undefined ? {} : { secureContext }),
     });
     return (target, callback) => {
       // The look-up that guards a connection never runs for a literal address.

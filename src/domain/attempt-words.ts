@@ -1,4 +1,4 @@
-import type { AttemptErrorCode } from "./delivery.ts";
+import type { AttemptErrorCode, TlsReason } from "./delivery.ts";
 
 /** Why an attempt got no answer, in a few words. `evreg help delivery-states` has what to do. */
 export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
@@ -15,3 +15,21 @@ export const ATTEMPT_ERROR_WORDS: Readonly<Record<AttemptErrorCode, string>> = {
   network_error: "network failed",
   consumer_failed: "consumer failed",
 };
+
+/** Why TLS failed, as the rest of a sentence about the handler. */
+export const TLS_REASON_WORDS: Readonly<Record<TlsReason, string>> = {
+  expired: "its certificate has expired",
+  not_yet_valid: "its certificate is not valid yet, by the clock here",
+  wrong_name: "its certificate is for another name",
+  self_signed: "its certificate is self-signed and not trusted here; delivery.ca can name it",
+  unknown_authority:
+    "its certificate is by an authority that is not trusted here, or it leaves out those in between; delivery.ca can name an authority",
+  certificate_refused: "its certificate was refused",
+  handshake_failed: "no TLS was agreed on: another version, or what listens there does not speak it",
+};
+
+/** Why an attempt got no answer, and for TLS also why that failed. */
+export function attemptErrorText(code: AttemptErrorCode, tlsReason: TlsReason | null | undefined): string {
+  const words = ATTEMPT_ERROR_WORDS[code];
+  return code === "tls_failed" && tlsReason ? `${words}: ${TLS_REASON_WORDS[tlsReason]}` : words;
+}

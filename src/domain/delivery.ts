@@ -122,6 +122,8 @@ export interface Attempt {
   readonly outcome: "delivered" | "failed" | "returned";
   readonly status_code: number | null;
   readonly error_code: AttemptErrorCode | null;
+  /** Of `tls_failed`: what is wrong with the certificate, or the handshake; `null` for one of an earlier version. */
+  readonly tls_reason: TlsReason | null;
   /** First 1 KiB of the answer as text; `null` when there was none. */
   readonly response: string | null;
   /**
@@ -169,6 +171,18 @@ export const ATTEMPT_ERROR_CODES = [
   "consumer_failed",
 ] as const;
 export type AttemptErrorCode = (typeof ATTEMPT_ERROR_CODES)[number];
+
+/** Why TLS failed. A closed set, as the codes are. */
+export const TLS_REASONS = [
+  "expired",
+  "not_yet_valid",
+  "wrong_name",
+  "self_signed",
+  "unknown_authority",
+  "certificate_refused",
+  "handshake_failed",
+] as const;
+export type TlsReason = (typeof TLS_REASONS)[number];
 
 export interface DeliveryWithAttempts extends Delivery {
   /** Of a subscription that is ordered by key: what `--key` and the query `key` find it by. Absent without, and where it is longer. */

@@ -1,4 +1,4 @@
-import type { AttemptErrorCode } from "./delivery.ts";
+import type { AttemptErrorCode, TlsReason } from "./delivery.ts";
 
 /** The header that only the requests of tests have. */
 export const TEST_HEADER = "X-Evreg-Test";
@@ -12,6 +12,8 @@ export interface HandlerTest {
   /** As the engine judges an attempt: `delivered` for a status from 200 to 299. */
   readonly outcome: "delivered" | "failed";
   readonly error_code: AttemptErrorCode | null;
+  /** Of `tls_failed`: what is wrong with the certificate, or the handshake. */
+  readonly tls_reason: TlsReason | null;
   /** Of `address_refused`, for callers with `admin` for all applications: the address and the rule. */
   readonly refusal: string | null;
   /** ISO 8601 UTC. */

@@ -56,7 +56,7 @@ export const ATTEMPT_LIST = listColumns<Attempt>(
     connect_ms: { title: "CONNECT", align: "right", dropOrder: 2 },
     first_byte_ms: { title: "FIRST BYTE", align: "right", dropOrder: 3 },
     outcome: {},
-    status_code: { title: "ANSWER", value: (attempt) => attempt.status_code ?? attempt.error_code },
+    status_code: { title: "ANSWER", value: answerOf },
     response: { title: "BODY", shrinkTo: 6 },
   },
 );
@@ -68,6 +68,14 @@ export const SUBSCRIPTION_ATTEMPT_LIST = [
   ),
   ...ATTEMPT_LIST,
 ];
+
+function answerOf({
+  status_code: status,
+  error_code: error,
+  tls_reason: tls,
+}: Attempt): string | number | null {
+  return status ?? (error === null || !tls ? error : `${error}: ${tls}`);
+}
 
 function colorOf({ status }: Delivery): "green" | "yellow" | "red" | "dim" {
   if (status === "delivered") return "green";

@@ -1,6 +1,6 @@
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
-import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
+import { attemptErrorText } from "../domain/attempt-words.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
 import type { Attention } from "../domain/operations.ts";
 import { MAX_BLOCKED_KEYS, type Subscription, type SubscriptionWithSecret } from "../domain/subscription.ts";
@@ -144,9 +144,9 @@ function requestOf({ request: { method, url, headers } }: HandlerTest): string {
   return `${method} ${url}\n${headerLines(headers)}`;
 }
 
-function answerOf({ response, error_code: code, refusal }: HandlerTest): string {
+function answerOf({ response, error_code: code, tls_reason: tls, refusal }: HandlerTest): string {
   if (response !== null) return String(response.status_code);
-  return code === null ? "none" : `${code}: ${refusal ?? ATTEMPT_ERROR_WORDS[code]}`;
+  return code === null ? "none" : `${code}: ${refusal ?? attemptErrorText(code, tls)}`;
 }
 
 function timesOf(test: HandlerTest): string {

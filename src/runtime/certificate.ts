@@ -37,6 +37,23 @@ export function readCertificate(files: CertificateFiles): Certificate {
   return { cert, key, endsMs: certificate.validToDate.getTime() };
 }
 
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
+/**
+ * The certificates in a PEM file, each of which can be read.
+ * @param name of the setting, for messages
+ * @throws EvregError `usage` naming the file, and why it cannot be used
+ */
+export function readAuthorities(name: string, path: string): string {
+  const certificates = read(name, path).toString("latin1").match(CERTIFICATE) ?? [];
+  if (certificates.length === 0) throw unusable(name, path, "holds no certificate in PEM form");
+  for (const [index, certificate] of certificates.entries()) {
+    const which = certificates.length === 1 ? "a certificate" : `a certificate (number ${index + 1})`;
+    attempt(name, path, `holds ${which} that cannot be read`, () => new X509Certificate(certificate));
+  }
+  return certificates.join("\n");
+}
+
 function read(name: string, path: string): Buffer {
   try {
     // Reading from a pipe would wait for who writes to it.

@@ -10,6 +10,8 @@ interface AttemptFields {
   readonly status?: number;
   readonly error?: string;
   readonly refusal?: string;
+  /** Why TLS failed, in words. */
+  readonly why?: string;
   readonly durationMs?: number;
   readonly retryInMs?: number;
 }
@@ -104,6 +106,7 @@ export class LogLines {
       durationMs,
       retryInMs,
       refusal,
+      why,
     } = fields;
     const id = `#${event}`;
     this.#actionWidth = wider(this.#actionWidth, action, MAX_ACTION);
@@ -119,7 +122,7 @@ export class LogLines {
     // Of what a consumer took there is no status.
     else if (message === "filtered" || (message === "delivered" && error === undefined))
       results.push(message);
-    if (error !== undefined) results.push(reasonOf(error, refusal));
+    if (error !== undefined) results.push(reasonOf(error, refusal, why));
     // How soon it was refused says nothing.
     const isTold = error === undefined || error === "timeout";
     if (isTold && durationMs !== undefined) results.push(span(durationMs));
@@ -188,9 +191,9 @@ function clockTime(iso: string): string {
   return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 }
 
-function reasonOf(code: string, refusal: string | undefined): string {
+function reasonOf(code: string, refusal: string | undefined, why: string | undefined): string {
   const words: Readonly<Record<string, string>> = ATTEMPT_ERROR_WORDS;
-  return refusal ?? words[code] ?? code;
+  return refusal ?? `${words[code] ?? code}${why === undefined ? "" : `: ${why}`}`;
 }
 
 /** `12 ms`, `1.4 s`, `2 min`, `6 h` */

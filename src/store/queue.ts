@@ -1,5 +1,5 @@
 import type { Actor } from "../domain/audit.ts";
-import type { AttemptErrorCode, DeliveryStatus } from "../domain/delivery.ts";
+import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../domain/delivery.ts";
 import type { Attention } from "../domain/operations.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
 import type { Delivery, DeliveryWithAttempts, SubscriptionAttempt } from "../domain/delivery.ts";
@@ -230,6 +230,8 @@ export interface AttemptResult {
   readonly errorCode?: AttemptErrorCode;
   /** At most 1 KiB of text without NUL. */
   readonly response?: string;
+  /** With `tls_failed`. Stored in the place of the answer. */
+  readonly tlsReason?: TlsReason;
   /** With `address_refused`: which address, and why. Stored in the place of the answer. */
   readonly refusal?: string;
   readonly next: NextStep;

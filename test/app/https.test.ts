@@ -102,6 +102,26 @@ test("a certificate that is not a regular file is refused, as reading a pipe wou
   });
 });
 
+test.each([
+  ["is missing", undefined, "cannot be read (ENOENT)."],
+  ["holds none", TEST_KEY, "holds no certificate in PEM form."],
+  [
+    "holds a broken one",
+    `${TEST_CERTIFICATE}${OTHER_CERTIFICATE.replaceAll("M", "A")}`,
+    "holds a certificate (number 2) that cannot be read.",
+  ],
+])("a server does not start with a file of authorities that %s", async (_, text, why) => {
+  const data = dataFolder();
+  const ca = join(dirname(data), "ca.pem");
+  if (text !== undefined) writeFileSync(ca, text);
+  await expect(start(data, { delivery: { ca } })).rejects.toMatchObject({
+    code: "usage",
+    message: `delivery.ca: ${ca} ${why}`,
+  });
+  writeFileSync(ca, `The one of our office:\n${TEST_CERTIFICATE}\n${OTHER_CERTIFICATE}`);
+  await (await start(data, { delivery: { ca } })).stop();
+});
+
 test.each<[string, string, string, string]>([
   ["no certificate", "nonsense", TEST_KEY, "is no certificate"],
   ["no key", TEST_CERTIFICATE, "nonsense", "is no private key"],

@@ -26,6 +26,7 @@ const COMMANDS = {
   badJson: ["config", "check", "bad.yaml", "--json"],
   missing: ["config", "check", "none.yaml"],
   tls: ["config", "check", "tls.yaml"],
+  ca: ["config", "check", "ca.yaml"],
   tlsHere: [["config", "check"], { EVREG_TLS_CERT: "gone.pem", EVREG_TLS_KEY: "gone.key" }],
   whole: [["config", "check"], { EVREG_PORT: "many" }],
   example: ["config", "example"],
@@ -46,6 +47,7 @@ beforeAll(async () => {
     join(here, "bad.yaml"),
     `prot: 80\nauth:\n  mode: none\nremote:\n  token: "${SECRET} twice"\n`,
   );
+  writeFileSync(join(here, "ca.yaml"), "delivery: {ca: gone.pem}\n");
   writeFileSync(join(here, "tls.yaml"), "tls: {cert: gone.pem, key: gone.key}\n");
   writeFileSync(join(here, "evreg.config.yaml"), "delivery:\n  maxInFlight: 10\n");
   const names = Object.keys(COMMANDS);
@@ -131,6 +133,7 @@ test("a missing certificate is a warning in a checked file and a mistake at a st
     code: 0,
     stderr: `Warning: ${gone} A server on this machine would not start with it.\nNo mistakes beside that.\n`,
   });
+  expect(outcomes["ca"]?.stderr).toMatch(/^Warning: delivery\.ca: \S+gone\.pem cannot be read \(ENOENT\)\./);
   expect(outcomes["tlsHere"]).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(gone) });
 });
 

@@ -158,6 +158,7 @@ const ATTEMPT = {
   error_code: "connection_refused",
   response: "x".repeat(500),
   refusal: null,
+  tls_reason: null,
 } as const;
 
 const ACTION: Action = {

@@ -7,6 +7,7 @@ import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
 import { TEST_CERTIFICATE } from "../support/tls-fixture.ts";
+import { trusting } from "../../src/delivery/tls-trust.ts";
 
 const SECRET = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
 const PREVIOUS = `whsec_${Buffer.alloc(32, 9).toString("base64")}`;
@@ -21,7 +22,13 @@ function testsWith(allowNetworks: readonly string[] = ["127.0.0.0/8"]): HandlerT
     ownAddresses: () => [],
     resolve: (_name, callback) => void setImmediate(callback, null, [{ address: "127.0.0.1", family: 4 }]),
   });
-  const sender = { clock: systemClock, guard, allowHttp: true, timeoutMs: 5_000, ca: TEST_CERTIFICATE };
+  const sender = {
+    clock: systemClock,
+    guard,
+    allowHttp: true,
+    timeoutMs: 5_000,
+    secureContext: trusting(TEST_CERTIFICATE),
+  };
   const tests = new HandlerTests({ clock: systemClock, random: systemRandom, version: "test", sender });
   cleanups.push(() => tests.close());
   return tests;

@@ -12,6 +12,7 @@ import { systemClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { type Answer, type Receiver, startReceiver } from "../support/receiver.ts";
 import { EXPIRED_CERTIFICATE, TEST_CERTIFICATE, TEST_KEY } from "../support/tls-fixture.ts";
+import { trusting } from "../../src/delivery/tls-trust.ts";
 import { until } from "../support/until.ts";
 
 const LOOPBACK = ["127.0.0.0/8", "::1/128"];
@@ -374,7 +375,7 @@ describe("timings of a request", () => {
   it("are reported for a request with a new connection, and for no other", async () => {
     const receiver = await receiverWith({ tls: true });
     const clock = new ManualClock();
-    const sender = senderWith({ clock, ca: TEST_CERTIFICATE, resolve: slowResolve });
+    const sender = senderWith({ clock, secureContext: trusting(TEST_CERTIFICATE), resolve: slowResolve });
     const url = `https://handler.test:${receiver.port}/`;
     const after = new Promise((resolved) => void setTimeout(resolved, 30));
     receiver.script({ after });
@@ -507,7 +508,7 @@ describe("a handler that closes after it has answered", () => {
   it.each(ways)("%s gets each request once (TLS: %s)", async (how, tls) => {
     const { url, seen } = await handlerThatCloses(closings[how]!, tls);
     // Eight at once, and a request as soon as another has ended.
-    const sender = senderWith({ ca: TEST_CERTIFICATE, maxPerOrigin: 8 });
+    const sender = senderWith({ secureContext: trusting(TEST_CERTIFICATE), maxPerOrigin: 8 });
     const sent = Array.from({ length: 40 }, (_, number) => postNumbered(sender, url, number));
     const rows = Array.from({ length: 4 }, async (_, row) => {
       for (let number = 40 + row * 10; number < 50 + row * 10; number += 1) {
@@ -528,12 +529,13 @@ describe("TLS", () => {
   it("is verified against the name of the handler", async () => {
     const receiver = await receiverWith({ tls: true });
     const resolve = names({ "handler.test": ["127.0.0.1"], "other.test": ["127.0.0.1"] });
-    const sender = senderWith({ ca: TEST_CERTIFICATE, resolve });
+    const sender = senderWith({ secureContext: trusting(TEST_CERTIFICATE), resolve });
     expect(await post(sender, `https://handler.test:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
     expect(await post(sender, `https://127.0.0.1:${receiver.port}/`)).toMatchObject({ statusCode: 200 });
     expect(await post(sender, `https://other.test:${receiver.port}/`)).toEqual({
       kind: "error",
       errorCode: "tls_failed",
+      tlsReason: "wrong_name",
     });
     expect(receiver.requests).toHaveLength(2);
   });
@@ -543,7 +545,11 @@ describe("TLS", () => {
     const before = process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
     process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = "0";
     try {
-      expect(await post(senderWith(), receiver.url)).toEqual({ kind: "error", errorCode: "tls_failed" });
+      expect(await post(senderWith(), receiver.url)).toEqual({
+        kind: "error",
+        errorCode: "tls_failed",
+        tlsReason: "self_signed",
+      });
     } finally {
       if (before === undefined) delete process.env["NODE_TLS_REJECT_UNAUTHORIZED"];
       else process.env["NODE_TLS_REJECT_UNAUTHORIZED"] = before;
@@ -553,8 +559,12 @@ describe("TLS", () => {
 
   it("refuses an expired certificate, whoever signed it", async () => {
     const receiver = await receiverWith({ tls: true, cert: EXPIRED_CERTIFICATE });
-    const sender = senderWith({ ca: EXPIRED_CERTIFICATE });
-    expect(await post(sender, receiver.url)).toEqual({ kind: "error", errorCode: "tls_failed" });
+    const sender = senderWith({ secureContext: trusting(EXPIRED_CERTIFICATE) });
+    expect(await post(sender, receiver.url)).toEqual({
+      kind: "error",
+      errorCode: "tls_failed",
+      tlsReason: "expired",
+    });
     expect(receiver.requests).toHaveLength(0);
   });
 
@@ -563,6 +573,7 @@ describe("TLS", () => {
     expect(await post(senderWith(), `https://127.0.0.1:${receiver.port}/`)).toEqual({
       kind: "error",
       errorCode: "tls_failed",
+      tlsReason: "handshake_failed",
     });
   });
 });

@@ -10,6 +10,7 @@ import {
   DELIVERY_STATUSES,
   DELIVERY_TRANSITIONS,
   isFinal,
+  TLS_REASONS,
 } from "../../src/domain/delivery.ts";
 import { EXIT_CODE, HTTP_STATUS } from "../../src/domain/error.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
@@ -178,6 +179,10 @@ describe("delivering", () => {
   test("the errors of attempts are those of the program", () => {
     const rows = tables.filter((row) => row.length === 2);
     expect(rows.map(([code = ""]) => codeIn(code)[0])).toEqual([...ATTEMPT_ERROR_CODES]);
+  });
+
+  test("the reasons why TLS fails are those of the program", () => {
+    expect(firstColumn(page, "TLS")).toEqual([...TLS_REASONS]);
   });
 
   test("a replay selects what the program does", () => {

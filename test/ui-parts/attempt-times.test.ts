@@ -15,6 +15,7 @@ const attempt = (more: Partial<Attempt> = {}): Attempt => ({
   error_code: null,
   response: null,
   refusal: null,
+  tls_reason: null,
   ...more,
 });
 

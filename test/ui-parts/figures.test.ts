@@ -113,6 +113,7 @@ const attempt = (part: Partial<SubscriptionAttempt>): SubscriptionAttempt => ({
   error_code: null,
   response: null,
   refusal: null,
+  tls_reason: null,
   ...part,
 });
 

@@ -29,7 +29,8 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
     "The host has an address that deliveries may not go to (delivery.allowNetworks), or it is http: where that is not allowed (delivery.allowHttp).",
   connection_refused: "Nothing listens there.",
   connection_reset: "The connection ended before the answer.",
-  tls_failed: "The certificate is not valid for that host, or https was not agreed on.",
+  tls_failed:
+    "The certificate of that host is not trusted, or https was not agreed on; the attempt says which. delivery.ca names further authorities.",
   protocol_error: "What came was no HTTP answer.",
   interrupted: "The server ended during the attempt. It counts for nothing and is made again.",
   secret_unreadable: "The subscription's secret is encrypted with a key that the server was not given.",

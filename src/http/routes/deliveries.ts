@@ -1,4 +1,9 @@
-import { ATTEMPT_ERROR_CODES, DELIVERY_QUERY, DELIVERY_STATUSES } from "../../domain/delivery.ts";
+import {
+  ATTEMPT_ERROR_CODES,
+  DELIVERY_QUERY,
+  DELIVERY_STATUSES,
+  TLS_REASONS,
+} from "../../domain/delivery.ts";
 import { field, type JsonSchema, many, one, operation, record, ref, type Route } from "./route.ts";
 
 const delivery = {
@@ -49,6 +54,10 @@ const attempt = {
   outcome: { type: "string", enum: ["delivered", "failed", "returned"] },
   status_code: { type: ["integer", "null"] },
   error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+  tls_reason: {
+    enum: [...TLS_REASONS, null],
+    description: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
+  },
   response: {
     ...field.nullableText,
     description: "First 1 KiB of the answer. The request's secrets in it are replaced.",

@@ -1,4 +1,4 @@
-import { ATTEMPT_ERROR_CODES, ATTEMPT_QUERY } from "../../domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, ATTEMPT_QUERY, TLS_REASONS } from "../../domain/delivery.ts";
 import { NEW_EVENT } from "../../domain/event.ts";
 import { ON_EXHAUSTED } from "../../domain/subscription-settings.ts";
 import {
@@ -101,6 +101,10 @@ const HANDLER_TEST: JsonSchema = record({
   action: field.text,
   outcome: { type: "string", enum: ["delivered", "failed"] },
   error_code: { enum: [...ATTEMPT_ERROR_CODES, null] },
+  tls_reason: {
+    enum: [...TLS_REASONS, null],
+    description: "For `tls_failed`: what is wrong with the certificate, or the handshake.",
+  },
   refusal: {
     ...field.nullableText,
     description: "For `address_refused`: the address and the rule; `null` without the scope `admin`.",

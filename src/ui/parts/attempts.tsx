@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { ATTEMPT_ERROR_WORDS } from "../../domain/attempt-words.ts";
+import { attemptErrorText, TLS_REASON_WORDS } from "../../domain/attempt-words.ts";
 import type { Attempt, DeliveryWithAttempts } from "../../domain/delivery.ts";
 import type { Subscription } from "../../domain/subscription.ts";
 import { retryDefaults } from "../api/identity.ts";
@@ -113,9 +113,9 @@ function Line(props: {
   readonly isPicked: boolean;
 }) {
   const { attempt, longestMs, link, isPicked } = props;
-  const { outcome, status_code: code, error_code: error, refusal, consumer } = attempt;
+  const { outcome, status_code: code, error_code: error, tls_reason: tls, refusal, consumer } = attempt;
   const result = code === null ? (error ?? outcome) : `HTTP ${code}`;
-  const words = error === null ? undefined : ATTEMPT_ERROR_WORDS[error];
+  const words = error === null ? undefined : attemptErrorText(error, tls);
   const name = `Attempt ${attempt.attempt}`;
   return (
     <li class="try">
@@ -148,6 +148,7 @@ function Line(props: {
       </svg>
       <span class="took">{durationText(attempt.duration_ms)}</span>
       {refusal !== null && <p class="why danger-text">{refusal}</p>}
+      {tls && <p class="why danger-text">The handler: {TLS_REASON_WORDS[tls]}.</p>}
     </li>
   );
 }

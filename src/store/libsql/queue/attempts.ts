@@ -1,4 +1,4 @@
-import type { Attempt } from "../../../domain/delivery.ts";
+import { type Attempt, TLS_REASONS } from "../../../domain/delivery.ts";
 import { MAX_RESPONSE_BYTES } from "../files/row-limits.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
@@ -12,20 +12,22 @@ export const ATTEMPTS = `(
   SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
     FROM delivery WHERE first_start_ms IS NOT NULL)`;
 
-export type AttemptRow = StoredRecord<Omit<Attempt, "refusal">, "started_at">;
+export type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started_at">;
 
 /** Follows `SELECT`, of `ATTEMPTS`. */
 export const ATTEMPT_COLUMNS = `attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
         error_code, consumer, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
           response) AS TEXT) AS response`;
 
-/** The reason of a refusal is stored in the place of the answer, which there is none of. */
+/** Why an address was refused, or TLS failed, is stored in the place of the answer, which there is none of. */
 export function attemptOf({ response, ...row }: AttemptRow): Attempt {
   const isRefused = row.error_code === "address_refused";
+  const hasNoTls = row.error_code === "tls_failed";
   return {
     ...row,
     started_at: toIso(row.started_at),
-    response: isRefused ? null : response,
+    tls_reason: hasNoTls ? (TLS_REASONS.find((reason) => reason === response) ?? null) : null,
+    response: isRefused || hasNoTls ? null : response,
     refusal: isRefused ? response : null,
   };
 }

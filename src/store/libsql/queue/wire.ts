@@ -208,7 +208,7 @@ export function claimAnswer(
 /** One result to be stored, as the main thread has it. */
 export interface FinishCall extends Pick<FinishedRow, "nowMs" | "disableAfterMs"> {
   readonly result: AttemptResult;
-  /** The answer's text, or why the address was refused, if there is either. */
+  /** The answer's text, or why the address was refused or TLS failed, if there is any. */
   readonly text: Uint8Array | undefined;
 }
 
@@ -259,7 +259,7 @@ export function finishCall(
   nowMs: number,
   disableAfterMs: number | undefined,
 ): FinishCall {
-  const { response, refusal = response } = result;
+  const { response, tlsReason = response, refusal = tlsReason } = result;
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
   const text = refusal === undefined ? undefined : encoder.encode(refusal);
   return { result, text, nowMs, disableAfterMs };

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ATTEMPT_ERROR_WORDS } from "../../../domain/attempt-words.ts";
+import { attemptErrorText } from "../../../domain/attempt-words.ts";
 import type { HandlerTest } from "../../../domain/handler-test.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { askJson, askText, withQuery } from "../../api/request.ts";
@@ -156,7 +156,7 @@ function TestResult({ result }: { readonly result: HandlerTest }) {
         state={isDelivered ? "delivered" : "failed"}
         title={
           response === null
-            ? `No answer: ${code === null ? "none came" : ATTEMPT_ERROR_WORDS[code]}`
+            ? `No answer: ${code === null ? "none came" : attemptErrorText(code, result.tls_reason)}`
             : `The handler answered ${response.status_code}`
         }
       >
