@@ -40,13 +40,18 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
   ): ReturnType<EventsPort["list"]> {
     const { where: text, outcome, key } = query;
     const where = text === undefined ? undefined : schemaIn(text);
-    const tasks = schemaTasks.runnerFor("check", access.principal, signal);
-    const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
-    const request = { ...selection, where, deliveries: { outcome, key } };
-    const found = await storedEvents.search(request, access.principal, signal);
-    const { events, total, searched, next = null } = found;
-    const meta = { total, page, per_page: selection.limit, searched, next, warnings };
-    return { data: await shown(events, query, selection), meta };
+    const limit = storedEvents.searchTime(signal);
+    try {
+      const tasks = schemaTasks.runnerFor("check", access.principal, limit.signal);
+      const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
+      const request = { ...selection, where, deliveries: { outcome, key } };
+      const found = await storedEvents.search(request, access.principal, limit);
+      const { events, total, searched, next = null } = found;
+      const meta = { total, page, per_page: selection.limit, searched, next, warnings };
+      return { data: await shown(events, query, selection), meta };
+    } finally {
+      limit.end();
+    }
   }
 
   return {

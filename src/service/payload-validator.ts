@@ -38,6 +38,8 @@ type Verdict = Failure | undefined | Promise<Failure | undefined>;
 export class PayloadValidator {
   readonly #options: PayloadValidatorOptions;
   #isAfterLong = false;
+  /** Those under which a stored payload took too many steps for this thread: the next ones would, too. */
+  readonly #longCandidates = new WeakSet<Validator>();
   /** When validators of many parts were run last. */
   readonly #runMs = new WeakMap<Validator, number>();
 
@@ -71,9 +73,11 @@ export class PayloadValidator {
     payload: RawJson,
     caller: ValidationCaller,
   ): Promise<boolean> | boolean {
-    const isShort = payload.bytes.length <= SHORT_CHECK_BYTES;
-    const conforms = isShort ? validator.conforms(payload.value(), SHORT_CHECK_STEPS) : undefined;
-    if (conforms !== undefined) return conforms;
+    if (payload.bytes.length <= SHORT_CHECK_BYTES && !this.#longCandidates.has(validator)) {
+      const conforms = validator.conforms(payload.value(), SHORT_CHECK_STEPS);
+      if (conforms !== undefined) return conforms;
+      this.#longCandidates.add(validator);
+    }
     return this.#validateOffThread(schemata, payload, caller).then((failure) => failure === undefined);
   }
 

@@ -3,8 +3,9 @@ import { EvregError } from "../domain/error.ts";
 import { SEARCH_LIMITS } from "../domain/event.ts";
 import { RawJson } from "../json/raw-json.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { TimeLimit } from "../runtime/time-limit.ts";
 import { eventLoop } from "../runtime/yielding.ts";
-import { compileSchemaSteps, type ValidationCaller } from "../schema/validate/compile.ts";
+import { compileSchemaSteps } from "../schema/validate/compile.ts";
 import type {
   EventPage,
   EventSelection,
@@ -23,6 +24,8 @@ const SEARCH_READ_EVENTS = 250;
 const HOLDING_READ_EVENTS = 1_000;
 /** Of the payloads of a page; one is looked at while the next one is read. */
 const READ_BYTES = SEARCH_LIMITS.bytes / 2;
+/** While others wait, a walk whose events take long to check gives its turn away after so long, in the middle of a page. */
+const TURN_MS = 50;
 
 interface StoredEventsOptions {
   readonly events: Pick<EventStore, "list" | "withDeliveries">;
@@ -57,8 +60,7 @@ interface Walk {
   readonly selection: Omit<EventSelection, "limit" | "page">;
   readonly atOnce: number;
   readonly maxEvents: number;
-  readonly endMs: number;
-  readonly caller: ValidationCaller;
+  readonly limit: TimeLimit;
   /** Which of a page's events are looked at; all, if it is left out. */
   readonly select?: ((ids: readonly number[]) => Promise<readonly number[]>) | undefined;
   /** Looks at one event; answers whether to go on. */
@@ -72,6 +74,15 @@ interface Walked {
   readonly next: number | undefined;
 }
 
+/** A page that is looked at. */
+interface LookedAt extends EventPage {
+  readonly selected: ReadonlySet<number> | undefined;
+  /** Events that were gone through before it. */
+  readonly readBefore: number;
+  /** The index of the event that is next. */
+  next: number;
+}
+
 /** A page that is being read, and how many events it may have. */
 interface Reading {
   readonly page: Promise<EventPage>;
@@ -80,8 +91,8 @@ interface Reading {
 
 /**
  * Checks stored events by schemas that are not in force. Each caller has one walk at a time. Walks take turns page by page,
- * so that no caller waits for a whole walk of another. Only the page that is looked at is in memory, and the one that a walk
- * reads ahead when no other waits.
+ * so that no caller waits for a whole walk of another. Of each walk only the page that is looked at is in memory, and the one
+ * that it reads ahead when no other waits.
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
@@ -102,32 +113,38 @@ export class StoredEvents {
    * @param signal ends it
    */
   check(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
-    const endMs = this.#options.clock.now() + CHECK_LIMITS.replayMs;
-    return this.#afterOthersOf(caller, () => this.#check(request, endMs, { caller, gone: signal }));
+    const limit = new TimeLimit(this.#options.clock, CHECK_LIMITS.replayMs, tooBusy(), signal);
+    return this.#afterOthersOf(caller, () => this.#check(request, limit, caller)).finally(() => limit.end());
   }
 
-  /** The next events with such deliveries and a payload that conforms to a schema, as `check`. Ends early where too few have. */
-  search(request: EventSearch, caller: object, signal?: AbortSignal): Promise<FoundEvents> {
-    const endMs = this.#options.clock.now() + SEARCH_LIMITS.searchMs;
-    return this.#afterOthersOf(caller, () => this.#search(request, endMs, { caller, gone: signal }));
+  /** The time that a search has. To be ended after it. */
+  searchTime(signal?: AbortSignal): TimeLimit {
+    return new TimeLimit(this.#options.clock, SEARCH_LIMITS.searchMs, tooBusy(), signal);
+  }
+
+  /**
+   * The next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
+   * @throws `unavailable` when that is before the first event was looked at
+   */
+  search(request: EventSearch, caller: object, limit: TimeLimit): Promise<FoundEvents> {
+    return this.#afterOthersOf(caller, () => this.#search(request, limit, caller));
   }
 
   async #check(
     { action, schemata, maxEvents }: StoredEventCheck,
-    endMs: number,
-    caller: ValidationCaller,
+    limit: TimeLimit,
+    caller: object,
   ): Promise<CheckedEvents> {
-    const candidate = await this.#candidate(schemata, endMs, caller);
+    const candidate = await candidateOf(schemata, limit);
     const failures: EventFailure[] = [];
     let checked = 0;
     let failed = 0;
-    const explaining = { ...caller, explained: { left: CHECK_LIMITS.failures } };
+    const explaining = { caller, gone: limit.signal, explained: { left: CHECK_LIMITS.failures } };
     await this.#walk({
       selection: { action, order: "desc" },
       atOnce: READ_EVENTS,
       maxEvents,
-      endMs,
-      caller,
+      limit,
       visit: async ({ rowid, payload }) => {
         // Damaged.
         if (payload === undefined) return true;
@@ -148,12 +165,13 @@ export class StoredEvents {
   }
 
   async #search(
-    { where, deliveries, limit, payloads: isWhole = true, ...selection }: EventSearch,
-    endMs: number,
-    caller: ValidationCaller,
+    { where, deliveries, limit: wantedEvents, payloads: isWhole = true, ...selection }: EventSearch,
+    limit: TimeLimit,
+    caller: object,
   ): Promise<FoundEvents> {
     const { events: store, payloads } = this.#options;
-    const candidate = where === undefined ? undefined : await this.#candidate(where, endMs, caller);
+    const candidate = where === undefined ? undefined : await candidateOf(where, limit);
+    const checking = { caller, gone: limit.signal };
     const { applications } = selection;
     const wanted = (deliveries?.outcome ?? deliveries?.key) === undefined ? undefined : deliveries;
     const events: StoredEvent[] = [];
@@ -165,12 +183,11 @@ export class StoredEvents {
       atOnce: holding.length === 0 ? SEARCH_READ_EVENTS : HOLDING_READ_EVENTS,
       select: wanted && ((ids) => store.withDeliveries(ids, wanted, applications)),
       maxEvents: SEARCH_LIMITS.events,
-      endMs,
-      caller,
+      limit,
       visit(event) {
         if (candidate === undefined) return goesOn(event, true);
         if (event.payload === undefined) return true;
-        const conforms = payloads.conforms(candidate, new RawJson(event.payload), caller);
+        const conforms = payloads.conforms(candidate, new RawJson(event.payload), checking);
         return typeof conforms === "boolean"
           ? goesOn(event, conforms)
           : conforms.then((answer) => goesOn(event, answer));
@@ -183,77 +200,84 @@ export class StoredEvents {
       const found = isWhole ? event : { ...event, payload: undefined };
       events.push(found);
       foundBytes += found.payload?.byteLength ?? 0;
-      return events.length < limit && foundBytes < SEARCH_LIMITS.bytes;
+      return events.length < wantedEvents && foundBytes < SEARCH_LIMITS.bytes;
     }
   }
 
-  async #candidate(schemata: Schemata, endMs: number, caller: ValidationCaller): Promise<Candidate> {
-    caller.gone?.throwIfAborted();
-    if (this.#options.clock.now() >= endMs) throw tooBusy();
-    return { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata)) };
-  }
-
-  async #walk({ selection, atOnce, maxEvents, endMs, caller, select, visit }: Walk): Promise<Walked> {
+  async #walk({ selection, atOnce, maxEvents, limit: time, select, visit }: Walk): Promise<Walked> {
     const { clock, events } = this.#options;
     let read = 0;
     let total = 0;
     let { after } = selection;
     let hasMore = true;
     let ahead: Reading | undefined;
+    let page: LookedAt | undefined;
     const readAfter = (cursor: number | undefined, limit: number): Reading => {
       const onward = cursor === undefined ? {} : { after: cursor };
       const counted = read === 0 ? {} : { total: false };
       const query = { ...selection, ...onward, ...counted, limit, maxBytes: READ_BYTES, page: 1 };
       return { limit, page: events.list(query) };
     };
-    /** Answers whether the walk goes on. */
-    const readPage = async (): Promise<boolean> => {
+    const nextPage = async (): Promise<LookedAt> => {
       const reading = ahead;
       ahead = undefined;
-      caller.gone?.throwIfAborted();
-      if (clock.now() >= endMs) {
-        if (read === 0) throw tooBusy();
-        return false;
-      }
       const isFirst = read === 0;
       const { page: given, limit } = reading ?? readAfter(after, Math.min(atOnce, maxEvents - read));
-      const page = await given;
+      const found = await given;
       // It may have been there already, and then nothing else had a turn.
       if (reading !== undefined) await eventLoop.yield();
-      if (isFirst) ({ total } = page);
-      const readBefore = read;
-      hasMore = page.isCut || page.seen === limit;
-      const left = Math.min(atOnce, maxEvents - read - page.seen);
+      if (isFirst) ({ total } = found);
+      hasMore = found.isCut || found.seen === limit;
+      const left = Math.min(atOnce, maxEvents - read - found.seen);
       // Not behind the first one: where most events match, it has enough of them.
-      if (
-        !isFirst &&
-        hasMore &&
-        left > 0 &&
-        this.#turns === 1 &&
-        clock.now() < endMs &&
-        caller.gone?.aborted !== true
-      ) {
-        ahead = readAfter(page.last ?? after, left);
+      if (!isFirst && hasMore && left > 0 && this.#turns === 1 && !time.isOver) {
+        ahead = readAfter(found.last ?? after, left);
         // Nobody may come for it.
         ahead.page.catch(() => undefined);
       }
-      const selected = select && new Set(await select(page.events.map(({ rowid }) => rowid)));
-      for (const [index, event] of page.events.entries()) {
-        if (eventLoop.shouldYield()) await eventLoop.yield();
-        caller.gone?.throwIfAborted();
-        after = event.rowid;
-        read = readBefore + page.places[index]!;
-        if (selected?.has(event.rowid) === false) continue;
-        const goesOn = visit(event);
-        if (typeof goesOn === "boolean" ? goesOn : await goesOn) continue;
-        hasMore ||= page.places[index]! < page.seen;
+      const selected = select && new Set(await select(found.events.map(({ rowid }) => rowid)));
+      return { ...found, selected, readBefore: read, next: 0 };
+    };
+    /** Looks at a page until its end, or as long as a turn may take. Answers whether the walk goes on. */
+    const lookAtPage = async (): Promise<boolean> => {
+      const endEarly = (): boolean => {
+        time.throwIfGone();
+        if (read === 0) throw tooBusy();
+        hasMore = true;
         return false;
+      };
+      if (time.isOver) return endEarly();
+      page ??= await nextPage();
+      const turnEndMs = clock.now() + TURN_MS;
+      const { events: found, places, seen, selected, readBefore } = page;
+      for (; page.next < found.length; page.next += 1) {
+        const event = found[page.next]!;
+        const isNewTurn = eventLoop.shouldYield();
+        if (isNewTurn) await eventLoop.yield();
+        if (isNewTurn && time.isOver) return endEarly();
+        if (selected?.has(event.rowid) !== false) {
+          const verdict = visit(event);
+          const goesOn = typeof verdict === "boolean" ? verdict : await time.unlessOver(verdict);
+          if (goesOn === undefined) return endEarly();
+          after = event.rowid;
+          read = readBefore + places[page.next]!;
+          if (!goesOn) {
+            hasMore ||= places[page.next]! < seen;
+            return false;
+          }
+          // One check may have taken long.
+          if (typeof verdict !== "boolean" && this.#turns > 1 && clock.now() >= turnEndMs) {
+            page.next += 1;
+            return true;
+          }
+        }
       }
       after = page.last ?? after;
-      read = readBefore + page.seen;
+      read = readBefore + seen;
+      page = undefined;
       return hasMore && read < maxEvents;
     };
-    while (await this.#inTurn(readPage));
+    while (await this.#inTurn(lookAtPage));
     return { read, total, next: hasMore ? after : undefined };
   }
 
@@ -273,6 +297,10 @@ export class StoredEvents {
     this.#lastPage = turn.catch(() => undefined);
     return turn;
   }
+}
+
+async function candidateOf(schemata: Schemata, { signal }: TimeLimit): Promise<Candidate> {
+  return { schemata, validator: await eventLoop.run(compileSchemaSteps(schemata), signal) };
 }
 
 function tooBusy(): EvregError {

@@ -98,8 +98,21 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
       return [message, [copy.buffer]];
     };
     return new Promise((resolve, reject) => {
-      const pending = { task, resolve: resolve as PendingTask["resolve"], reject };
-      queue.push(caller, pending, signal && { signal, onAbort: reject }, payload.length);
+      const settling =
+        <T>(settle: (value: T) => void) =>
+        (value: T): void => {
+          signal?.removeEventListener("abort", leave);
+          settle(value);
+        };
+      const pending: PendingTask = {
+        task,
+        resolve: settling(resolve as PendingTask["resolve"]),
+        reject: settling(reject),
+      };
+      // The thread ends a check that runs by its steps; nobody waits for that.
+      const leave = (): void => pending.reject(signal!.reason as Error);
+      signal?.addEventListener("abort", leave);
+      queue.push(caller, pending, signal && { signal, onAbort: pending.reject }, payload.length);
       if (this.#running === undefined) this.#startNext();
     });
   }

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { CHECK_LIMITS, type Schemata } from "../../src/domain/action.ts";
+import { SEARCH_LIMITS } from "../../src/domain/event.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PayloadValidator } from "../../src/service/payload-validator.ts";
 import { StoredEvents } from "../../src/service/stored-events.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
+import type { ValidationCaller } from "../../src/schema/validate/compile.ts";
 import type { EventStore } from "../../src/store/events.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
@@ -149,11 +151,68 @@ test("a search reads the next page before it looks at one, unless another waits 
   };
   const searches = storedEvents(events);
   const search = (caller: object) =>
-    searches.search({ deliveries: { outcome: "failed" }, order: "desc", limit: 1 }, caller);
+    searches.search(
+      { deliveries: { outcome: "failed" }, order: "desc", limit: 1 },
+      caller,
+      searches.searchTime(),
+    );
   const whole = { total: 2_000, searched: 2_000, next: undefined };
   expect(await search(somebody)).toMatchObject(whole);
   expect(calls.slice(0, 6).join(" ")).toBe("list look list list look list");
   calls.length = 0;
   expect(await Promise.all([search(somebody), search(another)])).toMatchObject([whole, whole]);
   expect(calls.slice(0, 8).join(" ")).toBe("list look list look list look list look");
+});
+
+/** Of no certain text, so that the store leaves out no event. */
+const WHERE = { minProperties: 1 };
+
+/** Searches where the check of the `stuckAt`-th event lasts until it is interrupted, and a promise of its beginning. */
+function searchesStuckAt(stuckAt: number): { searches: StoredEvents; begun: Promise<void> } {
+  const { clock } = local;
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  let checks = 0;
+  const payloads = {
+    failureUnder: () => undefined,
+    conforms(_candidate: unknown, _payload: RawJson, { gone }: ValidationCaller) {
+      checks += 1;
+      if (checks < stuckAt) return false;
+      resolve();
+      return new Promise<boolean>((_resolve, reject) => {
+        gone!.addEventListener("abort", () => reject(gone!.reason as Error));
+      });
+    },
+  };
+  return { searches: new StoredEvents({ events: local.store.events, clock, payloads }), begun };
+}
+
+test("a search whose check lasts too long answers at its time limit with how far it came", async () => {
+  await publish(500, {});
+  const { searches, begun } = searchesStuckAt(101);
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, searches.searchTime());
+  await begun;
+  await local.clock.advance(SEARCH_LIMITS.searchMs);
+  expect(await found).toMatchObject({ events: [], searched: 100, next: 100, total: 500 });
+});
+
+test("a search that decided on no event in its time is to be tried again", async () => {
+  await publish(5, {});
+  const { searches, begun } = searchesStuckAt(1);
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, searches.searchTime());
+  const refused = expect(found).rejects.toMatchObject({ code: "unavailable" });
+  await begun;
+  await local.clock.advance(SEARCH_LIMITS.searchMs);
+  await refused;
+});
+
+test("a search that lasts too long ends when its caller leaves", async () => {
+  await publish(5, {});
+  const { searches, begun } = searchesStuckAt(3);
+  const gone = new AbortController();
+  const time = searches.searchTime(gone.signal);
+  const found = searches.search({ where: WHERE, order: "asc", limit: 10 }, somebody, time);
+  const refused = expect(found).rejects.toThrow("left");
+  await begun;
+  gone.abort(new Error("left"));
+  await refused;
 });
