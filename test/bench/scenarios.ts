@@ -14,6 +14,7 @@ import { pull } from "./scenarios/pull.ts";
 import { reads } from "./scenarios/reads.ts";
 import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
+import { searches } from "./scenarios/searches.ts";
 import { slow } from "./scenarios/slow.ts";
 import { start } from "./scenarios/start.ts";
 import { streams } from "./scenarios/streams.ts";
@@ -32,6 +33,7 @@ export const SCENARIOS: readonly Scenario[] = [
   pages,
   reads,
   streams,
+  searches,
   isolation,
   slow,
   replay,
