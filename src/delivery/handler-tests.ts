@@ -1,7 +1,7 @@
-import { EvregError } from "../domain/error.ts";
 import { type HandlerTest, TEST_HEADER } from "../domain/handler-test.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import { CENSOR } from "../runtime/logger.ts";
+import { Shares } from "../runtime/shares.ts";
 import type { ClaimedSubscription } from "../store/queue.ts";
 import { deliveryBody, deliveryHeaders } from "./attempt.ts";
 import type { SendResult } from "./exchange.ts";
@@ -12,7 +12,6 @@ import { Sender, type SenderOptions } from "./sender.ts";
 const NO_EVENT = 0;
 /** Tests under way at a time, of all callers. */
 const MAX_UNDER_WAY = 4;
-const RETRY_AFTER_MS = 1_000;
 /** So much is shown of a signature: enough to compare it, too little to send it with. */
 const SHOWN_SIGNATURE = 8;
 
@@ -29,6 +28,8 @@ export interface HandlerTestRequest {
   readonly subscription: ClaimedSubscription;
   readonly action: string;
   readonly payload: Uint8Array;
+  /** The same value for the same caller. */
+  readonly caller: unknown;
   /** Ends it, as `interrupted`. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -42,17 +43,23 @@ export type HandlerTestResult = Omit<
 export class HandlerTests {
   readonly #options: HandlerTestsOptions;
   readonly #senders = new Set<Sender>();
+  readonly #places = new Shares(MAX_UNDER_WAY);
 
   constructor(options: HandlerTestsOptions) {
     this.#options = options;
   }
 
-  /** @throws `rate_limited` while too many are under way */
-  async send({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
-    if (this.#senders.size >= MAX_UNDER_WAY) {
-      const message = `${MAX_UNDER_WAY} handlers are being tested already; try again in a moment.`;
-      throw Object.assign(new EvregError("rate_limited", message), { retryAfterMs: RETRY_AFTER_MS });
+  /** @throws `rate_limited` or `unavailable` while too many are under way, see `Shares` */
+  async send(request: HandlerTestRequest): Promise<HandlerTestResult> {
+    this.#places.take(request.caller, "handler tests are under way");
+    try {
+      return await this.#test(request);
+    } finally {
+      this.#places.release(request.caller);
     }
+  }
+
+  async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
     const { clock, random, version } = this.#options;
     const startedAtMs = clock.now();
     const body = deliveryBody({

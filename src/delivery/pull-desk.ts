@@ -2,6 +2,7 @@ import { EvregError } from "../domain/error.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import { Alarm, type Clock } from "../runtime/clock.ts";
+import { Shares } from "../runtime/shares.ts";
 import type {
   Claim,
   ClaimAnswer,
@@ -13,8 +14,7 @@ import type {
 import type { PullAttempts } from "./pull-attempts.ts";
 import type { StoreCalls } from "./store-calls.ts";
 
-/** How many callers may wait for deliveries of one subscription, and in all. */
-const MAX_WAITING_OF_ONE = 100;
+/** How many consumers may wait at once. */
 const MAX_WAITING = 1_000;
 
 /** Deliveries and bytes of payload that one claim in the store may bring, for all callers together. */
@@ -33,6 +33,8 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
   readonly subscription: number;
   /** Signs instead of it. */
   readonly signer?: ClaimedSubscription;
+  /** The same value for the same caller. */
+  readonly caller: unknown;
 }
 
 interface PullDeskDependencies {
@@ -66,6 +68,7 @@ export class PullDesk {
   /** By subscription, in the order in which they came. */
   readonly #waiting = new Map<number, Set<Waiter>>();
   #size = 0;
+  readonly #places = new Shares(MAX_WAITING);
   /** When something may be due for those who wait. */
   #dueAtMs = Infinity;
   /** When the wait of the first that was tried ends. */
@@ -89,13 +92,23 @@ export class PullDesk {
   /**
    * Leases deliveries that are due, or waits for the first.
    * @param signal of a caller that leaves: it then rejects with its reason, and leases nothing
-   * @throws EvregError `rate_limited` or `unavailable` when too many wait; `unavailable` while the store is, and after the stop
+   * @throws EvregError `rate_limited` or `unavailable` when too many wait, see `Shares`; `unavailable` while the store is, and after the stop
    */
   async claim(request: PullRequest, signal?: AbortSignal): Promise<readonly PulledDelivery[]> {
-    const { subscription, wait_ms: waitMs } = request;
-    this.#mustHavePlace(subscription);
+    if (this.#isClosed) {
+      throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
+    }
+    this.#places.take(request.caller, "consumers wait for deliveries");
+    try {
+      return await this.#wait(request, signal);
+    } finally {
+      this.#places.release(request.caller);
+    }
+  }
+
+  #wait(request: PullRequest, signal: AbortSignal | undefined): Promise<readonly PulledDelivery[]> {
     return new Promise((resolve, reject) => {
-      const deadlineMs = this.#dependencies.clock.now() + waitMs;
+      const deadlineMs = this.#dependencies.clock.now() + request.wait_ms;
       const leave = (): void => {
         waiter.isGone = true;
         this.#remove(waiter);
@@ -169,24 +182,6 @@ export class PullDesk {
     for (const waiter of this.#all()) this.#answer(waiter, []);
     await this.#claiming;
     await Promise.all(this.#serving);
-  }
-
-  #mustHavePlace(subscription: number): void {
-    if (this.#isClosed) {
-      throw new EvregError("unavailable", "The server is being stopped. Ask again once it has started.");
-    }
-    if (this.waitingFor(subscription) >= MAX_WAITING_OF_ONE) {
-      throw new EvregError(
-        "rate_limited",
-        `${MAX_WAITING_OF_ONE} consumers wait for deliveries of this subscription already. Let one claim take more (max), and ask again in a moment.`,
-      );
-    }
-    if (this.#size >= MAX_WAITING) {
-      throw new EvregError(
-        "unavailable",
-        "Too many consumers wait for deliveries at once. Ask again in a moment.",
-      );
-    }
   }
 
   #add(waiter: Waiter): void {

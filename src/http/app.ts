@@ -30,16 +30,10 @@ export interface HttpAppOptions {
 
 const MIB = 1024 * 1024;
 
-/**
- * Four of the largest batches at once. A token has half of it. An address, unless it is this machine's, has less than a
- * token, which may be used at several. Small claims are those of ordinary events.
- */
+/** Four of the largest batches at once. Small claims are those of ordinary events. */
 const BODY_LIMITS: BudgetLimits = {
   maxBytes: 64 * MIB,
-  addressBytes: 24 * MIB,
-  tokenBytes: 32 * MIB,
   maxWaiting: 256,
-  tokenWaiting: 64,
   small: { claimBytes: 64 * 1024, maxBytes: 8 * MIB },
 };
 
@@ -117,8 +111,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
   for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
-        // Callers without a token share one port, but are not one caller.
-        if (request.header("authorization") !== undefined) request.token = caller.port;
+        request.token = caller.principal.tokenId;
         request.principal = caller.principal;
         if (route.query === undefined) request.checkNoQuery();
         return route.handle(

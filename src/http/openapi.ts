@@ -47,11 +47,15 @@ const FAILURES: Readonly<Record<number, { readonly name: string; readonly descri
   415: { name: "UnsupportedMediaType", description: "The body is not plain JSON." },
   422: { name: "Invalid", description: "A field is invalid: `details` is `{ field, message, value }`." },
   500: { name: "Internal", description: "An internal failure." },
-  429: { name: "TooManyRequests", description: "Too many wait for the same. Try again in a moment." },
+  429: {
+    name: "TooManyRequests",
+    description:
+      "The caller has its share of what all share: `details` is `{ limit, held, others }`. End one, or try again in a moment.",
+  },
   503: {
     name: "Unavailable",
     description:
-      "The store cannot commit, large answers use all memory reserved for them, too many streams are open, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
+      "The store cannot commit, large answers use all memory reserved for them, all streams are open, or too many schemas wait to be checked. Try again after `Retry-After` seconds.",
   },
 };
 

@@ -31,8 +31,8 @@ export class ApiRequest {
   readonly #bodies: ByteBudget;
   /** Memory of a large body, until its request has ended: the answer often refers to the body. */
   #reservation: Reservation | undefined;
-  /** The same object for all requests with one token, once it is known; `undefined` without one. */
-  token: unknown;
+  /** The number of its token, once that is known; `undefined` without one. */
+  token: number | undefined;
   /** Who makes it, once that is known. */
   principal: Principal | undefined;
 
@@ -191,7 +191,7 @@ export class ApiRequest {
       };
       const evict = (): void => {
         if (isDone) this.disconnect();
-        else fail(this.#bodies.refused());
+        else fail(this.#bodies.refused(this.claim(0)));
       };
       const onData = (chunk: Uint8Array): void => {
         size += chunk.length;

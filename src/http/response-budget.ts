@@ -23,9 +23,12 @@ const RESPONSE_LIMITS: ResponseLimits = {
 };
 
 /** Reads soon start, and one that waits costs next to nothing. */
-const READS_WAITING = { maxWaiting: 4_096, tokenWaiting: 4_096 };
+const READS_WAITING = 8_192;
 /** Answers that nobody takes would keep others waiting in vain. */
-const HELD_WAITING = { maxWaiting: 512, tokenWaiting: 128 };
+const HELD_WAITING = 512;
+/** Of each bound, what only small answers get, and how small they are: ordinary lists. */
+const SMALL_PART = 1 / 8;
+const SMALL_CLAIM = 1 / 128;
 
 /** The most that an answer can be before it is made: schemas and filters of a whole registry. */
 export const REGISTRY_BYTES = 64 * MIB;
@@ -40,8 +43,7 @@ export type BudgetedRequest = Pick<ApiRequest, "claim" | "untilDisconnect">;
 
 /**
  * Bounds the memory of all answers: a page may have hundreds of megabytes, and stays in memory while its client does not
- * read it. A page larger than a bound has the bound to itself. One token gets half of what is held at most, and one address
- * three quarters.
+ * read it. Callers have shares of both bounds, and a page that is larger than half of one has that half to itself.
  */
 export class ResponseBudget {
   readonly #clock: Clock;
@@ -52,12 +54,12 @@ export class ResponseBudget {
   constructor(clock: Clock, limits: Partial<ResponseLimits> = {}) {
     this.#clock = clock;
     this.#limits = { ...RESPONSE_LIMITS, ...limits };
-    const { readBytes, heldBytes } = this.#limits;
-    // No client can make a read take longer.
-    const reading = { maxBytes: readBytes, addressBytes: readBytes, tokenBytes: readBytes, ...READS_WAITING };
-    this.#reading = new ByteBudget(clock, reading, TOO_MUCH);
-    const held = { maxBytes: heldBytes, addressBytes: (heldBytes * 3) / 4, tokenBytes: heldBytes / 2 };
-    this.#held = new ByteBudget(clock, { ...held, ...HELD_WAITING }, TOO_MUCH);
+    const budget = (bytes: number, maxWaiting: number): ByteBudget => {
+      const small = { claimBytes: bytes * SMALL_CLAIM, maxBytes: bytes * SMALL_PART };
+      return new ByteBudget(clock, { maxBytes: bytes - small.maxBytes, maxWaiting, small }, TOO_MUCH);
+    };
+    this.#reading = budget(this.#limits.readBytes, READS_WAITING);
+    this.#held = budget(this.#limits.heldBytes, HELD_WAITING);
   }
 
   /**

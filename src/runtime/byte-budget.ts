@@ -1,26 +1,14 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
+import { type Caller, callerKey, Shares } from "./shares.ts";
 
 export interface BudgetLimits {
-  /** For all callers together. */
+  /** For all callers together, each of which has a share. */
   readonly maxBytes: number;
-  /** For the callers of one address together, unless they are on this machine. */
-  readonly addressBytes: number;
-  /** For the callers with one token together. */
-  readonly tokenBytes: number;
-  /** Callers that wait for bytes; more are refused at once. */
+  /** Callers that wait for bytes, shared likewise; more are refused at once. */
   readonly maxWaiting: number;
-  /** Those with one token, or of one address without a token. */
-  readonly tokenWaiting: number;
-  /** Further bytes that only small claims get, with limits in proportion, whatever large ones hold for long. */
+  /** Further bytes that only small claims get, whatever large ones hold for long. */
   readonly small?: { readonly claimBytes: number; readonly maxBytes: number };
-}
-
-export interface Caller {
-  /** `undefined` for one on this machine, behind which a proxy may stand for everybody. */
-  readonly address: string | undefined;
-  /** The same value for each request with one token; `undefined` without one, when the address replaces it. */
-  readonly token: unknown;
 }
 
 export interface ByteClaim {
@@ -32,14 +20,8 @@ export interface ByteClaim {
 
 interface Waiting {
   readonly claim: ByteClaim;
+  readonly sinceMs: number;
   readonly grant: (reservation: Reservation) => void;
-}
-
-/** Of one address, of one token, or of all. */
-interface Account {
-  readonly maxBytes: number;
-  reservedBytes: number;
-  waiting: number;
 }
 
 /** A caller is too slow when it is behind this rate by more than the allowance. */
@@ -47,6 +29,9 @@ const MIN_BYTES_PER_MS = 64;
 const ALLOWANCE_MS = 5_000;
 /** How often slow callers are looked for while somebody waits. */
 const CHECK_EVERY_MS = 500;
+/** Claims that fit pass a larger one that does not, until it has waited so long. */
+const OVERTAKEN_MS = 1_000;
+const MIB = 1024 * 1024;
 
 /** The bytes that one request has until it releases them. */
 export class Reservation {
@@ -88,43 +73,45 @@ export class Reservation {
   }
 }
 
+function inMib(bytes: number): string {
+  return (bytes / MIB).toFixed(1);
+}
+
 /**
- * Bytes that callers share, with a limit for each address and each token. A claim larger than a limit takes all of it. While
- * callers wait, those are evicted that hold bytes and do not move them.
+ * Bytes that callers share, see `Shares`. Those who wait are served in rotation over callers. While callers wait, those are
+ * evicted that hold bytes and do not move them.
  */
 export class ByteBudget {
   readonly #clock: Clock;
-  readonly #limits: BudgetLimits;
   readonly #refusal: string;
   readonly #small: ByteBudget | undefined;
   readonly #smallBytes: number;
-  readonly #all: Account;
-  readonly #addresses = new Map<unknown, Account>();
-  readonly #tokens = new Map<unknown, Account>();
+  readonly #shares: Shares;
+  readonly #places: Shares;
   readonly #reservations = new Set<Reservation>();
-  readonly #waiting = new Set<Waiting>();
+  /** By caller, the one whose turn is next first. No set is empty. */
+  readonly #waiting = new Map<unknown, Set<Waiting>>();
   #cancelCheck: (() => void) | undefined;
 
   /** @param refusal the message for those for whom no bytes come free */
-  constructor(clock: Clock, { small, ...limits }: BudgetLimits, refusal: string) {
+  constructor(clock: Clock, { small, maxBytes, maxWaiting }: BudgetLimits, refusal: string) {
     this.#clock = clock;
-    this.#limits = limits;
     this.#refusal = refusal;
-    this.#all = { maxBytes: limits.maxBytes, reservedBytes: 0, waiting: 0 };
+    this.#shares = new Shares(maxBytes);
+    this.#places = new Shares(maxWaiting);
     this.#smallBytes = small?.claimBytes ?? 0;
     if (small === undefined) return;
-    const part = small.maxBytes / limits.maxBytes;
-    const shares = { addressBytes: limits.addressBytes * part, tokenBytes: limits.tokenBytes * part };
-    this.#small = new ByteBudget(clock, { ...limits, ...shares, maxBytes: small.maxBytes }, refusal);
+    this.#small = new ByteBudget(clock, { maxBytes: small.maxBytes, maxWaiting }, refusal);
   }
 
-  /** Reserves bytes if they are free, also before those who wait: a small claim need not wait behind a large one. */
+  /** Reserves bytes if they are free, also before larger claims that wait, but not for long. */
   tryReserve(claim: ByteClaim): Reservation | undefined {
-    return this.#tryReserve(claim) ?? this.#smallFor(claim)?.tryReserve(claim);
+    const isBarred = [...this.#waiting.values()].some((own) => this.#isNext(own));
+    return (isBarred ? undefined : this.#tryReserve(claim)) ?? this.#smallFor(claim)?.tryReserve(claim);
   }
 
   /**
-   * Reserves bytes once they are free. Those who came first go first, unless only their own limit stops them.
+   * Reserves bytes once they are free.
    * @param gone aborted when nobody wants them any more; its reason is thrown then
    * @throws EvregError `unavailable` when they are not free in time, or too many wait
    */
@@ -135,8 +122,14 @@ export class ByteBudget {
     return budget.#wait(claim, waitMs, gone);
   }
 
-  refused(): EvregError {
-    return new EvregError("unavailable", this.#refusal);
+  refused({ caller }: Pick<ByteClaim, "caller">): EvregError {
+    const held = this.#shares.heldBy(callerKey(caller));
+    const others = this.#shares.size - this.#shares.free - held;
+    const share =
+      held === 0
+        ? ""
+        : ` Your other requests hold ${inMib(held)} MiB of ${inMib(this.#shares.size)}, and those of others ${inMib(others)}: send fewer at once.`;
+    return new EvregError("unavailable", `${this.#refusal}${share}`);
   }
 
   #smallFor({ bytes }: ByteClaim): ByteBudget | undefined {
@@ -144,38 +137,35 @@ export class ByteBudget {
   }
 
   #tryReserve(claim: ByteClaim): Reservation | undefined {
-    const accounts = this.#accountsOf(claim.caller);
-    if (accounts.some((account) => isFull(account, claim.bytes))) {
-      this.#dropAccounts(claim.caller);
-      return undefined;
-    }
-    for (const account of accounts) account.reservedBytes += Math.min(claim.bytes, account.maxBytes);
+    if (!this.#shares.tryTake(callerKey(claim.caller), claim.bytes)) return undefined;
     const reservation = new Reservation(claim, this.#clock, (released) => this.#release(released));
     this.#reservations.add(reservation);
     return reservation;
   }
 
+  /** Whether nothing goes to others before the first of these: it has waited long, and its caller holds nothing. */
+  #isNext([first]: Iterable<Waiting>): boolean {
+    if (first === undefined || this.#shares.heldBy(callerKey(first.claim.caller)) > 0) return false;
+    return Math.abs(this.#clock.now() - first.sinceMs) >= OVERTAKEN_MS;
+  }
+
   #wait(claim: ByteClaim, waitMs: number, gone: AbortSignal | undefined): Promise<Reservation> {
-    const accounts = this.#accountsOf(claim.caller);
-    const [all, own] = accounts;
-    const { maxWaiting, tokenWaiting } = this.#limits;
-    const refusal = (): unknown => (gone?.aborted === true ? gone.reason : this.refused());
-    if (gone?.aborted === true || all.waiting >= maxWaiting || own.waiting >= tokenWaiting) {
-      this.#dropAccounts(claim.caller);
-      return Promise.reject(refusal());
-    }
+    const key = callerKey(claim.caller);
+    const refusal = (): unknown => (gone?.aborted === true ? gone.reason : this.refused(claim));
+    if (gone?.aborted === true || !this.#places.tryTake(key)) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         cancelTimer();
         gone?.removeEventListener("abort", refuse);
-        this.#waiting.delete(waiting);
-        for (const account of accounts) account.waiting -= 1;
+        this.#removeWaiting(key, waiting);
+        this.#places.release(key);
         if (this.#waiting.size > 0) return;
         this.#cancelCheck?.();
         this.#cancelCheck = undefined;
       };
       const waiting: Waiting = {
         claim,
+        sinceMs: this.#clock.now(),
         grant: (reservation) => {
           leave();
           resolve(reservation);
@@ -183,26 +173,41 @@ export class ByteBudget {
       };
       const refuse = (): void => {
         leave();
-        this.#dropAccounts(claim.caller);
         reject(refusal());
+        // It may have barred others.
+        this.#serve();
       };
-      for (const account of accounts) account.waiting += 1;
-      this.#waiting.add(waiting);
+      const own = this.#waiting.get(key);
+      if (own === undefined) this.#waiting.set(key, new Set([waiting]));
+      else own.add(waiting);
       gone?.addEventListener("abort", refuse);
       const cancelTimer = this.#clock.setTimer(refuse, waitMs);
       this.#startChecks();
     });
   }
 
+  #removeWaiting(key: unknown, waiting: Waiting): void {
+    const own = this.#waiting.get(key);
+    if (own?.delete(waiting) === true && own.size === 0) this.#waiting.delete(key);
+  }
+
   #release(reservation: Reservation): void {
     const { bytes, caller } = reservation.claim;
-    for (const account of this.#accountsOf(caller))
-      account.reservedBytes -= Math.min(bytes, account.maxBytes);
+    this.#shares.release(callerKey(caller), bytes);
     this.#reservations.delete(reservation);
-    this.#dropAccounts(caller);
-    for (const { claim, grant } of this.#waiting) {
-      const next = this.#tryReserve(claim);
-      if (next !== undefined) grant(next);
+    this.#serve();
+  }
+
+  /** Grants what can be granted, one claim of each caller in turn. */
+  #serve(): void {
+    for (const [key, own] of this.#waiting) {
+      const [first] = own;
+      const reservation = this.#tryReserve(first!.claim);
+      if (reservation !== undefined) {
+        first!.grant(reservation);
+        // Behind all others, if it has more; then it comes again in this loop.
+        if (this.#waiting.delete(key)) this.#waiting.set(key, own);
+      } else if (this.#isNext(own)) return;
     }
   }
 
@@ -210,54 +215,22 @@ export class ByteBudget {
   #startChecks(): void {
     this.#cancelCheck ??= this.#clock.setTimer(() => {
       this.#cancelCheck = undefined;
-      for (const waiting of this.#waiting) this.#evictFor(waiting);
+      for (const own of this.#waiting.values()) for (const waiting of own) this.#evictFor(waiting, own);
       if (this.#waiting.size > 0) this.#startChecks();
     }, CHECK_EVERY_MS);
   }
 
-  /** Evicts slow callers that hold what this one waits for, until it has its bytes, which a release grants. */
-  #evictFor(waiting: Waiting): void {
-    const { bytes, caller } = waiting.claim;
-    const accounts = this.#accountsOf(caller);
+  /** Evicts slow callers until this one has its bytes, which a release grants: for one that holds some, only itself. */
+  #evictFor(waiting: Waiting, own: ReadonlySet<Waiting>): void {
+    const key = callerKey(waiting.claim.caller);
     const nowMs = this.#clock.now();
     for (const reservation of this.#reservations) {
-      if (!this.#waiting.has(waiting)) return;
+      if (!own.has(waiting)) return;
       if (reservation.dueMs > nowMs) continue;
-      const others = this.#accountsOf(reservation.claim.caller);
-      if (!accounts.some((account) => isFull(account, bytes) && others.includes(account))) continue;
+      const isOwn = callerKey(reservation.claim.caller) === key;
+      if (this.#shares.heldBy(key) > 0 && !isOwn) continue;
       reservation.release();
       reservation.claim.evict();
     }
   }
-
-  /**
-   * The account of all, that of the token, and that of the address. Callers on this machine without a token share one: they
-   * may be everybody behind a proxy.
-   */
-  #accountsOf({ address, token }: Caller): [Account, Account, ...Account[]] {
-    const ofToken = (): Account => accountOf(this.#tokens, token, this.#limits.tokenBytes);
-    if (address === undefined) return [this.#all, ofToken()];
-    const ofAddress = accountOf(this.#addresses, address, this.#limits.addressBytes);
-    return token === undefined ? [this.#all, ofAddress] : [this.#all, ofToken(), ofAddress];
-  }
-
-  #dropAccounts({ address, token }: Caller): void {
-    dropEmpty(this.#tokens, token);
-    if (address !== undefined) dropEmpty(this.#addresses, address);
-  }
-}
-
-function isFull({ reservedBytes, maxBytes }: Account, bytes: number): boolean {
-  return reservedBytes + Math.min(bytes, maxBytes) > maxBytes;
-}
-
-function accountOf(accounts: Map<unknown, Account>, key: unknown, maxBytes: number): Account {
-  let account = accounts.get(key);
-  if (account === undefined) accounts.set(key, (account = { maxBytes, reservedBytes: 0, waiting: 0 }));
-  return account;
-}
-
-function dropEmpty(accounts: Map<unknown, Account>, key: unknown): void {
-  const account = accounts.get(key);
-  if (account?.reservedBytes === 0 && account.waiting === 0) accounts.delete(key);
 }

@@ -26,6 +26,8 @@ const MAX_NAMED = 3;
  */
 export class Access {
   readonly principal: Principal;
+  /** The same value whenever the same token is used; what it holds of what callers share counts under it. */
+  readonly caller: unknown;
   /** What is kept of who makes a change. */
   readonly actor: Actor;
   readonly #reach = new Map<ScopeName, Reach>();
@@ -33,6 +35,7 @@ export class Access {
   /** @param address that it asks from, if it asks over a network */
   constructor(principal: Principal, address?: string) {
     this.principal = principal;
+    this.caller = principal.tokenId ?? principal;
     this.actor = { name: principal.name, tokenId: principal.tokenId ?? null, address: address ?? null };
     for (const scope of principal.scopes) {
       const parsed = parseScope(scope);
@@ -223,6 +226,9 @@ export class TokenCache {
     // It may have been revoked while it was read.
     if (this.#revocations !== revocations) return this.#find(hash);
     if (token === undefined) return undefined;
+    // Several requests may have looked for it at once, and it is one caller.
+    const other = this.#known.get(hash);
+    if (other !== undefined) return other;
     const known: CachedToken = {
       rowid: token.rowid,
       hash,

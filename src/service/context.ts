@@ -57,6 +57,7 @@ export interface Background {
       readonly subscription: ClaimedSubscription;
       readonly action: string;
       readonly payload: Uint8Array;
+      readonly caller: unknown;
       readonly signal: AbortSignal | undefined;
     }): Promise<Omit<HandlerTest, "subscription_id" | "application" | "subscription" | "action">>;
     /** @param claims what it has leased; none if it was refused */
@@ -67,6 +68,7 @@ export interface Background {
       claim(
         request: Required<Omit<NewClaim, "sign_as">> & {
           readonly subscription: number;
+          readonly caller: unknown;
           /** Signs instead of it. */
           readonly signer?: ClaimedSubscription;
         },

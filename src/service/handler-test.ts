@@ -47,6 +47,7 @@ export async function testHandler(
     subscription: sendable,
     action,
     payload: payload.bytes,
+    caller: access.caller,
     signal,
   });
   const { refusal } = result;

@@ -227,6 +227,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
       if (signAs !== undefined) await writable(signAs);
       const request = {
         subscription,
+        caller: access.caller,
         max,
         wait_ms,
         lease_ms,

@@ -10,7 +10,7 @@ const LISTS = ["/v1/actions", "/v1/events"];
 /** Between two lists: a page that is open asks about as often. */
 const LIST_EVERY_MS = 50;
 
-export interface SearchesRequest {
+interface SearchesRequest {
   readonly port: number;
   readonly searcher: string;
   readonly reader: string;

@@ -51,7 +51,7 @@ function requestTo(handler: string, changes: Partial<ClaimedSubscription> = {}) 
     settings: NO_SETTINGS,
     ...changes,
   };
-  return { subscription, action: "order.created", payload: Buffer.from("{}") };
+  return { subscription, action: "order.created", payload: Buffer.from("{}"), caller: "somebody" };
 }
 
 test("over TLS and by a name, the times of each part are told", async () => {
@@ -109,4 +109,24 @@ test("the timeout is the subscription's, and who leaves ends the test", async ()
   await receiver.received(2);
   leaving.abort();
   expect(await running).toMatchObject({ outcome: "failed", error_code: "interrupted" });
+});
+
+test("one caller gets half of the tests that may be under way, and another still its own", async () => {
+  const receiver = await receiverWith();
+  receiver.answer = () => "hang";
+  const tests = testsWith();
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const send = (caller: string) => tests.send({ ...requestTo(receiver.url), caller, signal });
+  const running = [send("greedy"), send("greedy")];
+  await expect(send("greedy")).rejects.toMatchObject({
+    code: "rate_limited",
+    details: { limit: 4, held: 2, others: 0 },
+  });
+  running.push(send("other"));
+  await receiver.received(3);
+  leaving.abort();
+  for (const one of await Promise.all(running)) expect(one).toMatchObject({ error_code: "interrupted" });
+  const again = send("greedy");
+  expect(await again).toMatchObject({ error_code: "interrupted" });
 });

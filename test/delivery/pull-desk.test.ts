@@ -24,10 +24,11 @@ beforeEach(async () => {
   await engine.start();
 });
 
-function claim(given: { wait_ms?: number; max?: number } = {}, signal?: AbortSignal) {
+function claim(given: { wait_ms?: number; max?: number; caller?: unknown } = {}, signal?: AbortSignal) {
   const { rowid } = subscription;
   const request = {
     subscription: rowid,
+    caller: "one",
     max: 1,
     wait_ms: 10_000,
     lease_ms: 5_000,
@@ -53,15 +54,16 @@ test("callers are served in turn, whoever asks for more", async () => {
   expect(order).toEqual([0, 1, 2]);
 });
 
-test("only so many may wait for one subscription, and one that leaves makes room", async () => {
+test("one caller's consumers leave half of the places to others, and one that leaves makes room", async () => {
   const leaving = new AbortController();
   const waiting: Promise<readonly PulledDelivery[]>[] = [];
   const left = claim({}, leaving.signal).catch((error: unknown) => error);
-  for (let count = 1; count < 100; count += 1) waiting.push(claim());
-  await expect(claim()).rejects.toMatchObject({ code: "rate_limited" });
+  for (let count = 1; count < 500; count += 1) waiting.push(claim());
+  const details = { limit: 1_000, held: 500, others: 0 };
+  await expect(claim()).rejects.toMatchObject({ code: "rate_limited", details });
   leaving.abort(new Error("gone"));
   expect(await left).toEqual(new Error("gone"));
-  waiting.push(claim());
+  waiting.push(claim(), claim({ caller: "another" }));
   await engine.stop(0);
   expect((await Promise.all(waiting)).flat()).toEqual([]);
   expect(() => engine.pulls).toThrow(/stopped/);

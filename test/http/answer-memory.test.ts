@@ -10,7 +10,6 @@ import { RawConnection } from "./raw-connection.ts";
 
 const LIMITS: ResponseLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
 
-/** Two tokens: each may have half of what is held. */
 function asking(token: unknown): BudgetedRequest {
   return {
     claim: (bytes) => ({ bytes, caller: { address: undefined, token }, evict: () => undefined }),
@@ -39,7 +38,7 @@ describe("memory for answers", () => {
         started.push(index);
         return gate.promise;
       };
-      return read(memory, 1, { reading });
+      return read(memory, 1, { token: `token ${index}`, reading });
     });
     await clock.advance(0);
     expect(started).toEqual([0, 1]);

@@ -221,7 +221,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     tag: "subscriptions",
     summary: "Send a subscription's handler one signed request, and see what comes back",
     description:
-      "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent; more get 429.",
+      "The body is that of `POST /v1/events`, with the subscription's action and no `idempotency_key`. The request is like that of a delivery, with `X-Evreg-Test: true`, an `event_id` of `0` and a new `webhook-id`. It is sent once, at once, also while the subscription is paused, and is stored nowhere. A handler that fails is answered with 200: `outcome` tells. Four at a time are sent, two of one token when it is alone; more get 429.",
     access: "token",
     scope: "write",
     body: NEW_EVENT,

@@ -1,7 +1,7 @@
-import { EvregError } from "../../domain/error.ts";
 import { parseSince, shortId, STREAM_LIMITS, type StreamGap } from "../../domain/stream.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
+import { Shares } from "../../runtime/shares.ts";
 import type { EventStore } from "../../store/events.ts";
 import { SharedPages } from "./pages.ts";
 import { Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
@@ -34,7 +34,9 @@ export class Feed implements ReaderHost {
   readonly #events: FeedOptions["events"];
   readonly #ring: ChangeRing;
   readonly pages: SharedPages;
-  readonly #open = new Set<Reader>();
+  /** With who holds each. */
+  readonly #open = new Map<Reader, unknown>();
+  readonly #places = new Shares(STREAM_LIMITS.streams);
   /** Readers that have everything, by what wakes them. */
   readonly #waiting = new Map<Reader, () => void>();
   /** Rises with each signal that something may have happened. */
@@ -78,21 +80,20 @@ export class Feed implements ReaderHost {
     return toIso(this.#ring.completeSinceMs);
   }
 
-  /** @throws `malformed` for a place that cannot be, `unavailable` when too many are open */
-  async open(view: View, since: string | undefined): Promise<Reader> {
-    this.#checkRoom();
-    const start = await this.#startOf(view, since);
-    this.#checkRoom();
-    const reader = new Reader(this, view, start);
-    this.#open.add(reader);
-    return reader;
-  }
-
-  #checkRoom(): void {
-    const { streams } = STREAM_LIMITS;
-    if (this.#open.size < streams) return;
-    const message = `There are ${streams} streams open already, and no more at once. Try again in a moment, or close one.`;
-    throw new EvregError("unavailable", message, { limit: streams });
+  /**
+   * @param caller the same value for the same caller
+   * @throws `malformed` for a place that cannot be, `rate_limited` or `unavailable` when too many are open, see `Shares`
+   */
+  async open(view: View, since: string | undefined, caller: unknown): Promise<Reader> {
+    this.#places.take(caller, "streams are open");
+    try {
+      const reader = new Reader(this, view, await this.#startOf(view, since));
+      this.#open.set(reader, caller);
+      return reader;
+    } catch (error) {
+      this.#places.release(caller);
+      throw error;
+    }
   }
 
   async #startOf(view: View, since: string | undefined): Promise<ReaderStart> {
@@ -144,7 +145,8 @@ export class Feed implements ReaderHost {
   }
 
   closed(reader: Reader): void {
-    this.#open.delete(reader);
+    const caller = this.#open.get(reader);
+    if (this.#open.delete(reader)) this.#places.release(caller);
     this.#waiting.get(reader)?.();
     this.#waiting.delete(reader);
     if (this.#open.size === 0) this.pages.clear();

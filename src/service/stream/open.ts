@@ -28,7 +28,7 @@ export async function openStream(
     status,
     payloads,
   });
-  const stream = await feed.open(view, since);
+  const stream = await feed.open(view, since, access.caller);
   if (signal?.aborted === true) await stream.close();
   signal?.addEventListener("abort", () => void stream.close(), { once: true });
   return stream;

@@ -1,0 +1,88 @@
+import { EvregError } from "../domain/error.ts";
+
+/** For all callers on this machine without a token: a proxy there may stand for everybody. */
+const NOBODY_IN_PARTICULAR = Symbol("callers without a token on this machine");
+
+/** Who asks for a share. */
+export interface Caller {
+  /** `undefined` for one on this machine. */
+  readonly address: string | undefined;
+  /** The same value for each request with one token; `undefined` without one, when the address replaces it. */
+  readonly token: unknown;
+}
+
+export function callerKey({ address, token }: Caller): unknown {
+  return token ?? address ?? NOBODY_IN_PARTICULAR;
+}
+
+/**
+ * What callers share, such as streams or bytes. Who holds nothing gets what it asks for if that is free. Who holds some gets
+ * more only if as much as it then holds stays free for others: half of all when it is alone, a third beside another that does
+ * the same, and so on (the dynamic thresholds of shared buffers).
+ */
+export class Shares {
+  readonly size: number;
+  #used = 0;
+  readonly #held = new Map<unknown, number>();
+
+  constructor(size: number) {
+    this.size = size;
+  }
+
+  get free(): number {
+    return this.size - this.#used;
+  }
+
+  heldBy(caller: unknown): number {
+    return this.#held.get(caller) ?? 0;
+  }
+
+  /** Takes an amount, which counts for half of all at most. `false` where that is too much for this caller now. */
+  tryTake(caller: unknown, amount = 1): boolean {
+    const counted = this.#counted(amount);
+    const held = this.heldBy(caller);
+    const left = this.free - counted;
+    if (left < 0 || (held > 0 && held + counted > left)) return false;
+    this.#used += counted;
+    this.#held.set(caller, held + counted);
+    return true;
+  }
+
+  /** Gives back what `tryTake` took. */
+  release(caller: unknown, amount = 1): void {
+    const counted = this.#counted(amount);
+    const left = this.heldBy(caller) - counted;
+    this.#used -= counted;
+    if (left > 0) this.#held.set(caller, left);
+    else this.#held.delete(caller);
+  }
+
+  /**
+   * Takes one place.
+   * @param what the places are, as in "streams are open"
+   * @throws EvregError `rate_limited` for a caller that holds its share, `unavailable` when all are taken
+   */
+  take(caller: unknown, what: string): void {
+    if (this.tryTake(caller)) return;
+    const { size } = this;
+    const held = this.heldBy(caller);
+    const details = { limit: size, held, others: this.#used - held };
+    if (held === 0) {
+      throw new EvregError(
+        "unavailable",
+        `${size} ${what} already, and no more at once. Try again in a moment.`,
+        details,
+      );
+    }
+    throw new EvregError(
+      "rate_limited",
+      `${held} of your ${what} already, and ${details.others} of others, of ${size} in all. That is your share while others need the rest: end one of yours, or try again in a moment.`,
+      details,
+    );
+  }
+
+  /** Something larger than a half has the half to itself. */
+  #counted(amount: number): number {
+    return Math.min(amount, this.size / 2);
+  }
+}

@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+import { ByteBudget, type ByteClaim, type Reservation } from "../../src/runtime/byte-budget.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+const clock = new ManualClock();
+const budgetOf = (maxBytes: number): ByteBudget =>
+  new ByteBudget(clock, { maxBytes, maxWaiting: 100 }, "Too many.");
+
+function claim(token: string, bytes: number): ByteClaim {
+  return { bytes, caller: { address: undefined, token }, evict: () => undefined };
+}
+
+test("those who wait are served in rotation, so that nobody waits for all of another", async () => {
+  const budget = budgetOf(100);
+  const order: string[] = [];
+  const first = budget.tryReserve(claim("holder", 50))!;
+  const second = budget.tryReserve(claim("other", 50))!;
+  const wait = async (token: string): Promise<void> => {
+    const reservation = await budget.reserve(claim(token, 50), 60_000);
+    order.push(token);
+    reservation.release();
+  };
+  const all = ["a", "a", "a", "a", "b", "c"].map(wait);
+  first.release();
+  second.release();
+  await Promise.all(all);
+  expect(order.slice(0, 3).toSorted()).toEqual(["a", "b", "c"]);
+});
+
+test("a large claim is passed by small ones for a second, and then by none", async () => {
+  const budget = budgetOf(100);
+  const small = [1, 2, 3].map((name) => budget.tryReserve(claim(`small ${name}`, 20))!);
+  let large: Reservation | undefined;
+  const waiting = budget.reserve(claim("large", 50), 10_000).then((got) => (large = got));
+  const passed = budget.tryReserve(claim("small 4", 20))!;
+  expect(passed).toBeDefined();
+  await clock.advance(1_000);
+  expect(budget.tryReserve(claim("small 5", 10))).toBeUndefined();
+  passed.release();
+  small[0]!.release();
+  await waiting;
+  expect(large).toBeDefined();
+  // It holds some now, so that it stops nobody any more.
+  expect(budget.tryReserve(claim("small 5", 10))).toBeDefined();
+});
+
+test("a large claim that gives up no longer stops others", async () => {
+  const budget = budgetOf(100);
+  for (const name of ["a", "b", "c"]) budget.tryReserve(claim(name, 25));
+  const refused = expect(budget.reserve(claim("large", 50), 5_000)).rejects.toMatchObject({
+    code: "unavailable",
+    message: "Too many.",
+  });
+  await clock.advance(2_000);
+  const small = budget.reserve(claim("d", 20), 10_000);
+  await clock.advance(3_000);
+  await refused;
+  expect((await small).claim.bytes).toBe(20);
+});
+
+test("a caller that asks for more than its share waits for itself alone, and the refusal names its share", async () => {
+  const MIB = 1024 * 1024;
+  const budget = budgetOf(100 * MIB);
+  const held = budget.tryReserve(claim("greedy", 30 * MIB))!;
+  const refused = expect(budget.reserve(claim("greedy", 30 * MIB), 2_000)).rejects.toMatchObject({
+    message:
+      "Too many. Your other requests hold 30.0 MiB of 100.0, and those of others 50.0: send fewer at once.",
+  });
+  await clock.advance(1_500);
+  expect(budget.tryReserve(claim("other", 50 * MIB))).toBeDefined();
+  await clock.advance(500);
+  await refused;
+  held.release();
+});
