@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import type { PayloadError } from "../domain/action.ts";
-import { asEvregError, type ErrorDetails, type EvregError, EXIT_CODE } from "../domain/error.ts";
+import { asEvregError, type ErrorDetails, type EvregError, exitCodeFor } from "../domain/error.ts";
 import { encodeJson } from "../json/raw-json.ts";
 import { type FlushableLogger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
@@ -20,7 +20,7 @@ export function reportError(
   process.stderr.write(
     options.json ? `${escapeControlInJson(encodeJson(error.body()))}\n` : text(error, options),
   );
-  return EXIT_CODE[error.code];
+  return exitCodeFor(error);
 }
 
 function text(

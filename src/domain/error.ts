@@ -61,6 +61,11 @@ export class EvregError extends Error {
   }
 }
 
+/** What a command ends with. A refusal that is worth trying again ends it as a server that does not answer. */
+export function exitCodeFor(error: EvregError): number {
+  return error.retryAfterMs === undefined ? EXIT_CODE[error.code] : EXIT_CODE.unreachable;
+}
+
 export function tooLarge(what: string, size: number, limit: number): EvregError {
   const [has, max] = [size, limit].map((bytes) => bytes.toLocaleString("en"));
   const message = `The ${what} has ${has} bytes; at most ${max} are accepted.`;

@@ -70,7 +70,10 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
   [3, "Not found: no such record, context or data folder."],
   [4, "Not allowed: no token, an invalid one, or one without the scope for this."],
   [5, "Conflict: a name that is taken, a breaking change, a data folder that another process holds."],
-  [6, "Unreachable: no evreg answered. Trying again later may help."],
+  [
+    6,
+    "Not now: no evreg answered, or it cannot do this just now (503, 429), as with a full disk. Trying again later may help.",
+  ],
   [
     7,
     "Some items of a bulk were refused; the others are done. With a checkpoint, only refusals of this run count.",

@@ -156,7 +156,10 @@ function reason({ code, message, details: { cause, status } }: EvregError): stri
 
 function storeFailure({ errors }: BatchResult): EvregError | undefined {
   const first = errors.find(({ code }) => code === HTTP_STATUS.unavailable);
-  return first === undefined ? undefined : new EvregError("unavailable", first.error, first.details);
+  if (first === undefined) return undefined;
+  return Object.assign(new EvregError("unavailable", first.error, first.details), {
+    retryAfterMs: FIRST_WAIT_MS,
+  });
 }
 
 /** There was no connection yet, so nothing was sent. */

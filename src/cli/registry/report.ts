@@ -1,6 +1,6 @@
 import { appendFileSync, closeSync, fchmodSync, fstatSync, openSync } from "node:fs";
 import { styleText } from "node:util";
-import { EvregError, EXIT_CODE } from "../../domain/error.ts";
+import { EvregError, EXIT_CODE, exitCodeFor } from "../../domain/error.ts";
 import type { SubscriptionWithSecret } from "../../domain/subscription.ts";
 import { systemReason } from "../io/files.ts";
 import { note, type Output, writeOut } from "../io/output.ts";
@@ -94,11 +94,12 @@ export function exitCodeOf(plan: Plan, run: Run | undefined, options: ApplyOptio
   }
   const outcomes = [...run.outcomes.values()];
   const failures = outcomes.filter((outcome) => outcome.result === "failed");
-  if (failures.some(({ error }) => error.code === "unreachable")) return EXIT_CODE.unreachable;
+  if (failures.some(({ error }) => exitCodeFor(error) === EXIT_CODE.unreachable))
+    return EXIT_CODE.unreachable;
   if (run.interrupted && outcomes.some(({ result }) => result === "not_tried")) return EXIT.interrupted;
   const [first] = failures;
   if (first === undefined) return blocked ? EXIT_CODE.conflict : EXIT.done;
-  return outcomes.some(({ result }) => result === "done") ? EXIT.someFailed : EXIT_CODE[first.error.code];
+  return outcomes.some(({ result }) => result === "done") ? EXIT.someFailed : exitCodeFor(first.error);
 }
 
 /** What exists and is not declared, on stderr. */

@@ -65,12 +65,14 @@ export async function diagnose(
   return { data, meta: { time: toIso(nowMs) } };
 }
 
-function serverFinding({ status, reason, version }: Health): Finding {
+function serverFinding({ status, reason, version, engine }: Health): Finding {
   if (status === "ok") return fine("server", `evreg ${version} stores and delivers.`);
   return problem(
     "server",
     `evreg ${version} does not do its work: ${reason ?? "it does not say why"}`,
-    "Its log has the cause; fix that, and start it again.",
+    engine === "stopped"
+      ? "Its log has the cause; fix that, and start it again."
+      : "Its log has the cause. Fix that; the server tries again by itself, every second or so, and needs no restart.",
   );
 }
 

@@ -176,7 +176,9 @@ export class WorkerSupervisor {
 
   #unavailable(): EvregError {
     if (this.#status === "closed") return new EvregError("unavailable", "The store is closed.");
-    return new EvregError("unavailable", this.#sentence());
+    const error = new EvregError("unavailable", this.#sentence());
+    if (this.#status === "recovering") error.retryAfterMs = TRY_AGAIN_MS;
+    return error;
   }
 }
 
