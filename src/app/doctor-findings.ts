@@ -1,6 +1,8 @@
 import { accessSync, constants, readdirSync, statfsSync, statSync } from "node:fs";
 import { release } from "node:os";
 import { join } from "node:path";
+import type { Config } from "../config/schema.ts";
+import { isLoopbackHost } from "../config/values.ts";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { toIso } from "../runtime/clock.ts";
@@ -112,6 +114,18 @@ function sizeOf(folder: string, name: string): number {
 
 function modeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
+}
+
+/** Whether other machines may reach it without TLS. */
+export function transportFindings({ host, tls }: Pick<Config, "host" | "tls">): readonly Finding[] {
+  if (isLoopbackHost(host) || tls.cert !== undefined) return [];
+  return [
+    warning(
+      "transport",
+      `At the address ${host} other machines reach the server without TLS: tokens, payloads and secrets cross the network as they are.`,
+      "Set tls.cert and tls.key; or listen on 127.0.0.1 behind a proxy with TLS. Where only such a proxy reaches the address, neither is needed.",
+    ),
+  ];
 }
 
 const SOON_MS = 14 * 24 * 60 * 60_000;

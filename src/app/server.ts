@@ -14,7 +14,7 @@ import { folderWarning, writeOwner, readOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose, storeBegins } from "./compose.ts";
-import { certificateFindings } from "./doctor-findings.ts";
+import { certificateFindings, transportFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
 // act on another server never load them.
@@ -78,8 +78,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const authorities = config.delivery.ca;
     const ca = authorities === undefined ? undefined : readAuthorities("delivery.ca", authorities);
     let listeners: Listeners | undefined;
-    const findings = (): readonly Finding[] =>
-      certificateFindings(listeners?.certificateEndsMs(), clock.now());
+    const findings = (): readonly Finding[] => [
+      ...transportFindings(config),
+      ...certificateFindings(listeners?.certificateEndsMs(), clock.now()),
+    ];
     const composing = compose({ ...options, config, command: "serve", onFatal, findings });
     const loading = storeBegins().then(loadServerParts);
     const composed = await composing;
@@ -88,6 +90,9 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     undo.push(() => store.close());
     const warning = folderWarning(config.data);
     if (warning !== undefined) logger.warn({ data: config.data }, warning);
+    for (const { found, remedy } of transportFindings(config)) {
+      logger.warn({ host: config.host }, `${found} ${remedy}`);
+    }
     const tokenFile = config.auth.mode === "token" ? await firstToken(service, store, config) : undefined;
 
     const [

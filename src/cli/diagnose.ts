@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { folderFindings } from "../app/doctor-findings.ts";
+import { folderFindings, transportFindings } from "../app/doctor-findings.ts";
 import type { Config } from "../config/schema.ts";
 import { encryptionKeys } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
@@ -148,6 +148,7 @@ async function folderTargetFindings(
   const about = [
     warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
     listening,
+    ...transportFindings(config),
   ];
   const { inspectMigrations } = await app.loadMigrations();
   const { checkFile } = await app.loadFileChecks();

@@ -23,10 +23,15 @@ export class Serve extends ConfigCommand {
     "Runs until it is stopped (Ctrl-C or SIGTERM); what is under way is then finished or handed back, and a second signal ends it at once. The log goes to stderr. The first start puts an admin token into the file `token` of the data folder. With tls.cert and tls.key set it speaks https. SIGHUP has a server that is not at a terminal take up its certificate and its log level again.";
   static override examples = examples({
     "On this machine, without tokens": "evreg serve --dev",
-    "For others, with its data elsewhere": "evreg serve --host 0.0.0.0 --port 8080 --data /var/lib/evreg",
+    "For a proxy with TLS in front of it": "evreg serve --port 8080 --data /var/lib/evreg",
+    "For other machines, with tls.cert and tls.key in its configuration":
+      "evreg serve --host 0.0.0.0 --config /etc/evreg/evreg.config.yaml",
   });
   static override flags = {
-    host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
+    host: textFlag(
+      "Address to listen on (default 127.0.0.1). Any that others reach needs tls.cert and tls.key, or a proxy with TLS before it.",
+      "ADDRESS",
+    ),
     port: numberFlag("Port to listen on (default 7480); 0 takes any free one."),
     dev: Flags.boolean({
       summary: "For one's own machine: no token needed, http: and loopback handlers allowed, loopback only.",

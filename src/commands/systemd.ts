@@ -15,12 +15,17 @@ export class Systemd extends ConfigCommand {
     "The server then runs as a user that exists only while it does, may write to its data folder and its cache and to nothing else, and is started again after a crash. Nothing is read or changed here; the unit says how it is installed. The configuration file and the key are handed over by systemd, so that only root need be able to read them.";
   static override examples = examples({
     "Look at it": "evreg service systemd",
-    "Install it, for others to reach, with a key":
-      "evreg service systemd --host 0.0.0.0 --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
+    "Install it, with a key, for a proxy with TLS in front of it":
+      "evreg service systemd --encryption-key /etc/evreg/key > /etc/systemd/system/evreg.service",
+    "For other machines, with tls.cert and tls.key in its configuration":
+      "evreg service systemd --host 0.0.0.0 --config /etc/evreg/evreg.config.yaml",
     "As a user there is, on a folder there is": "evreg service systemd --user evreg --data /srv/evreg",
   });
   static override flags = {
-    host: textFlag("Address to listen on (default 127.0.0.1).", "ADDRESS"),
+    host: textFlag(
+      "Address to listen on (default 127.0.0.1). Any that others reach needs tls.cert and tls.key, or a proxy with TLS before it.",
+      "ADDRESS",
+    ),
     port: numberFlag("Port to listen on (default 7480)."),
     user: textFlag("The user to run it as, instead of one of its own.", "NAME"),
     "encryption-key": textFlag("The file that holds EVREG_ENCRYPTION_KEY.", "FILE"),

@@ -117,7 +117,8 @@ export const CONFIG_KEYS: readonly ConfigKey[] = [
     path: "host",
     type: { kind: "host" },
     default: "127.0.0.1",
-    description: "Address the server listens on; 0.0.0.0 or :: for all of this machine's.",
+    description:
+      "Address the server listens on; 0.0.0.0 or :: for all of this machine's. Any that other machines reach needs tls.cert and tls.key, or a proxy with TLS before it.",
     env: "EVREG_HOST",
     flag: "host",
   },
