@@ -124,7 +124,7 @@ test("after the end of a sign-in the page says why, and the form is as it was", 
   expect(await page.getByLabel("Timeout").inputValue()).toBe("17s");
   expect(await stored(page)).not.toContain("evreg.ended");
   await page.getByRole("button", { name: "Sign out" }).click();
-  await page.getByRole("textbox").waitFor();
+  await page.getByRole("heading", { name: "Sign in to evreg" }).waitFor();
   expect(await page.getByText("Your sign-in ended").count()).toBe(0);
   expect(await stored(page)).toBe("[]");
 });

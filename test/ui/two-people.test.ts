@@ -36,6 +36,32 @@ test("a form of settings sends only what was changed in it", async () => {
   });
 });
 
+test("who changes a field that another has changed meanwhile is told, and may replace that", async () => {
+  const page = await world.open("#/subscriptions/1/edit");
+  await page.getByLabel("In flight").fill("3");
+  await world.evreg.subscriptions.update(1, { max_in_flight: 5 });
+  const save = page.getByRole("button", { name: "Save" });
+  await save.click();
+  await page.getByText("Somebody else has set it to 5 meanwhile.").waitFor();
+  expect((await world.evreg.subscriptions.get(1)).data.max_in_flight).toBe(5);
+  await save.click();
+  await page.getByText("mail/welcome is changed.").waitFor();
+  expect((await world.evreg.subscriptions.get(1)).data.max_in_flight).toBe(3);
+});
+
+test("who changes an action's compatibility after another is told, and may replace that", async () => {
+  const page = await world.open("#/actions/order.created/settings");
+  await page.getByRole("radio", { name: /consumer/ }).check();
+  await world.evreg.actions.update("order.created", { compatibility: "full" });
+  const change = page.getByRole("button", { name: "Change it" });
+  await change.click();
+  await page.getByText("Somebody else has set it to full meanwhile.").waitFor();
+  expect((await world.evreg.actions.get("order.created")).data.compatibility).toBe("full");
+  await change.click();
+  await page.getByText("Compatibility is changed.").waitFor();
+  expect((await world.evreg.actions.get("order.created")).data.compatibility).toBe("consumer");
+});
+
 test("what somebody else has set of an action stays where it was not touched", async () => {
   const page = await world.open("#/actions/order.paid/settings");
   await page.getByLabel("the schema in force").waitFor();

@@ -22,6 +22,8 @@ export interface FormDraft<Fields> {
   readonly change: (part: Partial<Fields>) => void;
   /** Puts into the form what nobody typed, such as a sample, and begins with that. What was typed is forgotten. */
   readonly begin: (part: Partial<Fields>) => void;
+  /** Says what a field began with instead: somebody else has changed it, and this person knows. */
+  readonly rebase: (part: Partial<Fields>) => void;
   /** Forgets what was typed: the form is as it began. */
   readonly anew: () => void;
   /** Forgets what was typed, as it was sent or is not wanted; the fields show it still. */
@@ -63,6 +65,28 @@ export function keepDraft<Fields>(form: string, fields: Fields, before: Fields):
 }
 
 /**
+ * The first field that this person has changed, and somebody else meanwhile to something else.
+ * @param now what the form would begin with now
+ */
+export function changedByOthers<Fields extends object>(
+  { fields, before }: Pick<FormDraft<Fields>, "fields" | "before">,
+  now: Fields,
+  names: readonly (keyof Fields)[] = Object.keys(now) as (keyof Fields & string)[],
+): keyof Fields | undefined {
+  return names.find(
+    (name) => fields[name] !== before[name] && now[name] !== before[name] && now[name] !== fields[name],
+  );
+}
+
+const SHOWN_CHARACTERS = 80;
+
+/** What to say of a field that somebody else has changed. */
+export function changedText(now: string): string {
+  const shown = now.length > SHOWN_CHARACTERS ? `${now.slice(0, SHOWN_CHARACTERS)}…` : now;
+  return `Somebody else has ${now === "" ? "emptied it" : `set it to ${shown}`} meanwhile. Send it again to replace that.`;
+}
+
+/**
  * The fields of a form. What is typed into them survives a reload, another screen and the end of a sign-in.
  * @param form its name in this tab; another form is another component
  * @param start what the form begins with
@@ -96,6 +120,11 @@ export function useDraft<Fields extends object>(
   };
   return {
     ...state,
+    rebase: (part) => {
+      const { fields, before } = latest.current;
+      set({ ...latest.current, before: { ...before, ...part } });
+      keepDraft(form, kept(fields), kept({ ...before, ...part }));
+    },
     begin,
     anew: () => begin(start()),
     change: (part) => {

@@ -82,14 +82,21 @@ export function DeliveryActs(props: {
 }
 
 /** Answers how many attempts it had before; `undefined` if it was not done. */
-async function retry({ rowid, status, application, subscription }: Delivery): Promise<number | undefined> {
+async function retry(delivery: Delivery): Promise<number | undefined> {
+  const { rowid, status } = delivery;
   if (status === "delivered" || status === "filtered") {
     const yes = await confirm({
       title: `Send delivery ${rowid} again?`,
       body:
-        status === "delivered"
-          ? `${application}/${subscription} has received it, and receives it once more.`
-          : `The filter of ${application}/${subscription} is applied again, as it is now.`,
+        status === "delivered" ? (
+          <>
+            <SubscriptionName of={delivery} /> has received it, and receives it once more.
+          </>
+        ) : (
+          <>
+            The filter of <SubscriptionName of={delivery} /> is applied again, as it is now.
+          </>
+        ),
       act: "Send it again",
     });
     if (!yes) return undefined;
@@ -121,9 +128,13 @@ async function countBehind({ rowid, subscription_id: subscription }: Delivery): 
 
 /** Answers whether it was done. */
 async function giveUp(delivery: Delivery, known: Subscription | undefined): Promise<boolean> {
-  const { rowid, event_id: event, application, subscription_id: id } = delivery;
+  const { rowid, event_id: event, subscription_id: id } = delivery;
   const subscription = known ?? (await subscriptionOf(id));
-  const name = <strong class="strong">{`${application}/${delivery.subscription}`}</strong>;
+  const name = (
+    <strong class="strong">
+      <SubscriptionName of={delivery} />
+    </strong>
+  );
   const isOrdered = subscription !== undefined && subscription.ordered !== false;
   const behind = isOrdered ? await countBehind(delivery) : "0";
   const yes = await confirm({
@@ -153,11 +164,24 @@ export function nameOf(of: Pick<Delivery, "application" | "subscription">): stri
   return `${of.application}/${of.subscription}`;
 }
 
+/** It in a text. Each part stands by itself: in scripts that are written from right to left the two would change places. */
+export function SubscriptionName({ of }: { readonly of: Pick<Delivery, "application" | "subscription"> }) {
+  return (
+    <>
+      <bdi>{of.application}</bdi>/<bdi>{of.subscription}</bdi>
+    </>
+  );
+}
+
 /** The name of a delivery's subscription, as a link to it. */
 export function SubscriptionLink({
   of,
 }: {
   readonly of: Pick<Delivery, "subscription_id" | "application" | "subscription">;
 }) {
-  return <a href={linkTo(["subscriptions", of.subscription_id])}>{nameOf(of)}</a>;
+  return (
+    <a href={linkTo(["subscriptions", of.subscription_id])}>
+      <SubscriptionName of={of} />
+    </a>
+  );
 }

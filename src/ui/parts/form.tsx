@@ -1,5 +1,5 @@
 import { type ComponentChildren, toChildArray } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import type { FormDraft } from "../api/drafts.ts";
 import { Time } from "./time.tsx";
 
@@ -13,18 +13,45 @@ export function Wrong({ text }: { readonly text: string | undefined }) {
   );
 }
 
-/** Fields with a button that sends them. The server judges them, and the page says it beside each. */
+/** The first field that something is said to be wrong with. */
+function firstWrong(form: HTMLFormElement): HTMLElement | undefined {
+  const rows = [...form.querySelectorAll(".form-row:has([role=alert])")];
+  const fields = rows.map(
+    (row) =>
+      row.querySelector<HTMLElement>("input:checked") ??
+      row.querySelector<HTMLElement>("input, textarea, select"),
+  );
+  return fields.find((field) => field !== null) ?? undefined;
+}
+
+/**
+ * Fields with a button that sends them. The server judges them, and the page says it beside each; the first wrong one gets
+ * the focus, unless somebody types on meanwhile.
+ */
 export function Form(props: {
   readonly class?: string;
   readonly send: () => void;
   readonly children: ComponentChildren;
 }) {
+  const form = useRef<HTMLFormElement>(null);
+  const isSent = useRef(false);
+  useEffect(() => {
+    const wrong = isSent.current && form.current !== null ? firstWrong(form.current) : undefined;
+    if (wrong === undefined) return;
+    isSent.current = false;
+    wrong.focus();
+  });
   return (
     <form
+      ref={form}
       class={props.class ?? "form"}
       noValidate
+      onInput={() => {
+        isSent.current = false;
+      }}
       onSubmit={(event) => {
         event.preventDefault();
+        isSent.current = true;
         props.send();
       }}
     >

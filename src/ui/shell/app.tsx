@@ -42,7 +42,11 @@ function Shell() {
       run: () => goTo(linkTo([path])),
     })),
   ]);
-  const title = [...(at.path.length > 1 ? [name ?? at.path[1]] : []), screen?.title ?? "Not found", "evreg"];
+  const title = [
+    ...(at.path.length > 1 ? [name?.join("/") ?? at.path[1]] : []),
+    screen?.title ?? "Not found",
+    "evreg",
+  ];
   useEffect(() => {
     document.title = title.join(" · ");
   }, [title.join()]);

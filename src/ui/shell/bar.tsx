@@ -1,3 +1,4 @@
+import { Fragment } from "preact";
 import { live, toggleLive } from "../api/live.ts";
 import { Icon } from "../parts/icons.tsx";
 import { clock, durationText, useNow } from "../parts/time.tsx";
@@ -8,7 +9,12 @@ import type { Screen } from "./screens.tsx";
 /** Above each screen: where one is, the search, and whether what is shown is live. */
 export function Bar({ screen, find }: { readonly screen: Screen | undefined; readonly find: () => void }) {
   const [, record, part] = route.use().path;
-  const name = recordName.use() ?? record;
+  const name = (recordName.use() ?? [record]).map((one, index) => (
+    <Fragment key={index}>
+      {index > 0 && "/"}
+      <bdi>{one}</bdi>
+    </Fragment>
+  ));
   return (
     <header class="bar">
       <div class="crumbs">

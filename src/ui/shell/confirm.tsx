@@ -6,7 +6,7 @@ import { askBeforeLeaving, route } from "./route.ts";
 
 export interface Question {
   /** Verb and thing: "Skip delivery 91204?" */
-  readonly title: string;
+  readonly title: ComponentChildren;
   /** What follows from it, counted. */
   readonly body: ComponentChildren;
   /** What the button does: "Skip it". */

@@ -2,14 +2,15 @@ import { useEffect } from "preact/hooks";
 import { shared } from "../api/shared.ts";
 
 /** What the record is called whose number stands in the address; `null` where the address says it best. */
-export const recordName = shared<string | null>(null);
+export const recordName = shared<readonly string[] | null>(null);
 
-/** Names the record that is shown, for the bar and the title. */
-export function useRecordName(name: string | undefined): void {
+/** Names the record that is shown, for the bar and the title. @param parts none of them is known before the record is */
+export function useRecordName(...parts: readonly (string | undefined)[]): void {
   useEffect(() => {
-    recordName.value = name ?? null;
+    const known = parts.filter((part) => part !== undefined);
+    recordName.value = known.length === 0 ? null : known;
     return () => {
       recordName.value = null;
     };
-  }, [name]);
+  }, parts);
 }

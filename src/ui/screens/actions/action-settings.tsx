@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
-import type { CompatibilityMode, CompatibilityRule } from "../../../domain/action.ts";
+import type { Action, CompatibilityMode, CompatibilityRule } from "../../../domain/action.ts";
 import { may } from "../../api/identity.ts";
+import { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { useDraft } from "../../api/drafts.ts";
+import { changedByOthers, changedText, useDraft } from "../../api/drafts.ts";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, FieldGroup, TextField } from "../../parts/form.tsx";
 import { Say } from "../../parts/states.tsx";
@@ -27,16 +28,48 @@ interface Touched {
 
 const UNTOUCHED: Touched = { mode: undefined, compared: undefined, successor: undefined };
 
+const MEMBERS = {
+  mode: "compatibility",
+  compared: "compatibility_against",
+  successor: "successor",
+} as const satisfies Readonly<Record<keyof Touched, keyof Action>>;
+
+const FIELDS: ReadonlySet<unknown> = new Set(Object.values(MEMBERS));
+
+const settingsOf = (action: Action) => ({
+  mode: action.compatibility,
+  compared: action.compatibility_against,
+  successor: action.successor ?? "",
+});
+
 /** Whom changes of the schema must not break, and whether publishing goes on. */
 export function ActionSettings({ action, reload }: PartProps) {
   const { action: name, compatibility, compatibility_against: against, deprecated, retired } = action;
   // What was touched: all else is as it is now, and is not sent.
   const draft = useDraft<Touched>(linkTo(["actions", name, "settings"]), () => UNTOUCHED);
   const { mode, compared, successor } = draft.fields;
+  const touch = (part: Touched): void => {
+    const [field] = Object.keys(part) as (keyof Touched)[];
+    // Of a field that was touched just now it began with what is shown.
+    if (field !== undefined && draft.fields[field] === undefined) {
+      draft.rebase({ [field]: settingsOf(action)[field] });
+    }
+    draft.change(part);
+  };
+  /** Two who change the same field are told of each other; sent once more, it replaces what the other has set. */
+  const refuseConflict = async (change: Change): Promise<void> => {
+    const now = settingsOf((await askJson<Action>(actionPath(name))).data);
+    const sent = (Object.keys(MEMBERS) as (keyof Touched)[]).filter((one) => MEMBERS[one] in change);
+    const field = changedByOthers(draft, now, sent);
+    if (field === undefined) return;
+    draft.rebase({ [field]: now[field] });
+    throw new ApiError(409, changedText(now[field]), { field: MEMBERS[field] });
+  };
   const [wrong, setWrong] = useState<{ readonly field: unknown; readonly message: string } | undefined>();
   const send = async (change: Change): Promise<boolean> => {
     setWrong(undefined);
     try {
+      await refuseConflict(change);
       await askJson(actionPath(name), { method: "PUT", body: change });
       draft.anew();
       reload();
@@ -47,6 +80,7 @@ export function ActionSettings({ action, reload }: PartProps) {
       return false;
     }
   };
+  const errorOf = (field: string): string | undefined => (wrong?.field === field ? wrong.message : undefined);
   const undo = (change: Change) => () => {
     void askJson(actionPath(name), { method: "PUT", body: change }).then(reload, sayError);
   };
@@ -78,7 +112,7 @@ export function ActionSettings({ action, reload }: PartProps) {
   const needsAdmin = isLooser(action, rule) && !may("admin", action.application);
   return (
     <div class="form">
-      {wrong !== undefined && wrong.field !== "successor" && (
+      {wrong !== undefined && !FIELDS.has(wrong.field) && (
         <Say state="failed" title="Not changed">
           {wrong.message}
         </Say>
@@ -89,9 +123,9 @@ export function ActionSettings({ action, reload }: PartProps) {
           label="Protect"
           value={rule.compatibility}
           choices={MODES.map((one) => [one, `${PROTECTED[one]} (${one})`])}
-          set={(choice) => draft.change({ mode: choice })}
+          set={(choice) => touch({ mode: choice })}
           hint="Whom a change of the schema must not break."
-          error={needsAdmin ? "To protect less than before needs the scope admin." : undefined}
+          error={needsAdmin ? "To protect less than before needs the scope admin." : errorOf("compatibility")}
         />
         <ChoiceField
           label="Compare with"
@@ -100,7 +134,8 @@ export function ActionSettings({ action, reload }: PartProps) {
             ["last", "the schema in force"],
             ["all", "all revisions"],
           ]}
-          set={(choice) => draft.change({ compared: choice })}
+          set={(choice) => touch({ compared: choice })}
+          error={errorOf("compatibility_against")}
         />
         <div class="form-acts">
           <button class="btn main" disabled={!isNew || needsAdmin} onClick={() => void changeRule()}>
@@ -112,10 +147,10 @@ export function ActionSettings({ action, reload }: PartProps) {
         <TextField
           label="Successor"
           value={successor ?? action.successor ?? ""}
-          set={(text) => draft.change({ successor: text })}
+          set={(text) => touch({ successor: text })}
           placeholder={`${name}.v2`}
           hint="The action to publish to instead. Publishers are told of it."
-          error={wrong?.field === "successor" ? wrong.message : undefined}
+          error={errorOf("successor")}
         />
         <div class="form-acts">
           {(deprecated || retired) && (

@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { RevisionBreak } from "../../../domain/action.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Copy } from "../../parts/copy.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { numberText } from "../../parts/time.tsx";
@@ -53,10 +54,10 @@ export function BreakList(props: {
 
 const MOST_NAMED = 10;
 
-function SubscriptionLink({ rowid, application, subscription }: Subscription) {
+function SubscriptionLink(subscription: Subscription) {
   return (
-    <a href={linkTo(["subscriptions", rowid])}>
-      {application}/{subscription}
+    <a href={linkTo(["subscriptions", subscription.rowid])}>
+      <SubscriptionName of={subscription} />
     </a>
   );
 }

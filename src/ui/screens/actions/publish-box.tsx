@@ -1,4 +1,4 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { may } from "../../api/identity.ts";
 import { newAttemptKey } from "../../api/attempt-key.ts";
 import type { ApiError } from "../../api/api-error.ts";
@@ -31,10 +31,14 @@ export function PublishBox({ action, subscribers }: PartProps) {
   const { text, key, seed } = draft.fields;
   const [published, setPublished] = useState<string | undefined>();
   const { isSending, failure, send } = useSending();
+  // What comes late must not replace what a person has typed.
+  const typed = useRef(false);
   const sample = (): void =>
     send(async () => {
       setPublished(undefined);
+      typed.current = false;
       const data = memberText(await askText(`${actionPath(name)}/sample`), "data") ?? "{}";
+      if (typed.current) return;
       draft.begin({
         text: textOfLines(indentedLines(memberText(data, "payload") ?? "{}")),
         key: newAttemptKey(),
@@ -103,9 +107,10 @@ export function PublishBox({ action, subscribers }: PartProps) {
           aria-invalid={failure?.status === 422}
           value={text}
           {...EXACT}
-          onInput={(event) =>
-            draft.change({ text: event.currentTarget.value, key: newAttemptKey(), seed: null })
-          }
+          onInput={(event) => {
+            typed.current = true;
+            draft.change({ text: event.currentTarget.value, key: newAttemptKey(), seed: null });
+          }}
         />
       </section>
       <div class="row">

@@ -1,4 +1,5 @@
 import type { Subscription } from "../../../domain/subscription.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { JsonView } from "../../parts/json-view.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -49,7 +50,7 @@ function Subscribers({
               <li key={one.rowid}>
                 <div class="row">
                   <a class="grow strong" href={linkTo(["subscriptions", one.rowid])}>
-                    {one.application}/{one.subscription}
+                    <SubscriptionName of={one} />
                   </a>
                   <span class="push">
                     <Status state={subscriptionState(one, now)} />

@@ -4,7 +4,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
-import { nameOf } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
@@ -172,30 +172,34 @@ function columnsFor(options: {
     head: "Pick",
     wide: true,
     top: (
-      <input
-        type="checkbox"
-        aria-label="Pick all that are shown"
-        checked={picked.size > 0 && picked.size === rows.length}
-        onChange={(event) =>
-          pick(
-            rows.map(({ rowid }) => rowid),
-            event.currentTarget.checked,
-          )
-        }
-      />
+      <label class="tick">
+        <input
+          type="checkbox"
+          aria-label="Pick all that are shown"
+          checked={picked.size > 0 && picked.size === rows.length}
+          onChange={(event) =>
+            pick(
+              rows.map(({ rowid }) => rowid),
+              event.currentTarget.checked,
+            )
+          }
+        />
+      </label>
     ),
     cell: ({ rowid }) => (
-      <input
-        type="checkbox"
-        aria-label={`Pick delivery ${rowid}`}
-        checked={picked.has(rowid)}
-        onChange={(event) => pick([rowid], event.currentTarget.checked)}
-      />
+      <label class="tick">
+        <input
+          type="checkbox"
+          aria-label={`Pick delivery ${rowid}`}
+          checked={picked.has(rowid)}
+          onChange={(event) => pick([rowid], event.currentTarget.checked)}
+        />
+      </label>
     ),
   };
   const main: readonly Column<Delivery>[] = [
     { head: "State", cell: ({ status }) => <Status state={status} /> },
-    { head: "Subscription", grow: true, cell: nameOf },
+    { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
     { head: "Event", right: true, wide: true, cell: ({ event_id: event }) => event },
   ];
   const error: Column<Delivery> = {

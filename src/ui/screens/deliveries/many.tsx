@@ -7,7 +7,7 @@ import { ApiError } from "../../api/api-error.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { canRetry, canSkip } from "../../parts/attempt-times.ts";
-import { nameOf } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
 import { goTo, linkTo } from "../../shell/route.ts";
@@ -205,7 +205,9 @@ function CountsOf({ counts }: { readonly counts: readonly ReplayCount[] }) {
       <ul class="counts">
         {counts.slice(0, SHOWN_COUNTS).map((count) => (
           <li key={count.subscription_id}>
-            <span class="grow">{nameOf(count)}</span>
+            <span class="grow">
+              <SubscriptionName of={count} />
+            </span>
             <span class="push">{numberText(count.total)}</span>
           </li>
         ))}

@@ -2,7 +2,7 @@ import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts
 import type { Subscription } from "../../../domain/subscription.ts";
 import { useResource } from "../../api/resource.ts";
 import { Attempts } from "../../parts/attempts.tsx";
-import { DeliveryActs, nameOf } from "../../parts/delivery-acts.tsx";
+import { DeliveryActs, SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { DELIVERY_STATES, Status } from "../../parts/status.tsx";
@@ -52,7 +52,9 @@ export function EventDeliveries({
                   <a class="way" href={linkOf(isOpen ? NONE : delivery.rowid)} aria-expanded={isOpen}>
                     <Icon name="open" />
                     <Status state={delivery.status} />
-                    <span class="name">{nameOf(delivery)}</span>
+                    <span class="name">
+                      <SubscriptionName of={delivery} />
+                    </span>
                     <span class="end">
                       <End delivery={delivery} />
                     </span>

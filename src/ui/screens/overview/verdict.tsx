@@ -4,6 +4,7 @@ import type { BacklogShare, Stats } from "../../../domain/stats/stats.ts";
 import type { ApiError } from "../../api/api-error.ts";
 import { attention, beganAmong, type Needy, needyAmong, needyCount } from "../../api/attention.ts";
 import { may } from "../../api/identity.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Status } from "../../parts/status.tsx";
 import { isScrolled, useStill } from "../../parts/still.ts";
 import { durationText, numberText, Relative, Time, useNow } from "../../parts/time.tsx";
@@ -49,7 +50,7 @@ export function Verdict({
             ) : (
               <>
                 {stats === undefined ? " " : restOf(stats, count > 0, now)}
-                {beganText(beganAmong(answer?.data ?? [], now))}
+                <BeganWords began={beganAmong(answer?.data ?? [], now)} />
               </>
             )}
           </p>
@@ -93,13 +94,13 @@ export function Verdict({
 
 /** @param props.isOver whether it needs nobody any more: its row stands as long as somebody may press in it */
 function NeedyRow({ needy, isOver }: { readonly needy: Needy; readonly isOver: boolean }) {
-  const { id, application, subscription, state, failed } = needy;
+  const { id, state, failed } = needy;
   return (
     <>
       <Status state={isOver ? "active" : (state?.reason ?? "failed")} />
       <p>
         <a href={linkTo(["subscriptions", id])}>
-          {application}/{subscription}
+          <SubscriptionName of={needy} />
         </a>{" "}
         {isOver ? (
           "It needs nobody any more."
@@ -123,14 +124,20 @@ function verdictOf(count: number): string {
 }
 
 /** ` metrics/dora began to fail less than a minute ago.` */
-function beganText(began: readonly Attention[]): string {
+function BeganWords({ began }: { readonly began: readonly Attention[] }) {
   const [first] = began;
-  if (first === undefined) return "";
-  const who =
-    began.length === 1
-      ? `${first.application}/${first.subscription}`
-      : `${numberText(began.length)} subscriptions`;
-  return ` ${who} began to fail less than a minute ago.`;
+  if (first === undefined) return null;
+  return (
+    <>
+      {" "}
+      {began.length === 1 ? (
+        <SubscriptionName of={first} />
+      ) : (
+        `${numberText(began.length)} subscriptions`
+      )}{" "}
+      began to fail less than a minute ago.
+    </>
+  );
 }
 
 /** What is overdue: by evreg itself, or by consumers that do not claim and by rates. */

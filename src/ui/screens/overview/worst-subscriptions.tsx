@@ -1,5 +1,6 @@
 import type { StatsRange, SubscriptionFigures } from "../../../domain/stats/stats.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { errorText, failedShare, percentText } from "../../parts/rates.ts";
 import { Empty, FIRST_SUBSCRIPTION } from "../../parts/states.tsx";
 import { Status, type SubscriptionState } from "../../parts/status.tsx";
@@ -31,7 +32,7 @@ const COLUMNS: readonly Column<Row>[] = [
   {
     head: "Subscription",
     grow: true,
-    cell: ({ application, subscription }) => `${application}/${subscription}`,
+    cell: (row) => <SubscriptionName of={row} />,
   },
   { head: "State", cell: ({ state }) => <Status state={state} /> },
   { head: "Action", wide: true, cell: ({ action }) => <code class="cut-text">{action}</code> },

@@ -1,7 +1,7 @@
 import type { Replay, ReplayStatus } from "../../../domain/replay.ts";
 import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
-import { nameOf } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import type { State } from "../../parts/status.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { confirm } from "../../shell/confirm.tsx";
@@ -51,8 +51,11 @@ export async function cancelReplay(replay: Replay, done: () => void): Promise<vo
     body: (
       <>
         <p>
-          {numberText(replay.queued)} deliveries to <strong class="strong">{nameOf(replay)}</strong> are due
-          already, and are sent all the same. The others are not.
+          {numberText(replay.queued)} deliveries to{" "}
+          <strong class="strong">
+            <SubscriptionName of={replay} />
+          </strong>{" "}
+          are due already, and are sent all the same. The others are not.
         </p>
         <p>Another replay of the same events goes on with those that are left.</p>
       </>

@@ -5,7 +5,7 @@ import { may } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
 import { CopyCommand } from "../../parts/copy.tsx";
-import { nameOf, SubscriptionLink } from "../../parts/delivery-acts.tsx";
+import { SubscriptionName, SubscriptionLink } from "../../parts/delivery-acts.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { Newer, Pages } from "../../parts/pages.tsx";
 import { Empty, Failed, NoMatch, Waiting } from "../../parts/states.tsx";
@@ -61,7 +61,7 @@ function ReplayList({ route, selected }: { readonly route: Route; readonly selec
   const isFiltered = filters.some(({ name }) => query[name] !== undefined);
   const columns: readonly Column<Replay>[] = [
     { head: "State", cell: ({ status: state }) => <ReplayState status={state} /> },
-    { head: "Subscription", grow: true, cell: nameOf },
+    { head: "Subscription", grow: true, cell: (row) => <SubscriptionName of={row} /> },
     { head: "Progress", cell: (replay) => <Progress of={replay} /> },
     ...(selected === undefined
       ? ([

@@ -1,11 +1,15 @@
+import { ApiError } from "../../api/api-error.ts";
+import { changedByOthers, changedText } from "../../api/drafts.ts";
 import { askJson } from "../../api/request.ts";
 import { goTo, linkTo } from "../../shell/route.ts";
 import { say } from "../../shell/toast.tsx";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { changeBody, draftOf, type ReadSubscription } from "./draft.ts";
+import { readSubscription } from "./read-subscription.ts";
 import { useSettingsForm } from "./form-state.ts";
 import { FormEnd } from "./new-subscription.tsx";
 import { SettingsFields } from "./settings-fields.tsx";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { CameBack, Form } from "../../parts/form.tsx";
 
 /** The settings of a subscription, to change. Only what was changed is sent, so that others may change the rest. */
@@ -19,11 +23,20 @@ export function EditSubscription(props: {
     draftOf(subscription),
   );
   const leave = linkTo(["subscriptions", rowid]);
+  /** Two who change the same field are told of each other; sent once more, it replaces what the other has set. */
+  const refuseConflict = async (): Promise<void> => {
+    const { data } = await readSubscription(`/v1/subscriptions/${rowid}`);
+    const now = draftOf(data);
+    const field = changedByOthers(draft, now);
+    if (field === undefined) return;
+    draft.rebase({ [field]: now[field] });
+    throw new ApiError(409, changedText(now[field]), { field });
+  };
   return (
     <section class="stack narrow" aria-label={`Settings of ${application}/${name}`}>
       <header class="head">
         <h1 class="what">
-          Settings of {application}/{name}
+          Settings of <SubscriptionName of={subscription} />
         </h1>
       </header>
       <CameBack draft={draft} />
@@ -32,6 +45,7 @@ export function EditSubscription(props: {
           send(async () => {
             const text = changeBody(draft.fields, draft.before);
             if (text !== undefined) {
+              await refuseConflict();
               await askJson<Subscription>(`/v1/subscriptions/${rowid}`, { method: "PUT", text });
               saved();
               say(`${application}/${name} is changed.`);

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { askJson } from "../../api/request.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Empty } from "../../parts/states.tsx";
 import { useRecordName } from "../../shell/record-name.ts";
 import { linkTo } from "../../shell/route.ts";
@@ -33,7 +34,7 @@ export function NewSubscriptionForm({ query }: { readonly query: Readonly<Record
     return (
       <section class="stack narrow">
         <h1>
-          {created.application}/{created.subscription} is created
+          <SubscriptionName of={created} /> is created
         </h1>
         <div class="panel pad">
           <SubscriptionSecret

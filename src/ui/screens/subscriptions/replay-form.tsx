@@ -6,6 +6,7 @@ import { askJson } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { useSending } from "../../api/sending.ts";
 import { useDraft } from "../../api/drafts.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { CameBack, ChoiceField, Form, TextField } from "../../parts/form.tsx";
 import { numberText } from "../../parts/time.tsx";
@@ -95,7 +96,11 @@ export function ReplayForm(props: {
   const begin = async (): Promise<void> => {
     const events = `${numberText(count ?? 0)} ${count === 1 ? "event" : "events"}`;
     const isSure = await confirm({
-      title: `Send ${events} to ${application}/${name}?`,
+      title: (
+        <>
+          Send {events} to <SubscriptionName of={subscription} />?
+        </>
+      ),
       body: (
         <>
           <p>{MEANS[status]}</p>
@@ -122,7 +127,7 @@ export function ReplayForm(props: {
       <header class="head">
         <div class="what">
           <h1>
-            Replay to {application}/{name}
+            Replay to <SubscriptionName of={subscription} />
           </h1>
           <p class="lede">
             Sends it events of <code>{subscription.action}</code> that were published before.

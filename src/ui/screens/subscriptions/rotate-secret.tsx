@@ -2,6 +2,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { RotationMeta, Subscription, SubscriptionWithSecret } from "../../../domain/subscription.ts";
 import { askJson, type Envelope } from "../../api/request.ts";
 import { useSending } from "../../api/sending.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { ChoiceField, Form } from "../../parts/form.tsx";
 import { isSlowed as isAhead } from "../../parts/subscription-state.ts";
 import { Time } from "../../parts/time.tsx";
@@ -24,7 +25,7 @@ export function RotateSecret(props: {
   readonly rotated: () => void;
 }) {
   const { subscription, close, rotated } = props;
-  const { rowid, application, subscription: name, mode } = subscription;
+  const { rowid, mode } = subscription;
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => {
     const opener = document.activeElement;
@@ -68,7 +69,7 @@ export function RotateSecret(props: {
       {answer === undefined ? (
         <Form send={() => send(rotate)}>
           <h2 id="rotate">
-            Rotate the secret of {application}/{name}?
+            Rotate the secret of <SubscriptionName of={subscription} />?
           </h2>
           <p class="soft">
             All subscriptions of this application and name get the new one. Until the old one ends, each
@@ -99,7 +100,7 @@ export function RotateSecret(props: {
       ) : (
         <>
           <h2 id="rotate">
-            The secret of {application}/{name} is rotated
+            The secret of <SubscriptionName of={subscription} /> is rotated
           </h2>
           <SubscriptionSecret
             secret={answer.data.secret}

@@ -68,6 +68,7 @@ export function SettingsFields(props: FormProps) {
           <ChoiceField
             label="Delivery"
             value={draft.mode}
+            error={text("mode").error}
             choices={[
               ["push", "evreg sends it"],
               ["pull", "consumers claim it"],
@@ -124,6 +125,7 @@ export function SettingsFields(props: FormProps) {
         <ChoiceField
           label="Order"
           value={draft.order}
+          error={text("order").error}
           choices={[
             ["any", "As they come due"],
             ["all", "As published"],
@@ -144,6 +146,7 @@ export function SettingsFields(props: FormProps) {
           <ChoiceField
             label="Retries used up"
             value={draft.on_exhausted}
+            error={text("on_exhausted").error}
             choices={[
               ["block", "Try on, those behind wait"],
               ["skip", "It has failed, the next is sent"],
@@ -198,6 +201,7 @@ export function SettingsFields(props: FormProps) {
           <ChoiceField
             label="Bearer"
             value={draft.bearer}
+            error={text("bearer").error}
             choices={[
               ["secret", "The secret"],
               ["own", "A value of its own"],

@@ -4,6 +4,7 @@ import type { Subscription } from "../../../domain/subscription.ts";
 import { may, identity } from "../../api/identity.ts";
 import { withQuery } from "../../api/request.ts";
 import { useResource } from "../../api/resource.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { FilterField, type FilterName } from "../../parts/filter-field.tsx";
 import { errorText, failedShare, percentText, rateText } from "../../parts/rates.ts";
@@ -71,7 +72,7 @@ export function SubscriptionList({ route }: { readonly route: Route }) {
     {
       head: "Subscription",
       grow: true,
-      cell: ({ application: owner, subscription }) => `${owner}/${subscription}`,
+      cell: (one) => <SubscriptionName of={one} />,
     },
     { head: "State", cell: (subscription) => <Status state={stateOf(subscription)} /> },
     { head: "Action", wide: true, cell: ({ action: name }) => <code class="cut-text">{name}</code> },

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import type { CancelledMeta, ConsumersMeta, Subscription } from "../../../domain/subscription.ts";
 import { may } from "../../api/identity.ts";
-import { askJson, askText, type Envelope } from "../../api/request.ts";
+import { askJson } from "../../api/request.ts";
 import { noted, useResource } from "../../api/resource.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { CopyCommand, quoted } from "../../parts/copy.tsx";
-import { memberText } from "../../parts/json-tokens.ts";
 import { Menu } from "../../parts/menu.tsx";
 import { Empty, Failed, Waiting } from "../../parts/states.tsx";
 import { Status } from "../../parts/status.tsx";
@@ -16,6 +16,7 @@ import { goTo, linkTo, type Route } from "../../shell/route.ts";
 import { say, sayError } from "../../shell/toast.tsx";
 import { DeliveriesOf } from "./deliveries-of.tsx";
 import type { ReadSubscription } from "./draft.ts";
+import { readSubscription } from "./read-subscription.ts";
 import { EditSubscription } from "./edit-subscription.tsx";
 import { ReplayForm } from "./replay-form.tsx";
 import { HealthStrip } from "./health-strip.tsx";
@@ -26,18 +27,6 @@ import { TestHandler } from "./test-handler.tsx";
 
 const EVERY_MS = 2_000;
 
-/** Reads a subscription and keeps the text of its filter as it is. */
-async function readSubscription(
-  path: string,
-  signal: AbortSignal,
-): Promise<Envelope<ReadSubscription, ConsumersMeta>> {
-  const text = await askText(path, { signal });
-  const answer = JSON.parse(text) as Envelope<Subscription, ConsumersMeta>;
-  const filter = memberText(memberText(text, "data") ?? "{}", "filter");
-  const filterText = answer.data.filter === null || filter === undefined ? null : filter;
-  return { ...answer, data: { ...answer.data, filterText } };
-}
-
 /** One subscription; behind it in the address what is done with it: `edit`, `test`, `replay`. */
 export function SubscriptionPage({ id, route }: { readonly id: string; readonly route: Route }) {
   const path = `/v1/subscriptions/${encodeURIComponent(id)}`;
@@ -47,7 +36,7 @@ export function SubscriptionPage({ id, route }: { readonly id: string; readonly 
     read: readSubscription,
   });
   const subscription = read.answer?.data;
-  useRecordName(subscription && `${subscription.application}/${subscription.subscription}`);
+  useRecordName(subscription?.application, subscription?.subscription);
   if (subscription === undefined) {
     return (
       <div class="panel">
@@ -115,7 +104,11 @@ function OneSubscription(props: {
   };
   const remove = async (): Promise<void> => {
     const isSure = await confirm({
-      title: `Delete ${fullName}?`,
+      title: (
+        <>
+          Delete <SubscriptionName of={subscription} />?
+        </>
+      ),
       body: (
         <>
           <p>
@@ -144,7 +137,9 @@ function OneSubscription(props: {
       <header class="head">
         <div class="what">
           <div class="row">
-            <h1>{fullName}</h1>
+            <h1>
+              <SubscriptionName of={subscription} />
+            </h1>
             <Status state={subscriptionState(subscription, now)} badge />
           </div>
           <p class="facts">

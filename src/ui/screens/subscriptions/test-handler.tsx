@@ -6,6 +6,7 @@ import { askJson, askText, withQuery } from "../../api/request.ts";
 import { noted } from "../../api/resource.ts";
 import { useSending } from "../../api/sending.ts";
 import { useDraft } from "../../api/drafts.ts";
+import { SubscriptionName } from "../../parts/delivery-acts.tsx";
 import { AreaField, CameBack, Form, TextField } from "../../parts/form.tsx";
 import { Command, quoted } from "../../parts/copy.tsx";
 import { memberText, indentedLines, textOfLines } from "../../parts/json-tokens.ts";
@@ -79,7 +80,7 @@ export function TestHandler({ subscription }: { readonly subscription: Subscript
       <header class="head">
         <div class="what">
           <h1>
-            Test {application}/{name}
+            Test <SubscriptionName of={subscription} />
           </h1>
           <p class="lede">
             Sends <code>{handler}</code> one signed request, at once, whatever the filter says. It is stored
