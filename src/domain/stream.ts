@@ -69,7 +69,7 @@ export interface StreamGap {
   /**
    * `slow`: the reader was slower than what happened; nothing is missed, and the stream goes on where it stopped.
    * `overrun`: more happened than is kept. `restart`: the server has started since. `expired`: retention has removed events
-   * since. `other_data`: the id is of other data, or from before a restore.
+   * after the place where the stream goes on. `other_data`: the id is of other data, or from before a restore.
    */
   readonly reason: "slow" | "overrun" | "restart" | "expired" | "other_data";
   /** The topics that it is about. */

@@ -35,7 +35,7 @@ export interface EventStore {
    * none. A page costs about the same wherever it begins.
    */
   next(query: NextEvents): Promise<NextPage>;
-  /** Where the stored events begin and end. */
+  /** Where the events end, from where on a time's are stored, and which were removed. */
   bounds(fromMs?: number): Promise<EventBounds>;
   /**
    * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
@@ -151,15 +151,17 @@ export interface NextPage {
   readonly through: number;
   /** Whether there may be more by now. */
   readonly isFull: boolean;
+  /** The largest rowid of an event that retention has removed; 0 where it has removed none. */
+  readonly removed: number;
 }
 
 export interface EventBounds {
-  /** Rowid of the first that is stored; `undefined` when there is none. */
-  readonly first: number | undefined;
   /** Largest rowid ever given; 0 before the first. */
   readonly last: number;
   /** The first of `fromMs` or later comes after this rowid; `last` when there is none, or no `fromMs`. */
   readonly before: number;
+  /** The largest rowid and the latest time of those that retention has removed; 0 where it has removed none. */
+  readonly removed: { readonly event: number; readonly ms: number };
 }
 
 export interface ExpiredRange {

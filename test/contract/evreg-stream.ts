@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
+import type { Event } from "../../src/domain/event.ts";
 import type { StreamMessage, StreamQuery } from "../../src/domain/stream.ts";
 import type { ChangeStream, Evreg } from "../../src/evreg.ts";
 import { until } from "../support/until.ts";
@@ -270,28 +271,65 @@ export function streamContract(open: OpenEvreg): void {
       }
     });
 
-    it("says that events are gone which it would have shown", async () => {
+    it("says that events after its place were removed, and only then", async () => {
       await prepared();
       const { evreg, store, clock } = under;
       const watch = await watching({});
       await watch.until("ready");
-      const first = await publish(evreg);
-      expect(await watch.rowids(1)).toEqual([first.rowid]);
+      // What is held for a subscription stays.
+      const subscription = await subscribe(evreg);
+      const held = await publish(evreg);
+      await evreg.subscriptions.update(subscription.rowid, { active: false });
+      const ids = new Map<number, string>();
+      const order = async (): Promise<Event> => {
+        await clock.advance(1_000);
+        const event = await publish(evreg, newEvent({}, "order.created"));
+        await watch.rowids(1);
+        ids.set(event.rowid, watch.id);
+        return event;
+      };
+      await watch.rowids(1);
+      const [first, second] = [await order(), await order()];
+      const betweenMs = clock.now() + 500;
+      const last = await order();
       await watch.close();
-      await publish(evreg);
-      await clock.advance(60_000);
-      await store.events.removeExpired({ beforeMs: clock.now() });
-      const last = await publish(evreg);
-      const again = await watching({ since: watch.id });
-      expect(await again.next()).toMatchObject({
+      await store.events.removeExpired({ beforeMs: betweenMs });
+
+      const [, place = ""] = ids.get(first.rowid)!.split("_");
+      const [, end = ""] = ids.get(second.rowid)!.split("_");
+      const between = new Date(betweenMs).toISOString();
+      const cases: readonly (readonly [since: string, gaps: readonly string[], rowids: readonly number[]])[] =
+        [
+          ["0", ["expired"], [held.rowid, last.rowid]],
+          [String(first.rowid), ["expired"], [last.rowid]],
+          [ids.get(first.rowid)!, ["expired"], [last.rowid]],
+          [held.timestamped, ["expired"], [held.rowid, last.rowid]],
+          [second.timestamped, ["expired"], [last.rowid]],
+          [`zzzz_${place}`, ["other_data", "expired"], [last.rowid]],
+          [`zzzz_${end}`, ["other_data"], [last.rowid]],
+          [String(second.rowid), [], [last.rowid]],
+          [ids.get(second.rowid)!, [], [last.rowid]],
+          [between, [], [last.rowid]],
+          [last.timestamped, [], [last.rowid]],
+          [ids.get(last.rowid)!, [], []],
+          [String(last.rowid + 1_000), [], []],
+        ];
+      for (const [since, gaps, rowids] of cases) {
+        const again = await watching({ since });
+        const messages = await again.until("ready");
+        expect([
+          messages.flatMap(({ type, data }) => (type === "gap" ? [data.reason] : [])),
+          messages.flatMap(({ type, data }) => (type === "event" ? [data.rowid] : [])),
+          since,
+        ]).toEqual([gaps, rowids, since]);
+        await again.close();
+      }
+      const filtered = await watching({ since: String(first.rowid), action: "user.created" });
+      expect(await filtered.next()).toMatchObject({
         type: "gap",
-        data: { reason: "expired", topics: ["events"], missed: null },
+        data: { reason: "expired", topics: ["events"], missed: null, complete_since: null },
       });
-      expect(await again.rowids(1)).toEqual([last.rowid]);
-      await again.close();
-      const past = await watching({ since: "0" });
-      expect(await past.next()).toMatchObject({ type: "event", data: { rowid: last.rowid } });
-      await past.close();
+      await filtered.close();
     });
 
     it("shows the actions of a pattern", async () => {

@@ -162,6 +162,35 @@ test("nothing is read for one that has not taken what it got, and it has all in 
   await other!.stream.close();
 });
 
+test("who is behind is told that what it would have got next was removed, and who has everything is not", async () => {
+  const service = await opened();
+  await publishMany(service, 500);
+  const stream = await service.evreg.stream({ since: "0" });
+  const batches = stream.batches()[Symbol.asyncIterator]();
+  expect(rowidsOf([(await batches.next()).value!])).toEqual(upTo(200));
+  const [current] = await live(service, 1);
+  await service.clock.advance(1_000);
+  const remove = async (): Promise<void> => {
+    let next: unknown;
+    do ({ next } = await service.store.events.removeExpired({ beforeMs: service.clock.now() }, next));
+    while (next !== undefined);
+  };
+  await remove();
+  expect(await batches.next()).toMatchObject({ value: [{ type: "gap", data: { reason: "expired" } }] });
+  expect(await batches.next()).toMatchObject({ value: [{ type: "ready" }] });
+  await publish(service);
+  await service.clock.advance(1_000);
+  expect(await batches.next()).toMatchObject({ value: [{ type: "event", data: { rowid: 501 } }] });
+  await until("the event", () => current!.batches.length === 2);
+  expect(current!.batches[1]).toMatchObject([{ type: "event", data: { rowid: 501 } }]);
+  await remove();
+  await publish(service);
+  await service.clock.advance(1_000);
+  await until("the next event", () => current!.batches.length === 3);
+  expect(current!.batches[2]).toMatchObject([{ type: "event", data: { rowid: 502 } }]);
+  for (const one of [stream, current!.stream]) await one.close();
+});
+
 test("many changes come in pages, and to all of those that wait", async () => {
   const service = await opened();
   const topics = ["actions"] as const;

@@ -108,6 +108,37 @@ describe("a file from before keys belonged to applications", () => {
   });
 });
 
+const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
+const eventsWith = (...rowids: number[]): string =>
+  `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+    SELECT value, 1, 1, 1000 + value, x'7b7d' FROM json_each('${JSON.stringify(rowids)}')`;
+const lastGiven = (last: number): string => `UPDATE sqlite_sequence SET seq = ${last} WHERE name = 'event'`;
+
+describe("a file from before it was known which events were removed", () => {
+  const RESTORED = 700_000_000;
+
+  it.each([
+    ["none of them", [eventsWith(1, 2, 3)], undefined],
+    ["those at its beginning", [eventsWith(4, 5)], { event: 3, ms: 1_004 }],
+    ["those around one that was held", [eventsWith(1, 51, 52)], { event: 50, ms: 1_051 }],
+    [
+      "all",
+      [eventsWith(1), "DELETE FROM event", lastGiven(9)],
+      { event: 9, ms: expect.any(Number) as number },
+    ],
+    ["those at its end", [eventsWith(1, 2), lastGiven(9)], { event: 9, ms: expect.any(Number) as number }],
+    ["none, but has been restored", [eventsWith(1, 2, RESTORED, RESTORED + 1)], undefined],
+    ["none, but has just been restored", [eventsWith(1, 2), lastGiven(RESTORED)], undefined],
+    ["those before it was restored", [eventsWith(7, RESTORED)], { event: 6, ms: 1_007 }],
+  ] as const)("lacks %s", async (_, statements, removed) => {
+    writeOlderFile(join(scratch.path, "evreg.db"), 20, ONE_ACTION, ...statements);
+    const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    expect((await store.events.bounds()).removed).toEqual(removed ?? { event: 0, ms: 0 });
+    await store.close();
+    expect(await checkFile(join(scratch.path, "evreg.db"))).toMatchObject({ impossible: [] });
+  });
+});
+
 describe("a file from before there were checksums", () => {
   it("keeps its events, reports that they have no checksum, and gives one to each new event", async () => {
     const file = join(scratch.path, "evreg.db");

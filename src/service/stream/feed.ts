@@ -1,16 +1,26 @@
-import { parseSince, shortId, STREAM_LIMITS, type StreamGap } from "../../domain/stream.ts";
+import {
+  parseSince,
+  shortId,
+  STREAM_LIMITS,
+  type StreamGap,
+  type StreamPosition,
+  type StreamStart,
+} from "../../domain/stream.ts";
 import type { StreamCounts } from "../../metrics/counters.ts";
 import { type Clock, toIso } from "../../runtime/clock.ts";
 import { Shares } from "../../runtime/shares.ts";
-import type { EventStore } from "../../store/events.ts";
+import type { EventBounds, EventStore } from "../../store/events.ts";
 import { SharedPages } from "./pages.ts";
-import { Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
+import { EXPIRED, Reader, type ReaderHost, type ReaderStart } from "./reader.ts";
 import { type Change, ChangeRing } from "./ring.ts";
 import { changeTopics, type Source, type View } from "./view.ts";
 
 /** The pause between two wake-ups of all readers: the more there are, the fewer and larger are the writes. */
 const PAUSE_MS = 10;
 const PAUSE_OF_EACH_MS = 0.5;
+
+/** For a stream without events. */
+const NO_EVENTS: EventBounds = { last: 0, before: 0, removed: { event: 0, ms: 0 } };
 
 interface FeedOptions {
   readonly events: Pick<EventStore, "next" | "bounds">;
@@ -97,16 +107,30 @@ export class Feed implements ReaderHost {
   }
 
   async #startOf(view: View, since: string | undefined): Promise<ReaderStart> {
-    const ring = this.#ring;
     const start = since === undefined ? undefined : parseSince(since, this.clock.now());
     const fromMs = start?.kind === "time" ? start.ms : undefined;
     // Before the events' end is read: so nothing that follows from a later event is left out.
-    const change = ring.last;
-    const { first, last, before } = view.topics.has("events")
-      ? await this.#events.bounds(fromMs)
-      : { first: undefined, last: 0, before: 0 };
-    if (start === undefined) return { position: { event: last, change }, gaps: [] };
-    if (start.kind === "event") return { position: { event: Math.min(start.rowid, last), change }, gaps: [] };
+    const change = this.#ring.last;
+    const bounds = view.topics.has("events") ? await this.#events.bounds(fromMs) : NO_EVENTS;
+    const { position, gaps } = this.#placeOf(view, start, { event: bounds.last, change }, bounds.before);
+    const { event, ms } = bounds.removed;
+    // Those of the time on may have been before the position, which is that of the first that is left.
+    const shown = fromMs !== undefined && ms >= fromMs ? 0 : position.event;
+    return { position, gaps: event > shown ? [...gaps, EXPIRED] : gaps, removed: event };
+  }
+
+  /**
+   * @param last where everything ends
+   * @param before the event after which those of a time come
+   */
+  #placeOf(
+    view: View,
+    start: StreamStart | undefined,
+    last: Required<StreamPosition>,
+    before: number,
+  ): Pick<ReaderStart, "position" | "gaps"> {
+    if (start === undefined) return { position: last, gaps: [] };
+    const ring = this.#ring;
     const topics = changeTopics(view);
     const sinceStart = { topics, missed: null, complete_since: this.changesCompleteSince };
     if (start.kind === "time") {
@@ -114,20 +138,21 @@ export class Feed implements ReaderHost {
       const gaps: StreamGap[] = isWhole ? [] : [{ reason: "overrun", ...sinceStart }];
       return { position: { event: before, change: ring.before(start.ms) }, gaps };
     }
-    const { cursor } = start;
-    const gaps: StreamGap[] = [];
-    const { event = last } = cursor;
-    if (cursor.data !== this.source.data) {
-      gaps.push({ reason: "other_data", topics: [...view.topics], missed: null, complete_since: null });
-    } else if (view.topics.has("events") && event > 0 && event < (first ?? last)) {
-      gaps.push({ reason: "expired", topics: ["events"], missed: null, complete_since: null });
+    if (start.kind === "event") {
+      return { position: { ...last, event: Math.min(start.rowid, last.event) }, gaps: [] };
     }
-    const position = { event: Math.min(event, last), change };
+    const { cursor } = start;
+    const isOtherData = cursor.data !== this.source.data;
+    const gaps: StreamGap[] = [];
+    if (isOtherData) {
+      gaps.push({ reason: "other_data", topics: [...view.topics], missed: null, complete_since: null });
+    }
+    const position = { ...last, event: Math.min(cursor.event ?? last.event, last.event) };
     if (topics.length === 0 || cursor.change === undefined) return { position, gaps };
     if (cursor.instance === this.source.instance) {
-      return { position: { ...position, change: Math.min(cursor.change, change) }, gaps };
+      return { position: { ...position, change: Math.min(cursor.change, last.change) }, gaps };
     }
-    if (cursor.data === this.source.data) gaps.push({ reason: "restart", ...sinceStart });
+    if (!isOtherData) gaps.push({ reason: "restart", ...sinceStart });
     // All that is kept has happened since.
     return { position: { ...position, change: ring.missedAfter(0) }, gaps };
   }

@@ -24,6 +24,8 @@ export interface Page {
   readonly version: number;
   /** Changes after the position that are kept no more. */
   readonly missed: number;
+  /** The largest rowid of an event that was removed by then. */
+  readonly removed: number;
 }
 
 /** What the store and the ring had when it was read. */
@@ -94,7 +96,7 @@ export class SharedPages {
     const after = position.event;
     const { events, version } = this.#options;
     if (!topics.has("events")) {
-      const none = { events: [], through: after, isFull: false };
+      const none = { events: [], through: after, isFull: false, removed: 0 };
       return this.#read(`changes at ${version()}`, () => none);
     }
     const filters = isCurrent ? {} : { action, applications };
@@ -127,7 +129,7 @@ export class SharedPages {
 
   #pageOf(name: string, view: View, from: Required<StreamPosition>, read: Read): Page {
     const { ring, source } = this.#options;
-    const { events, version } = read;
+    const { events, version, removed } = read;
     const event = Math.max(from.event, read.through);
     let { change } = from;
     let { isFull } = read;
@@ -143,7 +145,7 @@ export class SharedPages {
       changes: ring.between(from.change, change),
       to,
     });
-    const page = { messages, to, isFull, version, missed };
+    const page = { messages, to, isFull, version, missed, removed };
     // With what they are encoded as.
     this.#pages.set(name, page, { size: 1 + 2 * bytes });
     return page;

@@ -8,6 +8,14 @@ import { changeTopics, idAt, keyOf, type Source, type View } from "./view.ts";
 /** How long a reader may take for what it gets, while more has come than one page, before it counts as slow. */
 const SLOW_MS = 2_000;
 
+/** Events after the reader's position were removed. */
+export const EXPIRED: StreamGap = {
+  reason: "expired",
+  topics: ["events"],
+  missed: null,
+  complete_since: null,
+};
+
 /** What readers share. */
 export interface ReaderHost {
   readonly clock: Clock;
@@ -27,6 +35,8 @@ export interface ReaderHost {
 export interface ReaderStart {
   readonly position: Required<StreamPosition>;
   readonly gaps: readonly StreamGap[];
+  /** The largest rowid of an event that was removed by then. */
+  readonly removed: number;
 }
 
 /** One stream. It asks for a page when the one before was taken, and waits for a signal when it has everything. */
@@ -41,17 +51,20 @@ export class Reader implements ChangeStream {
   #position: Required<StreamPosition>;
   /** Of the last message that was read alone, while more of its batch are to come. */
   #idWithin: string | undefined;
+  /** The reader knows that events up to this rowid may be missing. */
+  #removed: number;
   #isReady = false;
   /** How long it took what it got since it last had everything. */
   #takingMs = 0;
   #isSlow = false;
 
-  constructor(host: ReaderHost, view: View, { position, gaps }: ReaderStart) {
+  constructor(host: ReaderHost, view: View, { position, gaps, removed }: ReaderStart) {
     this.#host = host;
     this.#view = view;
     this.#key = keyOf(view);
     this.#position = position;
     this.#gapsAtStart = gaps;
+    this.#removed = removed;
     this.#openedVersion = host.version;
   }
 
@@ -114,8 +127,12 @@ export class Reader implements ChangeStream {
     return this.#host.isOpen(this) ? page : undefined;
   }
 
-  #gapsBefore({ isFull, missed }: Page): readonly StreamGap[] {
+  #gapsBefore({ isFull, missed, removed }: Page): readonly StreamGap[] {
     const gaps: StreamGap[] = [];
+    if (removed > Math.max(this.#position.event, this.#removed)) {
+      this.#removed = removed;
+      gaps.push(EXPIRED);
+    }
     const topics = changeTopics(this.#view);
     if (missed > 0) {
       gaps.push({ reason: "overrun", topics, missed, complete_since: this.#host.changesCompleteSince });

@@ -18,7 +18,12 @@ export function nextEventSuite(open: OpenStore): void {
     expect(page).toMatchObject({ through: all[1], isFull: true });
     expect(await rowids({ after: page.through, limit: 2 })).toEqual(all.slice(2, 4));
     expect(await next({ after: all[3]!, limit: 2 })).toMatchObject({ through: all[4], isFull: false });
-    expect(await next({ after: all[4]! })).toEqual({ events: [], through: all[4], isFull: false });
+    expect(await next({ after: all[4]! })).toEqual({
+      events: [],
+      through: all[4],
+      isFull: false,
+      removed: expect.any(Number) as number,
+    });
     expect(await next({ after: all[4]! + 100 })).toMatchObject({ events: [], through: all[4]! + 100 });
   });
 
@@ -55,7 +60,12 @@ export function nextEventSuite(open: OpenStore): void {
     expect(await rowids({ after, applications: ["shop", "crm"] })).toEqual([first, second, third, last]);
     expect(await rowids({ after, action: "a", applications: ["shop"] })).toEqual([]);
     for (const query of [{ action: "none" }, { applications: [] }, { action: "b", after: second! }]) {
-      expect(await next({ after, ...query })).toEqual({ events: [], through: last, isFull: false });
+      expect(await next({ after, ...query })).toEqual({
+        events: [],
+        through: last,
+        isFull: false,
+        removed: expect.any(Number) as number,
+      });
     }
   });
 
@@ -64,7 +74,7 @@ export function nextEventSuite(open: OpenStore): void {
     const all = [...(await on.publish(action, 2, NOW)), ...(await on.publish(action, 2, NOW + 10_000))];
     const last = all[3]!;
     const { events } = on.store;
-    expect(await events.bounds()).toEqual({ first: all[0], last, before: last });
+    expect(await events.bounds()).toMatchObject({ last, before: last });
     const since = async (ms: number) => rowids({ after: (await events.bounds(ms)).before });
     expect(await since(NOW)).toEqual(all);
     expect(await since(NOW + 1)).toEqual(all.slice(1));
@@ -72,6 +82,25 @@ export function nextEventSuite(open: OpenStore): void {
     expect(await since(NOW + 20_000)).toEqual([]);
     expect((await events.bounds(0)).before).toBeGreaterThanOrEqual(0);
     await events.removeExpired({ beforeMs: NOW + 20_000 });
-    expect(await events.bounds(NOW)).toEqual({ first: undefined, last, before: last });
+    expect(await events.bounds(NOW)).toMatchObject({ last, before: last, removed: { event: last } });
+  });
+
+  it("tell the last event that was removed, whatever was removed after it", async () => {
+    const action = await on.action();
+    const { events } = on.store;
+    // Later than whatever other tests have left.
+    const startMs = Math.max(NOW, (await events.bounds()).removed.ms) + 60_000;
+    const ids = await on.publish(action, 4, startMs);
+    await events.removeExpired({ fromMs: startMs + 2, beforeMs: startMs + 3 });
+    const removed = { event: ids[2], ms: startMs + 2 };
+    expect((await events.bounds()).removed).toEqual(removed);
+    expect(await next({ after: ids[0]! })).toMatchObject({ removed: ids[2] });
+    await events.removeExpired({ beforeMs: startMs + 1 });
+    expect((await events.bounds()).removed).toEqual(removed);
+    // The clock was set back meanwhile.
+    const [again] = await on.publish(action, 1, startMs - 7_200_000);
+    await events.removeExpired({ beforeMs: startMs - 3_600_000 });
+    expect((await events.bounds()).removed).toEqual({ ...removed, event: again });
+    expect(await next({ after: again! })).toMatchObject({ through: again, removed: again });
   });
 }

@@ -1,6 +1,7 @@
 import { toIso } from "../../../runtime/clock.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { EventBounds, NextEvents, NextPage } from "../../events.ts";
+import { loadRemoved } from "../history/retention.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { type EventRow, SELECT_EVENT, selectActions, type WireEvent } from "./list.ts";
@@ -22,7 +23,7 @@ export function* nextEvents(
 ): Steps<Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] }> {
   const { after, limit, maxBytes, payloads } = query;
   const { event: last } = loadLastIds(sql);
-  if (after >= last) return { events: [], through: after, isFull: false };
+  if (after >= last) return { events: [], through: after, isFull: false, removed: loadRemoved(sql).event };
   const { ids, through: looked = last } = yield* idsAfter(sql, query, last);
   const found = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
@@ -42,7 +43,8 @@ export function* nextEvents(
     // It was deleted meanwhile.
     return payload === undefined ? [] : [{ ...event, payload }];
   });
-  return { events, through, isFull };
+  // Last, as some may have been removed meanwhile.
+  return { events, through, isFull, removed: loadRemoved(sql).event };
 }
 
 /** Where the events of some actions are looked for at once: each part is sorted by itself. */
@@ -110,8 +112,11 @@ function withinBytes(rows: readonly EventRow[], maxBytes: number): readonly Even
 
 export function* eventBounds(sql: Sql, fromMs?: number): Steps<EventBounds> {
   const { event: last } = loadLastIds(sql);
-  const first = sql.value<number | null>("SELECT min(rowid) FROM event") ?? undefined;
-  if (fromMs === undefined) return { first, last, before: last };
+  const removed = loadRemoved(sql);
+  if (fromMs === undefined) return { last, before: last, removed };
   const [range] = yield* idRangesOf(sql, "event", fromMs, undefined);
-  return { first, last, before: range === undefined ? last : Math.max(0, range.low - 1) };
+  if (range === undefined) return { last, before: last, removed };
+  // The range may begin with rowids whose events were removed.
+  const first = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
+  return { last, before: (first ?? last + 1) - 1, removed };
 }

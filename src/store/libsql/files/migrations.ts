@@ -156,7 +156,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 21,
     name: "idempotency keys of applications, figures by ten seconds, removed events",
-    schemaDigest: "e0596cb0257bd52b69dac450fe2d1a74",
+    schemaDigest: "79d5b974139cbf4cddc1eec64076ed43",
     statements: [
       // The application in which the key was used; NULL where there is no key. An action can move to another application: its
       // keys stay where they were used, so that two of them never become one.
@@ -176,6 +176,29 @@ export const MIGRATIONS: readonly Migration[] = [
       // What has failed so far, of one subscription, by its events.
       `CREATE INDEX delivery_waiting_event ON delivery (subscription_id, event_id)
         WHERE failures > 0 AND due_ms IS NOT NULL`,
+
+      // The largest rowid and the latest time of the events that retention has removed; without a row, none. What earlier forms
+      // removed is what is missing below the last rowid, and the time that of the event behind it. So long a jump behind a stored
+      // event was made by a restore, see id-reservation.ts: retention would have removed that event first.
+      `CREATE TABLE removed_events (
+        one INTEGER PRIMARY KEY CHECK (one = 1),
+        last_event INTEGER NOT NULL,
+        last_ms INTEGER NOT NULL
+      ) STRICT`,
+      `WITH stored (last) AS (SELECT max(rowid) FROM event),
+          behind_all (event, ms) AS (
+            SELECT seq, unixepoch() * 1000 FROM sqlite_sequence, stored
+            WHERE name = 'event' AND seq > coalesce(last, 0) AND coalesce(seq - last, 0) < 600000000
+          ),
+          before_one (event, ms) AS (
+            SELECT e.rowid - 1, e.timestamped_ms FROM event AS e
+            WHERE e.rowid > 1 AND NOT EXISTS (SELECT 1 FROM event AS p WHERE p.rowid = e.rowid - 1)
+              AND coalesce(e.rowid - (SELECT max(p.rowid) FROM event AS p WHERE p.rowid < e.rowid), 0) < 600000000
+            ORDER BY e.rowid DESC LIMIT 1
+          )
+        INSERT INTO removed_events (one, last_event, last_ms)
+          SELECT 1, event, ms FROM (SELECT * FROM behind_all UNION ALL SELECT * FROM before_one)
+          ORDER BY event DESC LIMIT 1`,
     ],
   },
 ];

@@ -67,13 +67,25 @@ const deliveryState: Condition = (column) => `${column} IN (${Object.values(DELI
 const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
   (
     [
-      [id, ["rowid", "revision", "edition", "version", "claim_id", "binding.action_id", "attempt.attempt"]],
+      [
+        id,
+        [
+          "last_event",
+          "rowid",
+          "revision",
+          "edition",
+          "version",
+          "claim_id",
+          "binding.action_id",
+          "attempt.attempt",
+        ],
+      ],
       [count, ["first_event", "first_delivery", "delivery.attempt", "failures", "tried", "queued"]],
       [count, ["block", "events", "event_count.action_id"]],
       [between(0, 2), ["level"]],
       [optional(count), ["breaks", "total"]],
       [time, ["created_ms", "timestamped_ms", "noticed_ms", "claimed_ms", "until_ms", "started_ms"]],
-      [time, ["from_ms", "to_ms"]],
+      [time, ["from_ms", "to_ms", "last_ms"]],
       [
         optional(time),
         [
@@ -158,6 +170,7 @@ const TABLES: readonly Table[] = [
   { table: "probe", key: ["one"] },
   { table: "write_check", key: ["one"] },
   { table: "last_backup", key: ["one"] },
+  { table: "removed_events", key: ["one"] },
   { table: "event_count", key: ["level", "block", "action_id"] },
   { table: "replay", key: ["rowid"], json: ["ranges"], isReadWhole: true },
 ];

@@ -4,7 +4,7 @@ import { rangesAfter, idRangesOf } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import type { Sql } from "../thread/sql.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
 
 /** Events that can be removed, and from where to look for more. */
 export interface ExpiredEvents {
@@ -119,13 +119,32 @@ export function removeEvents(
   const removed = JSON.stringify(deliveries);
   sql.run("DELETE FROM attempt WHERE delivery_id IN (SELECT value FROM json_each(?))", removed);
   sql.run("DELETE FROM delivery WHERE rowid IN (SELECT value FROM json_each(?))", removed);
-  const events = deleteEvents(
-    sql,
-    whole.filter((id) => !unfinished.has(id)),
-  );
+  const removable = whole.filter((id) => !unfinished.has(id));
+  noteRemoved(sql, removable);
+  const events = deleteEvents(sql, removable);
   if (events > 0) dropOldClockSteps(sql);
   const handled = isPart && unfinished.size > 0 ? 1 : whole.length;
   return { handled, events, deliveries: deliveries.length };
+}
+
+/** So that whoever reads events from a place on knows whether some are missing. */
+function noteRemoved(sql: Sql, eventIds: readonly number[]): void {
+  sql.run(
+    `INSERT INTO removed_events (one, last_event, last_ms)
+      SELECT 1, e.rowid, ${timeOf("e.timestamped_ms")}
+      FROM json_each(?) AS g CROSS JOIN event AS e ON e.rowid = g.value WHERE TRUE
+      ON CONFLICT (one) DO UPDATE SET last_event = max(last_event, excluded.last_event),
+        last_ms = max(last_ms, excluded.last_ms)`,
+    JSON.stringify(eventIds),
+  );
+}
+
+/** What retention has removed; 0 where it has removed nothing. */
+export function loadRemoved(sql: Sql): { readonly event: number; readonly ms: number } {
+  const row = sql.first<{ event: number; ms: number }>(
+    "SELECT last_event AS event, last_ms AS ms FROM removed_events",
+  );
+  return { event: row?.event ?? 0, ms: row?.ms ?? 0 };
 }
 
 /** The first events whose payloads fit into one call, and at least one. */
