@@ -12,7 +12,7 @@ import {
 } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
 import { StatsCounts } from "../metrics/stats/stats-counts.ts";
-import { type Clock, type Random, systemClock, systemRandom, toIso } from "../runtime/clock.ts";
+import { type Clock, type Random, systemClock, systemRandom, toIso, WatchedClock } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Owner } from "../runtime/owner-file.ts";
@@ -41,7 +41,8 @@ interface ComposeOptions extends AppOptions {
 
 /** Opens the store (the folder, its lock, the migrations) and puts the service in front of it. */
 export async function compose(options: ComposeOptions) {
-  const { config, version, logger, clock = systemClock, random = systemRandom } = options;
+  const { config, version, logger, random = systemRandom } = options;
+  const clock = new WatchedClock(options.clock ?? systemClock);
   const owner: Owner = {
     pid: process.pid,
     command: options.command,

@@ -99,6 +99,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { createHttpApp },
       { openListeners },
       { Engine },
+      { ClockSteps },
       { ReplayRunner },
       { Retention },
       { SubscriptionExpiry },
@@ -149,6 +150,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       onEnded: (id) => void service.noteChanged("replay", id),
     });
     background.engine = engine;
+    const clockSteps = new ClockSteps({ store: store.queue, clock, logger, wake: () => engine.wake() });
+    clock.watch(clockSteps.noticed);
     background.replays = replays;
     const { events: retentionMs, audit: auditMs } = config.retention;
     const retention = new Retention({
@@ -162,7 +165,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
     const recorder = new StatsRecorder({ stats, store: store.stats, clock, logger });
     await engine.start();
-    loop.start(clock.now());
+    loop.start(clock.monotonicMs());
     retention.start();
     expiry.start();
     recorder.start();
@@ -178,6 +181,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
           "The server is being stopped, so there is no backup and nothing was written. Run it again once the server has started.",
         ),
       );
+      clockSteps.stop();
       const deadlineMs = config.shutdownGraceMs;
       // Results of attempts cannot be stored then, and nothing would hold the process alive to wait for them.
       const engineDeadlineMs = hasStoreFailed ? 0 : deadlineMs;
@@ -216,6 +220,7 @@ async function loadServerParts() {
     import("../http/app.ts"),
     import("../http/server.ts"),
     import("../delivery/engine.ts"),
+    import("../delivery/clock-steps.ts"),
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
     import("../service/subscription-expiry.ts"),

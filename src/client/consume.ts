@@ -89,8 +89,6 @@ export async function* consume(
 interface Held {
   readonly delivery: PulledDelivery;
   readonly startedMs: number;
-  /** By this process's clock. */
-  leasedUntilMs: number;
   isRunning: boolean;
   readonly lost: AbortController;
   /** Its result is on its way. */
@@ -100,6 +98,21 @@ interface Held {
 interface Pending {
   readonly result: PullResult;
   readonly resolve: (finished: FinishedPull) => void;
+}
+
+/** A machine that slept has a later time of day than its time of running says. */
+const SLEPT_MS = 1_000;
+
+/** Milliseconds for durations: a clock that is set back does not shorten them, and the time asleep counts. */
+function durationClock(): () => number {
+  let aheadMs = Date.now() - performance.now();
+  let asleepMs = 0;
+  return () => {
+    const aheadNowMs = Date.now() - performance.now();
+    if (aheadNowMs - aheadMs > SLEPT_MS) asleepMs += aheadNowMs - aheadMs;
+    if (aheadNowMs < aheadMs || aheadNowMs - aheadMs > SLEPT_MS) aheadMs = aheadNowMs;
+    return performance.now() + asleepMs;
+  };
 }
 
 class Consumer {
@@ -120,7 +133,8 @@ class Consumer {
   #endsAtMs = Infinity;
   /** Ends the claim under way, a moment after the end. */
   readonly #claimEnd = new AbortController();
-  #tickMs = Date.now();
+  readonly #now = durationClock();
+  #tickMs = this.#now();
   #sleptAtMs = -Infinity;
 
   constructor(subscriptions: Subscriptions, id: number, options: ConsumeOptions) {
@@ -141,7 +155,7 @@ class Consumer {
       if (this.#isEnded) break;
       const delivery = this.#buffered.shift();
       if (delivery === undefined) continue;
-      if (Date.now() < this.#bufferedUntilMs) return this.#begin(delivery);
+      if (this.#now() < this.#bufferedUntilMs) return this.#begin(delivery);
       // This process slept: somebody else may have it.
       await this.#report({ lease: delivery.lease, outcome: "released" });
     }
@@ -168,7 +182,7 @@ class Consumer {
       void this.#settle(held, { outcome: "failed", reason });
     }
     while (this.#held.size > 0) await this.#freed.promise;
-    this.#endsAtMs = Date.now() + LAST_TRIES_MS;
+    this.#endsAtMs = this.#now() + LAST_TRIES_MS;
     await this.#reporting;
     clearInterval(this.#extending);
     this.#options.signal?.removeEventListener("abort", this.#onEnd);
@@ -194,12 +208,12 @@ class Consumer {
       ...(signAs === undefined ? {} : { sign_as: signAs }),
     };
     for (let waitMs = FIRST_WAIT_MS; !this.#isEnded; waitMs = Math.min(MAX_WAIT_MS, 2 * waitMs)) {
-      const askedMs = Date.now();
+      const askedMs = this.#now();
       try {
         const { data } = await this.#subscriptions.claim(this.#id, claim, this.#claimEnd.signal);
         this.#buffered.push(...data);
         // After a sleep nobody knows how long the answer has been here.
-        this.#bufferedUntilMs = (this.#hasSlept(askedMs) ? askedMs : Date.now()) + this.#leaseMs;
+        this.#bufferedUntilMs = (this.#hasSlept(askedMs) ? askedMs : this.#now()) + this.#leaseMs;
         return;
       } catch (error) {
         if (this.#isEnded) return;
@@ -214,8 +228,7 @@ class Consumer {
     const lost = new AbortController();
     const held: Held = {
       delivery,
-      startedMs: Date.now(),
-      leasedUntilMs: this.#bufferedUntilMs,
+      startedMs: this.#now(),
       isRunning: false,
       lost,
       settled: undefined,
@@ -259,7 +272,7 @@ class Consumer {
     const { lease } = held.delivery;
     const finished = await this.#report({
       lease,
-      duration_ms: Math.max(0, Date.now() - held.startedMs),
+      duration_ms: Math.round(this.#now() - held.startedMs),
       ...result,
     });
     this.#held.delete(held);
@@ -270,20 +283,20 @@ class Consumer {
 
   /** Whether this process stood still since then, as with a laptop that was closed. */
   #hasSlept(sinceMs: number): boolean {
-    return Date.now() - this.#tickMs > 2 * this.#leaseMs * EXTEND_AFTER || this.#sleptAtMs >= sinceMs;
+    return this.#now() - this.#tickMs > 2 * this.#leaseMs * EXTEND_AFTER || this.#sleptAtMs >= sinceMs;
   }
 
   #extend(): void {
-    if (this.#hasSlept(Infinity)) this.#sleptAtMs = Date.now();
-    this.#tickMs = Date.now();
+    if (this.#hasSlept(Infinity)) this.#sleptAtMs = this.#now();
+    this.#tickMs = this.#now();
     for (const held of this.#held) if (held.settled === undefined) void this.#extendOne(held);
   }
 
   async #extendOne(held: Held): Promise<void> {
     const { lease } = held.delivery;
     const { outcome } = await this.#report({ lease, outcome: "extended", lease_ms: this.#leaseMs });
-    if (outcome === "stored") held.leasedUntilMs = Date.now() + this.#leaseMs;
-    else if (held.settled === undefined) held.lost.abort(new Error("The lease of this delivery has ended."));
+    if (outcome !== "stored" && held.settled === undefined)
+      held.lost.abort(new Error("The lease of this delivery has ended."));
   }
 
   /** With others that wait, in one request after the other, until it is stored. */
@@ -308,7 +321,7 @@ class Consumer {
         waitMs = FIRST_WAIT_MS;
       } catch (error) {
         const isPassing = error instanceof EvregError && PASSING.has(error.code);
-        if (!isPassing || Date.now() > this.#endsAtMs) {
+        if (!isPassing || this.#now() > this.#endsAtMs) {
           this.#pending.splice(0, batch.length);
           for (const { result, resolve } of batch) resolve(unreported(result));
         } else {

@@ -68,7 +68,12 @@ export class Serve extends ConfigCommand {
     releaseSigint();
     const isAtTerminal = process.stderr.isTTY;
     const stopSignals = isAtTerminal ? undefined : (["SIGINT", "SIGTERM"] as const);
-    const signals = listenForStop((code) => process.exit(code), process, Date.now, stopSignals);
+    const signals = listenForStop(
+      (code) => process.exit(code),
+      process,
+      performance.now.bind(performance),
+      stopSignals,
+    );
     boundServerHeap();
     let reload: (() => Promise<void>) | undefined;
     if (!isAtTerminal) process.on("SIGHUP", () => void reload?.());

@@ -60,6 +60,7 @@ export class Attempts {
     const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
     const { eventId, action, payload, timestampedMs } = event;
     const startedAtMs = clock.now();
+    const startMs = clock.monotonicMs();
     // Past its own retries, an attempt was requested by a person or follows a stop or crash.
     const isSentAgain = claim.isLate === true || attempt > failures + 1;
     const publishedAtMs = isSentAgain ? undefined : timestampedMs;
@@ -67,8 +68,9 @@ export class Attempts {
     const started = { ...ids, subscription, startedAtMs, publishedAtMs };
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
+      const durationMs = clock.monotonicMs() - startMs;
       const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
-      const result = attemptResult(started, withoutSecrets(sent, subscription), circumstances);
+      const result = attemptResult(started, durationMs, withoutSecrets(sent, subscription), circumstances);
       counts.attempted(result, publishedAtMs);
       const handler = destinationOf(subscription.handler)?.origin ?? "";
       logAttempt(logger, started, result, { handler });
@@ -103,6 +105,7 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 
 function attemptResult(
   { deliveryId, claimId, failures, subscription, startedAtMs }: StartedAttempt,
+  durationMs: number,
   sent: SendResult,
   circumstances: Circumstances,
 ): AttemptResult {
@@ -110,8 +113,7 @@ function attemptResult(
     deliveryId,
     claimId,
     startedAtMs,
-    // The clock may have been set back meanwhile.
-    durationMs: Math.max(0, circumstances.finishedAtMs - startedAtMs),
+    durationMs,
     ...(sent.kind === "error"
       ? {
           errorCode: sent.errorCode,

@@ -26,6 +26,9 @@ export interface Usage {
   readonly isBehind: boolean;
 }
 
+/** A claim but for its time, which is that of stored times. */
+type PlannedClaim = Omit<ClaimRequest, "nowMs">;
+
 type Plan = Pick<ClaimRequest, "tiers" | "quotas" | "defaultQuota">;
 
 /**
@@ -94,7 +97,7 @@ export class ClaimPlanner {
   }
 
   /** The claim that is wanted; `undefined` without capacity. To be followed by `answered` or `failed`. */
-  request(nowMs: number, leaseMs: number): ClaimRequest | undefined {
+  request(nowMs: number, leaseMs: number): PlannedClaim | undefined {
     const { maxInFlight, inFlight, bufferedBytes, isBehind } = this.#usage;
     this.#isWanted = false;
     this.#hasFreedUnproven = false;
@@ -105,11 +108,14 @@ export class ClaimPlanner {
     if (!hasCapacity || isBehind) return undefined;
     this.#plan = plan;
     this.#requestedAtMs = nowMs;
-    return { ...plan, nowMs, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
+    return { ...plan, leaseMs, maxPayloadBytes: MAX_CLAIM_BYTES };
   }
 
-  /** Notes what the claim brought: of each subscription, whether it was allowed all that may be due. */
-  answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer): void {
+  /**
+   * Notes what the claim brought: of each subscription, whether it was allowed all that may be due.
+   * @param aheadMs see `Scheduler.leased`
+   */
+  answered({ claims, limitedTiers, nextDueAtMs }: ClaimAnswer, aheadMs: number): void {
     const { tiers, quotas, defaultQuota } = this.#plan!;
     this.#plan = undefined;
     this.#isAnswered = true;
@@ -130,7 +136,7 @@ export class ClaimPlanner {
     this.#isWanted ||=
       claims.length > 0 &&
       limitedTiers.some((tier) => tier !== FAST && ofTier[tier]! < tiers[tier]!.maxClaims);
-    if (nextDueAtMs !== undefined) this.dueAt(nextDueAtMs);
+    if (nextDueAtMs !== undefined) this.dueAt(nextDueAtMs + aheadMs);
     // Those that stall will not count as unknown any more by then.
     if (limitedTiers.includes(UNKNOWN)) this.dueAt(this.#requestedAtMs + UNKNOWN_INTERVAL_MS);
   }

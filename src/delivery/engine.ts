@@ -6,7 +6,7 @@ import { SETTINGS_LIMITS } from "../domain/subscription-settings.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
-import { Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
+import { aheadMs, Alarm, type Clock, type Random, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
@@ -237,11 +237,11 @@ class EngineRun {
 
   claimOf(action: string): RecordClaim | undefined {
     if (!this.#isRunning) return undefined;
-    return this.#scheduler.reserve(action, this.#dependencies.clock.now(), this.#leaseMs);
+    return this.#scheduler.reserve(action, this.#dependencies.clock.monotonicMs(), this.#leaseMs);
   }
 
   recorded(claim: RecordClaim, claims: readonly Claim[]): void {
-    this.#scheduler.recorded(claim, claims, this.#dependencies.clock.now());
+    this.#scheduler.recorded(claim, claims, this.#dependencies.clock.monotonicMs());
     // Many are recorded by one commit. Those who published them are answered before anything is sent.
     if (this.#isSendDue) return;
     this.#isSendDue = true;
@@ -255,9 +255,10 @@ class EngineRun {
   async once(): Promise<void> {
     const { store, clock } = this.#dependencies;
     await store.releaseExpired(clock.now());
-    const request = this.#scheduler.claims.request(clock.now(), this.#leaseMs);
+    const request = this.#scheduler.claims.request(clock.monotonicMs(), this.#leaseMs);
     if (request === undefined) return;
-    this.#scheduler.leased(await store.claim(request), clock.now());
+    const answer = await store.claim({ ...request, nowMs: clock.now() });
+    this.#scheduler.leased(answer, clock.monotonicMs(), aheadMs(clock));
     this.#advance();
     await this.#settled();
   }
@@ -314,10 +315,10 @@ class EngineRun {
     // An attempt may end as it starts; the call under way goes on with it.
     if (this.#isAdvancing) return;
     this.#isAdvancing = true;
-    const nowMs = this.#dependencies.clock.now();
+    const nowMs = this.#dependencies.clock.monotonicMs();
     if (this.#yielding === undefined) this.#startReady(nowMs);
     for (const claim of this.#scheduler.takeReleased()) {
-      void this.#complete(withoutAttempt(claim, "unsent", nowMs));
+      void this.#complete(withoutAttempt(claim, "unsent", this.#dependencies.clock.now()));
     }
     const wantsClaim = this.#scheduler.claims.isWanted(nowMs);
     if (wantsClaim && this.#isRunning) this.#claiming ??= this.#claim();
@@ -334,9 +335,7 @@ class EngineRun {
   /** Makes deliveries due again whose lease has expired. Nothing signals that, so it is the only thing done at intervals. */
   async #rescueLeases(): Promise<void> {
     const released = await this.#calls.releaseExpired();
-    // A clock that was set forward makes deliveries due before their timer ends.
     if (released > 0) this.wake();
-    else if (this.#alarm.isLate) this.#advance();
     if (!this.#isRunning) return;
     this.#cancelRescue = this.#dependencies.clock.setTimer(
       () => void this.#rescueLeases(),
@@ -356,7 +355,7 @@ class EngineRun {
       const { filter } = next.claim.subscription.settings;
       const verdict = filter === null ? "send" : this.#filters.verdict(next.claim, filter);
       if (verdict === "send") this.#start(next, nowMs);
-      else if (verdict === "exclude") this.#exclude(next, nowMs);
+      else if (verdict === "exclude") this.#exclude(next);
       else void this.#awaitFilter(next, verdict);
     }
   }
@@ -377,8 +376,8 @@ class EngineRun {
     this.#advance();
   }
 
-  #exclude(next: NextClaim, nowMs: number): void {
-    const { logger } = this.#dependencies;
+  #exclude(next: NextClaim): void {
+    const { logger, clock } = this.#dependencies;
     const { deliveryId: delivery, event, subscription } = next.claim;
     if (logger.isDebugEnabled) {
       const { subscriptionId, application, name } = subscription;
@@ -388,21 +387,28 @@ class EngineRun {
     this.#scheduler.exclude(next);
     const { action } = event;
     const excluded = { ...next.claim, eventId: event.eventId, action, attempt: next.claim.attempt - 1 };
-    void this.#complete(withoutAttempt(next.claim, "filtered", nowMs), excluded);
+    void this.#complete(withoutAttempt(next.claim, "filtered", clock.now()), excluded);
   }
 
   #start(next: NextClaim, nowMs: number): void {
     const { claim, sub } = next;
+    const { clock, logger } = this.#dependencies;
     const bytes = this.#scheduler.start(next, nowMs);
     try {
       this.#attempts.start(claim, (result, throttle, started) => {
-        const ended = this.#scheduler.ended(sub, bytes, result, throttle, this.#dependencies.clock.now());
+        const ended = this.#scheduler.ended(
+          sub,
+          bytes,
+          result,
+          throttle,
+          clock.monotonicMs(),
+          aheadMs(clock),
+        );
         void this.#complete(ended, started);
         this.#advance();
       });
     } catch (error) {
       // Nothing in an attempt should throw. If it does, the lease ends and the delivery is tried again.
-      const { logger } = this.#dependencies;
       logger.error({ delivery: claim.deliveryId, error: messageOf(error) }, "An attempt broke off.");
       this.#scheduler.broken(sub, bytes);
     }
@@ -411,7 +417,7 @@ class EngineRun {
   /** @param of left out where it is of no interest to others */
   async #complete(result: AttemptResult, of?: ShownAttempt): Promise<void> {
     const outcome = await this.#calls.finish(result);
-    this.#scheduler.stored(result, outcome);
+    this.#scheduler.stored(result, outcome, aheadMs(this.#dependencies.clock));
     if (outcome !== undefined && of !== undefined) this.#report(of, result, outcome);
     this.#advance();
   }
@@ -427,14 +433,14 @@ class EngineRun {
   /** Claims while something may be due and there is capacity. */
   async #claim(): Promise<void> {
     const { clock } = this.#dependencies;
-    while (this.#isRunning && this.#scheduler.claims.isWanted(clock.now())) {
+    while (this.#isRunning && this.#scheduler.claims.isWanted(clock.monotonicMs())) {
       // So that the claim includes everything that becomes due in this turn.
       await Promise.resolve();
-      const request = this.#scheduler.claims.request(clock.now(), this.#leaseMs);
+      const request = this.#scheduler.claims.request(clock.monotonicMs(), this.#leaseMs);
       if (request === undefined) continue;
-      const answer = await this.#calls.claim(request);
+      const answer = await this.#calls.claim({ ...request, nowMs: clock.now() });
       if (answer === undefined) this.#scheduler.claims.failed();
-      else this.#scheduler.leased(answer, clock.now());
+      else this.#scheduler.leased(answer, clock.monotonicMs(), aheadMs(clock));
       this.#advance();
     }
     this.#claiming = undefined;

@@ -62,6 +62,7 @@ export class HandlerTests {
   async #test({ subscription, action, payload, signal }: HandlerTestRequest): Promise<HandlerTestResult> {
     const { clock, random, version } = this.#options;
     const startedAtMs = clock.now();
+    const startMs = clock.monotonicMs();
     const body = deliveryBody({
       eventId: NO_EVENT,
       action,
@@ -97,7 +98,7 @@ export class HandlerTests {
             { url: handler, headers, body, timeoutMs: settings.timeout_ms ?? undefined },
             signal,
           );
-    const durationMs = Math.max(0, clock.now() - startedAtMs);
+    const durationMs = clock.monotonicMs() - startMs;
     const secrets = secretsOf(subscription);
     const clean = (text: string): string => redact(text, secrets);
     const { dnsMs = null, connectMs = null, firstByteMs = null } = sent.connection ?? {};

@@ -115,7 +115,7 @@ export class PullAttempts {
   async finish(
     from: Subscription,
     results: readonly PullResult[],
-    leasedUntil: (untilMs: number) => void,
+    leasedFor: (leaseMs: number) => void,
   ): Promise<readonly FinishedPull[]> {
     const names = results.map(({ lease }, index) => {
       const parsed = parseLease(lease);
@@ -138,7 +138,7 @@ export class PullAttempts {
     const extensions = held.filter(({ result }) => result.outcome === "extended");
     const extended = await this.#extendAll(
       extensions.map(({ result }) => result),
-      leasedUntil,
+      leasedFor,
     );
     for (const [at, { index }] of extensions.entries()) finished[index] = extended[at]!;
     return finished;
@@ -159,7 +159,7 @@ export class PullAttempts {
 
   async #extendAll(
     extensions: readonly HeldResult[],
-    leasedUntil: (untilMs: number) => void,
+    leasedFor: (leaseMs: number) => void,
   ): Promise<readonly FinishedPull[]> {
     if (extensions.length === 0) return [];
     const { clock, store } = this.#dependencies;
@@ -176,7 +176,7 @@ export class PullAttempts {
     return extensions.map(({ lease }, index) => {
       const own = leases[index]!;
       if (!moved.has(own)) return fencedPull(lease);
-      leasedUntil(own.untilMs);
+      leasedFor(own.untilMs - nowMs);
       return { lease, outcome: "stored", status: "delivering", expires_at: toIso(own.untilMs) };
     });
   }

@@ -108,7 +108,7 @@ export class PullDesk {
 
   #wait(request: PullRequest, signal: AbortSignal | undefined): Promise<readonly PulledDelivery[]> {
     return new Promise((resolve, reject) => {
-      const deadlineMs = this.#dependencies.clock.now() + request.wait_ms;
+      const deadlineMs = this.#dependencies.clock.monotonicMs() + request.wait_ms;
       const leave = (): void => {
         waiter.isGone = true;
         this.#remove(waiter);
@@ -144,7 +144,7 @@ export class PullDesk {
   /** Stores what became of some of them, see `PullAttempts`. */
   async finish(from: Subscription, results: readonly PullResult[]): Promise<readonly FinishedPull[]> {
     const { attempts } = this.#dependencies;
-    const finished = await attempts.finish(from, results, (untilMs) => this.#leasedUntil(untilMs));
+    const finished = await attempts.finish(from, results, (leaseMs) => this.#leasedFor(leaseMs));
     // The next of an ordered one may be taken now, and what failed at its time.
     this.wake();
     return finished;
@@ -160,8 +160,9 @@ export class PullDesk {
     }
   }
 
-  /** Leases end then, unless their deliveries have ended. */
-  #leasedUntil(untilMs: number): void {
+  /** Leases end after so long, unless their deliveries have ended. */
+  #leasedFor(leaseMs: number): void {
+    const untilMs = this.#dependencies.clock.monotonicMs() + leaseMs;
     const stepMs = Math.ceil(untilMs / EXPIRY_STEP_MS) * EXPIRY_STEP_MS;
     this.#expiries.add(stepMs);
     this.#expiryMs = Math.min(this.#expiryMs, stepMs);
@@ -213,7 +214,7 @@ export class PullDesk {
 
   #advance(): void {
     if (this.#isClosed) return;
-    const nowMs = this.#dependencies.clock.now();
+    const nowMs = this.#dependencies.clock.monotonicMs();
     if (this.#expiryMs <= nowMs) void this.#releaseExpired(nowMs);
     if (this.#deadlineMs <= nowMs) this.#endWaits(nowMs);
     if (this.#size > 0 && this.#dueAtMs <= nowMs) this.#claiming ??= this.#run();
@@ -241,7 +242,7 @@ export class PullDesk {
 
   /** Claims while something may be due for those who wait. */
   async #run(): Promise<void> {
-    while (!this.#isClosed && this.#size > 0 && this.#dueAtMs <= this.#dependencies.clock.now()) {
+    while (!this.#isClosed && this.#size > 0 && this.#dueAtMs <= this.#dependencies.clock.monotonicMs()) {
       // So that the claim is for all who came in this turn, and includes all that became due in it.
       await Promise.resolve();
       await this.#claimOnce();
@@ -253,7 +254,8 @@ export class PullDesk {
   async #claimOnce(): Promise<void> {
     const { clock, store } = this.#dependencies;
     this.#dueAtMs = Infinity;
-    const nowMs = clock.now();
+    const nowMs = clock.monotonicMs();
+    const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
     const takers = new Map<number, Taker>();
     const quotas = new Map<number, ClaimQuota>();
@@ -268,7 +270,7 @@ export class PullDesk {
     let answer: ClaimAnswer;
     try {
       answer = await store.claim({
-        nowMs,
+        nowMs: claimedAtMs,
         leaseMs: 0,
         tiers: [{ maxClaims: MAX_CLAIMED, isNewestFirst: false }],
         maxPayloadBytes: MAX_CLAIM_BYTES,
@@ -288,14 +290,15 @@ export class PullDesk {
     const claimed = Map.groupBy(claims, ({ subscription }) => subscription.subscriptionId);
     for (const [id, waiter] of heads) {
       const own = claimed.get(id);
-      if (own !== undefined) this.#track(this.#serve(waiter, own, nowMs));
+      if (own !== undefined) this.#track(this.#serve(waiter, own, claimedAtMs));
       else this.#tried(waiter, nowMs);
     }
     if (claims.length > 0) this.#dueAtMs = -Infinity;
     else {
       this.#lastEmptyMs = nowMs;
       for (const waiter of this.#all()) this.#tried(waiter, nowMs);
-      if (nextDueAtMs !== undefined) this.#dueAtMs = Math.min(this.#dueAtMs, nextDueAtMs);
+      if (nextDueAtMs !== undefined)
+        this.#dueAtMs = Math.min(this.#dueAtMs, nextDueAtMs - claimedAtMs + nowMs);
     }
   }
 
@@ -310,8 +313,7 @@ export class PullDesk {
   /** Whether the time of this claim is to be stored. */
   #notes(subscription: number, nowMs: number): boolean {
     const notedMs = this.#notedMs.get(subscription);
-    // The clock may have been set back.
-    if (notedMs !== undefined && Math.abs(nowMs - notedMs) < NOTE_EVERY_MS) return false;
+    if (notedMs !== undefined && nowMs - notedMs < NOTE_EVERY_MS) return false;
     if (this.#notedMs.size > MAX_WAITING) this.#notedMs.clear();
     this.#notedMs.set(subscription, nowMs);
     return true;
@@ -327,7 +329,7 @@ export class PullDesk {
     const { lease_ms: leaseMs, signer } = waiter.request;
     const untilMs = nowMs + leaseMs;
     const signed = signer === undefined ? claims : claims.map((claim) => signedBy(signer, claim));
-    this.#leasedUntil(untilMs);
+    this.#leasedFor(leaseMs);
     const isWanted = (): boolean => !waiter.isGone && !this.#isClosed;
     let deliveries: readonly PulledDelivery[];
     try {

@@ -36,7 +36,8 @@ export interface NextClaim {
 }
 
 /**
- * Decides which claim is started next, and when and what to claim. Pure: it has no timer, promise or callback.
+ * Decides which claim is started next, and when and what to claim. Pure: it has no timer, promise or callback. Its times are
+ * those of the monotonic clock.
  *
  * It buffers claims, so that there is always a next one while the store is read for more. Subscriptions that are ready
  * take turns. A claim that was not started within a second is released: its handler has become slow.
@@ -111,8 +112,9 @@ export class Scheduler implements Usage {
     if (!sub.isBlockedBy("stale")) this.#block(sub, "stale");
   }
 
-  leased(answer: ClaimAnswer, nowMs: number): void {
-    this.claims.answered(answer);
+  /** @param aheadMs how far this clock, the monotonic one, is ahead of the clock of stored times */
+  leased(answer: ClaimAnswer, nowMs: number, aheadMs = 0): void {
+    this.claims.answered(answer, aheadMs);
     this.#buffer(answer.claims, nowMs);
   }
 
@@ -220,6 +222,7 @@ export class Scheduler implements Usage {
   /**
    * An attempt has ended.
    * @param bytes as `start` answered them
+   * @param aheadMs see `leased`
    * @returns the result as it is to be stored
    */
   ended(
@@ -228,21 +231,23 @@ export class Scheduler implements Usage {
     result: AttemptResult,
     throttle: Throttle | undefined,
     nowMs: number,
+    aheadMs = 0,
   ): AttemptResult {
-    const { durationMs, startedAtMs, statusCode, errorCode, next } = result;
+    const { durationMs, statusCode, errorCode, next } = result;
+    const startedMs = nowMs - durationMs;
     const by: Blocker[] = [];
     let stored = result;
     this.#leave(bytes);
     if (throttle !== undefined) {
-      const gapMs = sub.throttled(nowMs, durationMs, startedAtMs, bytes);
+      const gapMs = sub.throttled(nowMs, durationMs, startedMs, bytes);
       const waitMs = Math.max(throttle.retryAfterMs, gapMs);
       if (waitMs > 0) {
-        stored = { ...result, slow: { untilMs: nowMs + waitMs, handler: throttle.handler } };
+        stored = { ...result, slow: { untilMs: nowMs - aheadMs + waitMs, handler: throttle.handler } };
         by.push("throttle");
       }
     } else if (statusCode !== undefined) sub.answered(nowMs, durationMs, statusCode >= 500, bytes);
     else if (errorCode === "interrupted") sub.aborted(bytes);
-    else sub.unanswered(nowMs, startedAtMs, bytes);
+    else sub.unanswered(nowMs, startedMs, bytes);
     // By its present settings, as the next attempt follows them.
     if (sub.isOrdered) by.push("order");
     for (const blocker of by) this.#block(sub, blocker, next.kind === "delivered");
@@ -262,8 +267,11 @@ export class Scheduler implements Usage {
     this.#freed(sub);
   }
 
-  /** @param outcome what the store made of the result; `undefined` when it was given up */
-  stored(result: AttemptResult, outcome: FinishOutcome | undefined): void {
+  /**
+   * @param outcome what the store made of the result; `undefined` when it was given up
+   * @param aheadMs see `leased`
+   */
+  stored(result: AttemptResult, outcome: FinishOutcome | undefined, aheadMs = 0): void {
     const { next, slow } = result;
     this.#unstored -= 1;
     if (outcome?.kind === "stored" && outcome.deactivated !== undefined) {
@@ -283,8 +291,8 @@ export class Scheduler implements Usage {
       this.#freed(sub);
     }
     if (outcome?.kind === "stored" && outcome.isNextDue === true) this.claims.dueAt();
-    if (slow !== undefined) this.claims.dueAt(slow.untilMs);
-    if (next.kind === "retry") this.claims.dueAt(next.atMs);
+    if (slow !== undefined) this.claims.dueAt(slow.untilMs + aheadMs);
+    if (next.kind === "retry") this.claims.dueAt(next.atMs + aheadMs);
     // One whose handler is gone is due at once where the subscription has another handler by now.
     else if (next.kind === "unsent" || next.kind === "gone") this.claims.dueAt();
     this.claims.stored();

@@ -43,7 +43,7 @@ export class StoreRetry {
   }
 
   get failingMs(): number {
-    return this.#failingSinceMs === undefined ? 0 : this.#clock.now() - this.#failingSinceMs;
+    return this.#failingSinceMs === undefined ? 0 : this.#clock.monotonicMs() - this.#failingSinceMs;
   }
 
   /** Resolves when the next call may be made; `undefined` for now. */
@@ -62,7 +62,7 @@ export class StoreRetry {
   failed(error: unknown, signal: AbortSignal): Promise<void> {
     if (this.#failingSinceMs === undefined) {
       this.#logger.warn({ error: messageOf(error) }, this.#failing);
-      this.#failingSinceMs = this.#clock.now();
+      this.#failingSinceMs = this.#clock.monotonicMs();
     }
     return (this.#waiting ??= this.#wait(signal));
   }
@@ -147,7 +147,7 @@ export class StoreCalls {
     const { store, clock, logger } = this.#dependencies;
     const { head: oldest } = this.#unstored;
     // The store is slow or fails. What seems to have expired may be what has its result here.
-    if (oldest !== undefined && clock.now() - oldest.sinceMs > BEHIND_MS) return 0;
+    if (oldest !== undefined && clock.monotonicMs() - oldest.sinceMs > BEHIND_MS) return 0;
     try {
       const released = await store.releaseExpired(clock.now());
       if (released > 0) {
@@ -168,7 +168,7 @@ export class StoreCalls {
   async finish(result: AttemptResult): Promise<FinishOutcome | undefined> {
     const { store, clock, logger } = this.#dependencies;
     const { signal } = this.#finishStop;
-    const unstored: Unstored = { sinceMs: clock.now(), isDone: false };
+    const unstored: Unstored = { sinceMs: clock.monotonicMs(), isDone: false };
     this.#unstored.push(unstored);
     for (;;) {
       if (this.#finishRetry.waiting !== undefined) await this.#finishRetry.waiting;

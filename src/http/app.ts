@@ -73,7 +73,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       refused?: (failure: unknown) => void,
     ): EventHandler =>
     async (event) => {
-      const startedMs = clock.now();
+      const startedMs = clock.monotonicMs();
       const request = new ApiRequest(event, bodies);
       try {
         checkTarget(request);
@@ -88,7 +88,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     // h3 would write failures to the console; they go to the log instead.
     silent: true,
     onError: (error, event) =>
-      responder.failed(new ApiRequest(event, bodies), clock.now(), outsideRoutes(error)),
+      responder.failed(new ApiRequest(event, bodies), clock.monotonicMs(), outsideRoutes(error)),
   });
 
   /** What answers every method that has no handler of its own. */

@@ -67,7 +67,7 @@ export class ResponseBudget {
    * it can be held. `unavailable` when that takes too long.
    */
   async answer(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
-    const untilMs = this.#clock.now() + this.#limits.waitMs;
+    const untilMs = this.#clock.monotonicMs() + this.#limits.waitMs;
     let reservation: Reservation | undefined;
     try {
       for (;;) {
@@ -137,7 +137,7 @@ export class ResponseBudget {
     const claim = request.claim(bytes);
     return (
       budget.tryReserve(claim) ??
-      request.untilDisconnect((signal) => budget.reserve(claim, untilMs - this.#clock.now(), signal))
+      request.untilDisconnect((signal) => budget.reserve(claim, untilMs - this.#clock.monotonicMs(), signal))
     );
   }
 }

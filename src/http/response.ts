@@ -263,7 +263,7 @@ export class Responder {
     const { method, path, nodeRequest } = request;
     const level = !isLogged && isRoutine(method, path, status) ? "debug" : "info";
     if (level === "info" || this.#logger.isDebugEnabled) {
-      const durationMs = this.#clock.now() - startedMs;
+      const durationMs = this.#clock.monotonicMs() - startedMs;
       const why = reason === undefined ? undefined : { reason: reason.slice(0, MAX_REASON).toWellFormed() };
       const by = request.principal?.name;
       const who = { ...(by === undefined ? {} : { by }), address: clientAddress(nodeRequest.socket) };

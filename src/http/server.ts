@@ -189,7 +189,7 @@ function warnSometimes(logger: Logger, clock: Clock, maxConnections: number): ()
   let warnedMs = -Infinity;
   return () => {
     refused += 1;
-    const nowMs = clock.now();
+    const nowMs = clock.monotonicMs();
     if (nowMs - warnedMs < WARN_EVERY_MS) return;
     logger.warn({ maxConnections, refused }, "connections were refused: too many are open");
     warnedMs = nowMs;

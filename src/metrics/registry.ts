@@ -221,12 +221,14 @@ function addBacklogMetrics({ gauge }: Instruments, { store, clock }: MetricSourc
 /** Reads the backlog once for all scrapes within a second; no values while the store cannot be read. */
 function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
   let latest: { readonly backlog: Promise<Backlog | undefined>; readonly atMs: number } | undefined;
+  let readMs = -Infinity;
   let isReading = false;
   return async (valuesOf: (backlog: Backlog, atMs: number) => Reading): Promise<Reading> => {
-    const nowMs = clock.now();
-    const ageMs = nowMs - (latest?.atMs ?? -Infinity);
-    if (latest === undefined || !(isReading || (ageMs >= 0 && ageMs < MAX_BACKLOG_AGE_MS))) {
+    const isOld = clock.monotonicMs() - readMs >= MAX_BACKLOG_AGE_MS;
+    if (latest === undefined || (isOld && !isReading)) {
       isReading = true;
+      readMs = clock.monotonicMs();
+      const nowMs = clock.now();
       const backlog = queue
         .backlog(nowMs)
         .catch(() => undefined)
@@ -312,7 +314,7 @@ function addProcessMetrics({ counter, gauge }: Instruments, { version, loop, clo
     "How late the event loop of the thread that answers and sends was, over the last period of 10 seconds or more.",
     ["quantile"],
     () => {
-      const delays = loop.read(clock.now());
+      const delays = loop.read(clock.monotonicMs());
       if (delays === undefined) return [];
       const { medianSeconds, p99Seconds, maxSeconds } = delays;
       return [

@@ -54,12 +54,12 @@ export class Reservation {
 
   /** From now on its caller has to move so many bytes. */
   startTransfer(bytes: number): void {
-    this.#dueMs = this.#clock.now() + ALLOWANCE_MS + bytes / MIN_BYTES_PER_MS;
+    this.#dueMs = this.#clock.monotonicMs() + ALLOWANCE_MS + bytes / MIN_BYTES_PER_MS;
   }
 
   /** Its caller moved so many bytes. Being faster than the lowest rate saves up no more than the allowance. */
   transferred(bytes: number): void {
-    this.#dueMs = Math.min(this.#dueMs + bytes / MIN_BYTES_PER_MS, this.#clock.now() + ALLOWANCE_MS);
+    this.#dueMs = Math.min(this.#dueMs + bytes / MIN_BYTES_PER_MS, this.#clock.monotonicMs() + ALLOWANCE_MS);
   }
 
   endTransfer(): void {
@@ -146,7 +146,7 @@ export class ByteBudget {
   /** Whether nothing goes to others before the first of these: it has waited long, and its caller holds nothing. */
   #isNext([first]: Iterable<Waiting>): boolean {
     if (first === undefined || this.#shares.heldBy(callerKey(first.claim.caller)) > 0) return false;
-    return Math.abs(this.#clock.now() - first.sinceMs) >= OVERTAKEN_MS;
+    return Math.abs(this.#clock.monotonicMs() - first.sinceMs) >= OVERTAKEN_MS;
   }
 
   #wait(claim: ByteClaim, waitMs: number, gone: AbortSignal | undefined): Promise<Reservation> {
@@ -165,7 +165,7 @@ export class ByteBudget {
       };
       const waiting: Waiting = {
         claim,
-        sinceMs: this.#clock.now(),
+        sinceMs: this.#clock.monotonicMs(),
         grant: (reservation) => {
           leave();
           resolve(reservation);
@@ -223,7 +223,7 @@ export class ByteBudget {
   /** Evicts slow callers until this one has its bytes, which a release grants: for one that holds some, only itself. */
   #evictFor(waiting: Waiting, own: ReadonlySet<Waiting>): void {
     const key = callerKey(waiting.claim.caller);
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.monotonicMs();
     for (const reservation of this.#reservations) {
       if (!own.has(waiting)) return;
       if (reservation.dueMs > nowMs) continue;

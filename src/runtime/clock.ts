@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 
 export interface Clock {
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by a clock that is set now and then: for times that are stored or shown. */
   now(): number;
+  /** Whole milliseconds since some start, by a clock that nobody sets: for durations, and for waits in memory. */
+  monotonicMs(): number;
   /** Calls back once after `delayMs`; the answer cancels it. A pending timer does not keep the process alive. */
   setTimer(callback: () => void, delayMs: number): () => void;
 }
@@ -12,12 +14,62 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  monotonicMs: () => Math.trunc(performance.now()),
   setTimer(callback, delayMs) {
     const timer = setTimeout(callback, Math.min(Math.max(0, delayMs), MAX_TIMER_MS));
     timer.unref();
     return () => clearTimeout(timer);
   },
 };
+
+/** Clocks are corrected by less than this all the time. */
+const CLOCK_STEP_MS = 1_000;
+
+/** The clock was set: `byMs` is negative where it was set back, and `nowMs` is the time since then. */
+export interface ClockStep {
+  readonly byMs: number;
+  readonly nowMs: number;
+}
+
+/** Notices that the time of day was set at the first reading after that, before anybody uses the new time. */
+export class WatchedClock implements Clock {
+  readonly #clock: Clock;
+  #offsetMs: number;
+  #onStep: ((step: ClockStep) => void) | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#offsetMs = clock.now() - clock.monotonicMs();
+  }
+
+  /** @param onStep called inside of the reading */
+  watch(onStep: (step: ClockStep) => void): void {
+    this.#onStep = onStep;
+  }
+
+  now(): number {
+    const nowMs = this.#clock.now();
+    const offsetMs = nowMs - this.#clock.monotonicMs();
+    const byMs = offsetMs - this.#offsetMs;
+    if (Math.abs(byMs) < CLOCK_STEP_MS || this.#onStep === undefined) return nowMs;
+    this.#offsetMs = offsetMs;
+    this.#onStep({ byMs, nowMs });
+    return nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#clock.monotonicMs();
+  }
+
+  setTimer(callback: () => void, delayMs: number): () => void {
+    return this.#clock.setTimer(callback, delayMs);
+  }
+}
+
+/** How far the monotonic clock is ahead of the time of day: added to a stored time, it is the time to wait for. */
+export function aheadMs(clock: Clock): number {
+  return clock.monotonicMs() - clock.now();
+}
 
 /** ISO 8601 UTC with milliseconds and `Z`, the one form in which times leave the service. */
 export function toIso(epochMs: number): string {
@@ -66,7 +118,7 @@ export class Timeouts {
 
   /** Calls back when the time is over; the answer cancels it. */
   start(timeoutMs: number, expire: () => void): () => void {
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.monotonicMs();
     const newest = this.#newest.get(timeoutMs);
     const group = newest?.startedMs === nowMs && !newest.isOver ? newest : this.#open(timeoutMs, nowMs);
     group.callbacks.add(expire);
@@ -89,7 +141,7 @@ export class Timeouts {
   }
 }
 
-/** One timer for the earliest of several times. */
+/** One timer for the earliest of several times of the monotonic clock. */
 export class Alarm {
   readonly #clock: Clock;
   readonly #ring: () => void;
@@ -103,7 +155,7 @@ export class Alarm {
 
   /** Rings at that time, at once if it has passed, unless it rings before that anyway. */
   at(atMs: number): void {
-    const delayMs = atMs - this.#clock.now();
+    const delayMs = atMs - this.#clock.monotonicMs();
     if (delayMs <= 0) return this.#ring();
     if (atMs >= this.#atMs) return;
     this.#cancel();
@@ -112,11 +164,6 @@ export class Alarm {
       this.#atMs = Infinity;
       this.#ring();
     }, delayMs);
-  }
-
-  /** Whether it should have rung: a clock that was set forward makes its timer late. */
-  get isLate(): boolean {
-    return this.#atMs <= this.#clock.now();
   }
 
   clear(): void {

@@ -34,7 +34,7 @@ export interface StopSignals {
 export function listenForStop(
   endNow: (exitCode: number) => void,
   source: SignalSource = process,
-  now: () => number = Date.now,
+  now: () => number = performance.now.bind(performance),
   signals: readonly StopSignal[] = Object.keys(SIGNAL_EXIT_CODE) as StopSignal[],
 ): StopSignals {
   const { promise, resolve } = Promise.withResolvers<StopSignal>();

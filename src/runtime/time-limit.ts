@@ -16,14 +16,14 @@ export class TimeLimit {
     const over = new AbortController();
     this.signal = gone === undefined ? over.signal : AbortSignal.any([gone, over.signal]);
     this.#clock = clock;
-    this.#endMs = clock.now() + limitMs;
+    this.#endMs = clock.monotonicMs() + limitMs;
     this.#gone = gone;
     this.#cancel = clock.setTimer(() => over.abort(reason), limitMs);
   }
 
   /** Whether the time is over or the caller has gone. A busy thread comes late to its timers. */
   get isOver(): boolean {
-    return this.signal.aborted || this.#clock.now() >= this.#endMs;
+    return this.signal.aborted || this.#clock.monotonicMs() >= this.#endMs;
   }
 
   throwIfGone(): void {

@@ -197,7 +197,7 @@ export class TokenCache {
       this.#known.delete(known.hash);
       return undefined;
     }
-    if (nowMs - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
+    if (this.#clock.monotonicMs() - known.recordedAtMs >= RECORD_EVERY_MS) this.#recordUse(known, nowMs);
     return known.principal;
   }
 
@@ -247,7 +247,7 @@ export class TokenCache {
   }
 
   #recordUse(known: CachedToken, nowMs: number): void {
-    known.recordedAtMs = nowMs;
+    known.recordedAtMs = this.#clock.monotonicMs();
     this.#uses.set(known.rowid, nowMs);
     if (this.#flushPlanned) return;
     this.#flushPlanned = true;

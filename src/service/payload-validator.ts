@@ -17,7 +17,7 @@ const COLD_MS = 10_000;
 const MANY_PARTS = 8;
 
 export interface PayloadValidatorOptions {
-  readonly clock: Pick<Clock, "now">;
+  readonly clock: Pick<Clock, "monotonicMs">;
   readonly offThread: OffThreadValidator;
   /** `undefined` when there is no such revision any more. */
   readonly schemaOf: (action: string, revision: number) => Promise<Schemata | undefined>;
@@ -141,7 +141,7 @@ export class PayloadValidator {
 
   #isCold(validator: Validator): boolean {
     if (validator.parts <= MANY_PARTS) return false;
-    const nowMs = this.#options.clock.now();
+    const nowMs = this.#options.clock.monotonicMs();
     const runMs = this.#runMs.get(validator);
     this.#runMs.set(validator, nowMs);
     return runMs !== undefined && nowMs - runMs > COLD_MS;

@@ -84,10 +84,9 @@ export class Retention {
 
   async #removeEvents(retentionMs: number): Promise<void> {
     const { events, clock, logger } = this.#options;
-    const startedMs = clock.now();
-    const beforeMs = startedMs - retentionMs;
-    // The clock may have been set, in either direction.
-    const isForAll = Math.abs(startedMs - this.#scannedAllMs) >= RESCAN_MS;
+    const startedMs = clock.monotonicMs();
+    const beforeMs = clock.now() - retentionMs;
+    const isForAll = startedMs - this.#scannedAllMs >= RESCAN_MS;
     const fromMs = isForAll ? undefined : this.#scannedBeforeMs;
     const range = { beforeMs, ...(fromMs === undefined ? {} : { fromMs }) };
     const removed = { events: 0, deliveries: 0 };
@@ -109,10 +108,10 @@ export class Retention {
   async #step<T>(work: () => Promise<T>): Promise<T | undefined> {
     const { clock } = this.#options;
     while (!this.#stopping.signal.aborted) {
-      const startedMs = clock.now();
+      const startedMs = clock.monotonicMs();
       try {
         const result = await work();
-        const pauseMs = (clock.now() - startedMs) * PAUSE_FACTOR;
+        const pauseMs = (clock.monotonicMs() - startedMs) * PAUSE_FACTOR;
         await this.#pause(Math.min(Math.max(pauseMs, MIN_PAUSE_MS), MAX_PAUSE_MS));
         return result;
       } catch (error) {

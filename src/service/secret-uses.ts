@@ -32,12 +32,11 @@ export class SecretUses {
       const message = `The secret of subscription ${id} cannot be read with the encryption key of this server, so nothing can be signed with it.`;
       throw new EvregError("invalid", message, { field: "sign_as", message, value: id });
     }
-    const nowMs = this.#clock.now();
+    const nowMs = this.#clock.monotonicMs();
     const use = JSON.stringify([by.tokenId, by.name, id, consumer]);
     const notedMs = this.#notedMs.get(use);
-    // The clock may have been set back.
-    if (notedMs === undefined || Math.abs(nowMs - notedMs) >= NOTE_EVERY_MS) {
-      await this.#store.catalog.noteSecretUse(id, consumer, nowMs, by);
+    if (notedMs === undefined || nowMs - notedMs >= NOTE_EVERY_MS) {
+      await this.#store.catalog.noteSecretUse(id, consumer, this.#clock.now(), by);
       this.#notedMs.set(use, nowMs);
     }
     return signer;

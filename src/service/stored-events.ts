@@ -248,7 +248,7 @@ export class StoredEvents {
       };
       if (time.isOver) return endEarly();
       page ??= await nextPage();
-      const turnEndMs = clock.now() + TURN_MS;
+      const turnEndMs = clock.monotonicMs() + TURN_MS;
       const { events: found, places, seen, selected, readBefore } = page;
       for (; page.next < found.length; page.next += 1) {
         const event = found[page.next]!;
@@ -266,7 +266,7 @@ export class StoredEvents {
             return false;
           }
           // One check may have taken long.
-          if (typeof verdict !== "boolean" && this.#turns > 1 && clock.now() >= turnEndMs) {
+          if (typeof verdict !== "boolean" && this.#turns > 1 && clock.monotonicMs() >= turnEndMs) {
             page.next += 1;
             return true;
           }

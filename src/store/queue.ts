@@ -36,6 +36,12 @@ export interface DeliveryQueue {
   ): Promise<readonly (LeasedAttempt | undefined)[]>;
   /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
+  /**
+   * After the clock was set back: what is to come stays as far away as it was, and what is due stays due. Behind all that was
+   * asked before, and before all that is asked later. May be repeated with the same `nowMs`.
+   * @returns how many deliveries, leases and subscriptions have other times now
+   */
+  moveWaits(backMs: number, nowMs: number): Promise<number>;
 
   list(query: DeliverySelection): Promise<readonly Delivery[]>;
   find(id: number): Promise<DeliveryWithAttempts | undefined>;

@@ -3,11 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach } from "vitest";
 import type { DeliveryConfig } from "../../src/config/schema.ts";
+import { ClockSteps } from "../../src/delivery/clock-steps.ts";
 import { Engine, type EngineDependencies } from "../../src/delivery/engine.ts";
 import type { DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { SubscriptionSettings } from "../../src/domain/subscription-settings.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
+import { systemClock, WatchedClock } from "../../src/runtime/clock.ts";
 import type { Logger } from "../../src/runtime/logger.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -42,45 +44,58 @@ class KeptLog implements Logger {
 export class Bench {
   readonly clock: ManualClock;
   readonly log = new KeptLog();
-  readonly store: Store;
+  store!: Store;
   readonly #folder: string;
+  readonly #onFailed: ((deliveries: number) => void) | undefined;
   readonly #engines: Engine[] = [];
   #names = 0;
 
   static async open(onFailed?: (deliveries: number) => void): Promise<Bench> {
-    const folder = await mkdtemp(join(tmpdir(), "evreg-delivery-"));
-    const owner = {
-      pid: process.pid,
-      command: "test",
-      instance: "test",
-      started_at: new Date().toISOString(),
-    };
-    let bench: Bench | undefined;
-    const onChange = ({ serviceEvents, failed = 0 }: StoreChange): void => {
-      if (serviceEvents !== undefined) bench?.wake();
-      if (failed > 0) onFailed?.(failed);
-    };
-    const store = await openLibsqlStore({ folder, owner, logger: new KeptLog(), onChange });
-    return (bench = new Bench(folder, store));
+    const bench = new Bench(await mkdtemp(join(tmpdir(), "evreg-delivery-")), onFailed);
+    await bench.#openStore(new KeptLog());
+    return bench;
   }
 
-  private constructor(folder: string, store: Store) {
+  private constructor(folder: string, onFailed?: (deliveries: number) => void) {
     this.#folder = folder;
-    this.store = store;
+    this.#onFailed = onFailed;
     // Near the real time, as receivers check how old a signature is.
     this.clock = new ManualClock(Date.now());
   }
 
-  async close(): Promise<void> {
+  /** Ends everything, lets the clock be set meanwhile, and opens the same folder again. */
+  async restart(meanwhile: () => void): Promise<void> {
+    await this.#end();
+    meanwhile();
+    await this.#openStore(this.log);
+  }
+
+  async #openStore(logger: Logger): Promise<void> {
+    const started_at = new Date().toISOString();
+    const owner = { pid: process.pid, command: "test", instance: "test", started_at };
+    const onChange = ({ serviceEvents, failed = 0 }: StoreChange): void => {
+      if (serviceEvents !== undefined) this.wake();
+      if (failed > 0) this.#onFailed?.(failed);
+    };
+    const clock = { ...systemClock, now: () => this.clock.now() };
+    this.store = await openLibsqlStore({ folder: this.#folder, owner, logger, clock, onChange });
+  }
+
+  async #end(): Promise<void> {
     await Promise.all(this.#engines.map((engine) => engine.stop(0)));
     await this.store.close();
+  }
+
+  async close(): Promise<void> {
+    await this.#end();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
   engine(config: Partial<DeliveryConfig> = {}, parts: Partial<EngineDependencies> = {}): Engine {
+    const clock = new WatchedClock(this.clock);
     const engine = new Engine({
       store: this.store.queue,
-      clock: this.clock,
+      clock,
       longChecks: new ValidationThread(this.clock),
       random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
       logger: this.log,
@@ -98,6 +113,9 @@ export class Bench {
       version: "1.2.3",
       ...parts,
     });
+    const wake = (): void => engine.wake();
+    const steps = new ClockSteps({ store: parts.store ?? this.store.queue, clock, logger: this.log, wake });
+    clock.watch(steps.noticed);
     this.#engines.push(engine);
     return engine;
   }

@@ -57,6 +57,7 @@ describe("the metrics", () => {
       await read();
       expect(reads).toBe(2);
       local.clock.set(local.clock.now() - 60_000);
+      await local.clock.advance(1_000);
       await read();
       expect(reads).toBe(3);
     }));

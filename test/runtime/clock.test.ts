@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Alarm, sleep, Timeouts } from "../../src/runtime/clock.ts";
+import { Alarm, type ClockStep, sleep, Timeouts, WatchedClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 let clock: ManualClock;
@@ -31,10 +31,10 @@ describe("a sleep", () => {
 describe("an alarm", () => {
   let rung: number[];
   let alarm: Alarm;
-  const startMs = new ManualClock().now();
+  const startMs = new ManualClock().monotonicMs();
   beforeEach(() => {
     rung = [];
-    alarm = new Alarm(clock, () => rung.push(clock.now() - startMs));
+    alarm = new Alarm(clock, () => rung.push(clock.monotonicMs() - startMs));
   });
 
   it("fires once at the earliest of its times, and again for a later one that is set then", async () => {
@@ -56,14 +56,50 @@ describe("an alarm", () => {
     expect(rung).toEqual([0, 100]);
   });
 
-  it("is late where the clock was set forward, and does not fire once cleared", async () => {
+  it("does not fire once cleared", async () => {
     alarm.at(startMs + 100);
-    clock.set(startMs + 500);
-    expect(alarm.isLate).toBe(true);
     alarm.clear();
-    expect(alarm.isLate).toBe(false);
     await clock.advance(1_000);
     expect(rung).toEqual([]);
+  });
+
+  it("fires after the time that has passed, wherever the time of day is set", async () => {
+    alarm.at(startMs + 100);
+    clock.set(clock.now() - 3_600_000);
+    await clock.advance(99);
+    expect(rung).toEqual([]);
+    await clock.advance(1);
+    expect(rung).toEqual([100]);
+  });
+});
+
+describe("a watched clock", () => {
+  it("reports each step once, at the first reading after it, and none for a small correction", async () => {
+    const watched = new WatchedClock(clock);
+    const steps: ClockStep[] = [];
+    watched.watch((step) => steps.push(step));
+    await clock.advance(10_000);
+    clock.set(clock.now() - 999);
+    watched.now();
+    expect(steps).toEqual([]);
+    // Together they are a step.
+    clock.set(clock.now() - 1);
+    const backAtMs = watched.now();
+    watched.now();
+    expect(steps).toEqual([{ byMs: -1_000, nowMs: backAtMs }]);
+    clock.set(clock.now() + 3_600_000);
+    const forwardAtMs = watched.now();
+    expect(steps.slice(1)).toEqual([{ byMs: 3_600_000, nowMs: forwardAtMs }]);
+  });
+
+  it("reports a step from before it was watched", () => {
+    const watched = new WatchedClock(clock);
+    clock.set(clock.now() - 5_000);
+    watched.now();
+    const steps: ClockStep[] = [];
+    watched.watch((step) => steps.push(step));
+    watched.now();
+    expect(steps).toMatchObject([{ byMs: -5_000 }]);
   });
 });
 

@@ -220,7 +220,7 @@ describe("figures that were stored", () => {
       return (await local.store.stats.steps(range)).length;
     };
     expect(await stored()).toBe(1);
-    local.clock.set(local.clock.now() + 8 * 24 * HOUR_MS);
+    local.clock.pass(8 * 24 * HOUR_MS);
     // A round that has begun goes on before the next one is set.
     const aMinuteLater = async (): Promise<number> => {
       await local.clock.advance(MINUTE_MS);

@@ -6,22 +6,31 @@ interface Timer {
   readonly order: number;
 }
 
-/** A clock that stands still until told. Timers fire in the order of their times, each with `now()` at its own time. */
+/**
+ * A clock that stands still until told. Timers fire in the order of their times, each with `now()` at its own time. The time of day
+ * can be set apart from the time that passes.
+ */
 export class ManualClock implements Clock {
-  #nowMs: number;
+  #monotonicMs = 5_000_000;
+  /** From the monotonic time to the time of day. */
+  #offsetMs: number;
   #count = 0;
   readonly #timers = new Set<Timer>();
 
   constructor(startMs = Date.parse("2026-01-01T00:00:00.000Z")) {
-    this.#nowMs = startMs;
+    this.#offsetMs = startMs - this.#monotonicMs;
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#monotonicMs + this.#offsetMs;
+  }
+
+  monotonicMs(): number {
+    return this.#monotonicMs;
   }
 
   setTimer(callback: () => void, delayMs: number): () => void {
-    const timer = { callback, atMs: this.#nowMs + Math.max(0, delayMs), order: this.#count };
+    const timer = { callback, atMs: this.#monotonicMs + Math.max(0, delayMs), order: this.#count };
     this.#count += 1;
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
@@ -34,26 +43,32 @@ export class ManualClock implements Clock {
 
   /** When the next timer fires, in milliseconds since the epoch. */
   get nextTimerMs(): number | undefined {
-    return this.#next(Infinity)?.atMs;
+    const next = this.#next(Infinity);
+    return next && next.atMs + this.#offsetMs;
   }
 
   /** Moves on, firing what comes due. After each timer, what it set off gets a few turns of the event loop. */
   async advance(byMs: number): Promise<void> {
-    const untilMs = this.#nowMs + byMs;
+    const untilMs = this.#monotonicMs + byMs;
     await turns();
     for (let timer = this.#next(untilMs); timer !== undefined; timer = this.#next(untilMs)) {
       this.#timers.delete(timer);
-      this.#nowMs = Math.max(this.#nowMs, timer.atMs);
+      this.#monotonicMs = Math.max(this.#monotonicMs, timer.atMs);
       timer.callback();
       await turns();
     }
-    this.#nowMs = untilMs;
+    this.#monotonicMs = untilMs;
     await turns();
   }
 
-  /** Sets the time without firing anything, as a system's clock is set. */
+  /** Sets the time of day, as a system's clock is set. No time passes. */
   set(nowMs: number): void {
-    this.#nowMs = nowMs;
+    this.#offsetMs = nowMs - this.#monotonicMs;
+  }
+
+  /** Lets time pass without firing anything, as on a machine that is too busy. */
+  pass(byMs: number): void {
+    this.#monotonicMs += byMs;
   }
 
   #next(untilMs: number): Timer | undefined {

@@ -149,7 +149,7 @@ async function waitAndReport(
 ): Promise<number> {
   const { timeoutS } = options;
   const line = liveLine();
-  const startedMs = systemClock.now();
+  const startedMs = systemClock.monotonicMs();
   let polled: PollResult;
   const read = async () => {
     const deliveries = [];
@@ -160,9 +160,9 @@ async function waitAndReport(
     polled = await pollDeliveries(read, {
       signal: interruption(),
       timeoutMs: timeoutS === undefined ? undefined : timeoutS * 1_000,
-      nowMs: () => systemClock.now(),
+      nowMs: () => systemClock.monotonicMs(),
       sleep: (delayMs, signal) => sleep(delayMs, undefined, { signal }),
-      isAwaited: attendance(evreg, events[0]!.timestamped, () => systemClock.now() - startedMs),
+      isAwaited: attendance(evreg, events[0]!.timestamped, () => systemClock.monotonicMs() - startedMs),
       waiting: (deliveries, open) => line.update(`${progressOf(deliveries)}; waiting for ${namesOf(open)}`),
     }).finally(() => line.clear());
   } catch (error) {

@@ -81,11 +81,10 @@ export class CachedFile<T> {
   }
 
   async read(): Promise<T> {
-    // The clock may have been set back meanwhile.
-    if (Math.abs(this.#clock.now() - this.#checkedAtMs) >= CHECK_AFTER_MS) {
+    if (this.#clock.monotonicMs() - this.#checkedAtMs >= CHECK_AFTER_MS) {
       this.#checking ??= this.#check().finally(() => {
         this.#checking = undefined;
-        this.#checkedAtMs = this.#clock.now();
+        this.#checkedAtMs = this.#clock.monotonicMs();
       });
       await this.#checking;
     }

@@ -181,17 +181,16 @@ export class Feed implements ReaderHost {
     if (this.#isPlanned) return;
     this.#isPlanned = true;
     const pauseMs = PAUSE_MS + PAUSE_OF_EACH_MS * this.#open.size;
-    const waitMs = this.#lastWakeUpMs + pauseMs - this.clock.now();
+    const waitMs = this.#lastWakeUpMs + pauseMs - this.clock.monotonicMs();
     const wakeUp = (): void => this.#wakeUp();
-    // Clocks can be set back.
-    if (waitMs > 0 && waitMs <= pauseMs) this.clock.setTimer(wakeUp, waitMs);
+    if (waitMs > 0) this.clock.setTimer(wakeUp, waitMs);
     else setImmediate(wakeUp);
   }
 
   #wakeUp(): void {
     this.#isPlanned = false;
     this.#wokenVersion = this.#version;
-    this.#lastWakeUpMs = this.clock.now();
+    this.#lastWakeUpMs = this.clock.monotonicMs();
     for (const wake of this.#waiting.values()) wake();
     this.#waiting.clear();
   }

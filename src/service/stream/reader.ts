@@ -88,9 +88,9 @@ export class Reader implements ChangeStream {
         this.#position = page.to;
         if (page.messages.length > 0) {
           counts.messages += page.messages.length;
-          const startedMs = clock.now();
+          const startedMs = clock.monotonicMs();
           yield page.messages;
-          this.#takingMs += clock.now() - startedMs;
+          this.#takingMs += clock.monotonicMs() - startedMs;
         }
         if (page.isFull) continue;
         if (!this.#isReady && page.version >= this.#openedVersion) {

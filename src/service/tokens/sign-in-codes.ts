@@ -16,7 +16,8 @@ const MAX_CODES_OF_ONE = 16;
 interface IssuedCode {
   readonly secretHash: Uint8Array;
   readonly principal: Principal;
-  readonly expiresAtMs: number;
+  /** By the monotonic clock. */
+  readonly endsMs: number;
   /** Once it is used. */
   given?: Promise<TokenWithSecret>;
 }
@@ -56,11 +57,9 @@ export class SignInCodes {
     }
     const name = this.#text(NAME_CHARACTERS);
     const secret = this.#text(SECRET_CHARACTERS);
-    const expiresAtMs = this.#clock.now() + CODE_HOLDS_MS;
-    this.#codes.set(name, { secretHash: hashed(secret), principal, expiresAtMs });
-    // A clock that is set back makes no code hold longer.
-    this.#clock.setTimer(() => this.#codes.delete(name), CODE_HOLDS_MS);
-    return { code: name + secret, expiresAtMs };
+    const endsMs = this.#clock.monotonicMs() + CODE_HOLDS_MS;
+    this.#codes.set(name, { secretHash: hashed(secret), principal, endsMs });
+    return { code: name + secret, expiresAtMs: this.#clock.now() + CODE_HOLDS_MS };
   }
 
   /** @throws `unauthorized` for a code that is unknown, too old or used */
@@ -88,9 +87,9 @@ export class SignInCodes {
   }
 
   #removeExpired(): void {
-    const nowMs = this.#clock.now();
-    for (const [name, { expiresAtMs }] of this.#codes) {
-      if (expiresAtMs <= nowMs) this.#codes.delete(name);
+    const nowMs = this.#clock.monotonicMs();
+    for (const [name, { endsMs }] of this.#codes) {
+      if (endsMs <= nowMs) this.#codes.delete(name);
     }
   }
 }

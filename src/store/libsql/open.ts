@@ -136,7 +136,7 @@ function warnOfLeftovers(logger: Logger, folder: string): void {
 }
 
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
-  const { migrated, copy, released, encrypted, taken, dropped, isIndexWhole } = report;
+  const { migrated, copy, released, setBack, encrypted, taken, dropped, isIndexWhole } = report;
   if (copy !== undefined) {
     const forms = { forms: migrated, copy };
     logger.info(forms, "The data file was brought up to date; a copy from before is kept.");
@@ -150,6 +150,12 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
   }
   if (released > 0) {
     logger.info({ deliveries: released }, "Deliveries that were under way at a crash are due again.");
+  }
+  if (setBack !== undefined) {
+    logger.warn(
+      setBack,
+      "The clock is behind the latest time in the data file, and what waits was moved with it. Let a time service set the clock.",
+    );
   }
   if (dropped > 0) {
     logger.warn(

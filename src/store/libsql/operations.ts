@@ -28,6 +28,7 @@ import { claimDue, findSendable } from "./queue/claim.ts";
 import { findDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { listAttempts } from "./queue/last-attempts.ts";
+import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
@@ -93,6 +94,7 @@ export const WRITES = {
   extendLeases,
   removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
   releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
+  moveWaits,
   recordTokenUses,
   /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
   probe: (sql: Sql, bytes: number): number =>

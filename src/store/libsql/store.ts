@@ -43,6 +43,9 @@ export const CODECS: Readonly<Record<BatchedName, Codec>> = {
   finishAttempts: { pack: packResults, unpack: (packed) => packed as PackedFinished[] },
 };
 
+/** So many rows go with what was asked before them or alone, and in a transaction of their own behind others. */
+const ALONE_ROWS = 10_000;
+
 /** What the store is made of. */
 interface StoreParts {
   readonly supervisor: WorkerSupervisor;
@@ -236,6 +239,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
       extend: (leases) => write("extendLeases", leases),
       findLeased: (subscription, leases) => read("findLeased", subscription, leases),
       releaseExpired: (nowMs) => write("releaseExpired", nowMs),
+      moveWaits: async (backMs, nowMs) => (await writeRows(ALONE_ROWS, "moveWaits", backMs, nowMs)).value,
       list: (query) => read("listDeliveries", query),
       find: (id) => read("findDelivery", id),
       retry: (id, nowMs, by) => write("retryDelivery", id, nowMs, by),

@@ -10,6 +10,7 @@ import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
 import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.ts";
 import { FILE_TASKS, type FileTask } from "./operations.ts";
+import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { Connection } from "./thread/connection.ts";
 import {
@@ -79,6 +80,7 @@ function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
   if (commitsBehind > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
   const encrypted = encryptFile(connection, encryption);
   const taken = ensureServiceActions(connection, nowMs);
+  const setBack = setup.release ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = setup.release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastIds(connection.read);
   // Only in a file of an older form, or one that another program wrote events into, are blocks left open.
@@ -91,6 +93,7 @@ function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
     lastEvent,
     migrated: applied,
     released,
+    setBack,
     taken,
     dropped: commitsBehind,
     isIndexWhole: isIndexWhole(connection.read, lastEvent),

@@ -73,6 +73,8 @@ export interface OpenReport {
   /** The copy kept of a file of an older form. */
   readonly copy: string | undefined;
   readonly released: number;
+  /** The clock was set back since the file was written, and what waits was moved with it. */
+  readonly setBack: { readonly backMs: number; readonly waits: number } | undefined;
   /** Commits at the log's end of which a part was missing; see `wal-check.ts`. */
   readonly dropped: number;
   /** Names of evreg's own events that people's actions already have. Those events are not published. */

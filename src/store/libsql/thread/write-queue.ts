@@ -94,11 +94,7 @@ export class WriteQueue {
   #closed = false;
 
   /** @param codecs by the names of the writes that are done together */
-  constructor(
-    writer: BatchWriter,
-    codecs: Readonly<Record<string, Codec>>,
-    time: Clock = { ...systemClock, now: () => performance.now() },
-  ) {
+  constructor(writer: BatchWriter, codecs: Readonly<Record<string, Codec>>, time: Clock = systemClock) {
     this.#writer = writer;
     this.#codecs = codecs;
     this.#time = time;
@@ -149,7 +145,7 @@ export class WriteQueue {
 
   /** How long a write that may linger waits. */
   #lingerMs(rows: number): number {
-    const nowMs = this.#time.now();
+    const nowMs = this.#time.monotonicMs();
     const load = this.#load;
     const passedMs = nowMs - load.sinceMs;
     if (passedMs >= LOAD_WINDOW_MS) {
@@ -176,7 +172,7 @@ export class WriteQueue {
     this.#next = emptyBatch();
     this.#cancelLinger?.();
     this.#cancelLinger = undefined;
-    if (writes.some(({ write }) => write.lingers === true)) this.#lastLingerMs = this.#time.now();
+    if (writes.some(({ write }) => write.lingers === true)) this.#lastLingerMs = this.#time.monotonicMs();
     void this.#commit(writes);
   }
 

@@ -1,0 +1,54 @@
+import type { Clock, ClockStep } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { DeliveryQueue } from "../store/queue.ts";
+import { StoreRetry } from "./store-calls.ts";
+
+interface ClockStepsDependencies {
+  readonly store: Pick<DeliveryQueue, "moveWaits">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when something may be due by the new time. */
+  readonly wake: () => void;
+}
+
+/**
+ * What waits for a time that is stored waits by the clock. Where that was set back, the stored times are moved with it; where it
+ * was set forward, they are due.
+ */
+export class ClockSteps {
+  readonly #dependencies: ClockStepsDependencies;
+  readonly #retry: StoreRetry;
+  readonly #stopping = new AbortController();
+
+  constructor(dependencies: ClockStepsDependencies) {
+    this.#dependencies = dependencies;
+    this.#retry = new StoreRetry(dependencies, "Waits cannot be moved with the clock; trying again.");
+  }
+
+  /** For `WatchedClock`, so that what is stored by the new time is stored behind what moves. */
+  readonly noticed = (step: ClockStep): void => {
+    if (step.byMs < 0) void this.#move(step);
+    // Whoever read the clock is in the midst of something.
+    else queueMicrotask(this.#dependencies.wake);
+  };
+
+  /** What is not moved by now is moved at the next start. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #move({ byMs, nowMs }: ClockStep): Promise<void> {
+    const { store, logger, wake } = this.#dependencies;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        const waits = await store.moveWaits(-byMs, nowMs);
+        this.#retry.succeeded();
+        logger.warn({ backMs: -byMs, waits }, "The clock was set back, and what waits was moved with it.");
+        return wake();
+      } catch (error) {
+        await this.#retry.failed(error, signal);
+      }
+    }
+  }
+}

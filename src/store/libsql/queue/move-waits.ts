@@ -1,0 +1,66 @@
+import { CLOCK_TOLERANCE_MS, type ClockStep, insertClockSteps } from "../events/timeline.ts";
+import { loadLastIds } from "../events/record.ts";
+import type { Sql } from "../thread/sql.ts";
+import { NORMAL, REQUESTED } from "./delivery-state.ts";
+
+/**
+ * After the clock was set back by so much: what is to come stays as far away as it was, and what was due stays due. Safe to
+ * repeat at once with the same `nowMs`, where nobody knows whether it was committed.
+ * @returns how many deliveries, leases and subscriptions have other times now
+ */
+export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
+  const { event, delivery } = loadLastIds(sql);
+  const step = { event: event + 1, delivery: delivery + 1, noticedMs: nowMs };
+  if (isNoted(sql, step)) return 0;
+  const deliveries = sql.run(
+    `UPDATE delivery SET due_ms = max(?1, due_ms - ?2) WHERE rowid IN (
+        SELECT d.rowid FROM subscription AS s CROSS JOIN delivery AS d INDEXED BY delivery_due
+        WHERE d.subscription_id = s.rowid AND d.priority IN (${REQUESTED}, ${NORMAL}) AND d.due_ms > ?1)`,
+    nowMs,
+    backMs,
+  );
+  const leases = sql.run("UPDATE lease SET claimed_ms = claimed_ms - ?1, until_ms = until_ms - ?1", backMs);
+  const subscriptions = sql.run(
+    `UPDATE subscription SET
+        slowed_until_ms = iif(slowed_until_ms > ?1, max(?1, slowed_until_ms - ?2), slowed_until_ms),
+        retry_wait_until_ms = iif(retry_wait_until_ms > ?1, max(?1, retry_wait_until_ms - ?2), retry_wait_until_ms)
+      WHERE slowed_until_ms > ?1 OR retry_wait_until_ms > ?1`,
+    nowMs,
+    backMs,
+  );
+  // What the file knows of the past is not behind the clock any more: it would be moved again at the next start.
+  sql.run(
+    `UPDATE subscription SET last_failure_ms = min(last_failure_ms, ?1), failing_since_ms = min(failing_since_ms, ?1)
+      WHERE last_failure_ms > ?1 OR failing_since_ms > ?1`,
+    nowMs,
+  );
+  insertClockSteps(sql, [step]);
+  return deliveries + leases + subscriptions;
+}
+
+/** Steps that are noted as something is recorded have that behind them, and this has nothing yet. */
+function isNoted(sql: Sql, { event, delivery, noticedMs }: ClockStep): boolean {
+  const noted = sql.first(
+    "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
+    event,
+    delivery,
+    noticedMs,
+  );
+  return noted !== undefined;
+}
+
+/**
+ * For a file that is opened: where the clock is behind the latest time that the file knows, it was set back since.
+ * @returns by how much at least, and how many waits were moved
+ */
+export function moveWaitsAtStart(
+  sql: Sql,
+  nowMs: number,
+): { readonly backMs: number; readonly waits: number } | undefined {
+  const { known_ms: knownMs } = sql.first<{ known_ms: number }>(
+    `SELECT max(coalesce((SELECT max(last_failure_ms) FROM subscription), 0), coalesce((SELECT max(claimed_ms) FROM lease), 0))
+      AS known_ms`,
+  )!;
+  const backMs = Math.max(knownMs, loadLastIds(sql).lastMs) - nowMs;
+  return backMs < CLOCK_TOLERANCE_MS ? undefined : { backMs, waits: moveWaits(sql, backMs, nowMs) };
+}
