@@ -10,8 +10,9 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
 import { note } from "./io/output.ts";
 import { escapeControl, flagWords } from "./io/text.ts";
-import { nextCommand, serveCommand } from "./target/next-command.ts";
+import { nextCommand, plainCommand, serveCommand } from "./target/next-command.ts";
 
+const STRICT = { allowHttp: false, allowNetworks: [] };
 /** Further subscriptions are not read: the first ones show the reason. */
 const MAX_SUBSCRIPTIONS = 5;
 
@@ -46,7 +47,7 @@ export async function pausedSubscriptionNotes(evreg: Evreg, action: string): Pro
   const paused = await evreg.subscriptions.list({ action, active: false }).catch(() => undefined);
   return (paused?.data ?? []).slice(0, MAX_SUBSCRIPTIONS).map(({ rowid, application, subscription }) => {
     const name = escapeControl(`${application}/${subscription}`);
-    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: evreg subscriptions replay --help`;
+    return `Subscription ${rowid} (${name}) is paused, so nothing is queued for it: ${nextCommand(`subscriptions update ${rowid} --active`)}. A replay then sends what was missed: ${plainCommand("subscriptions replay --help")}`;
   });
 }
 
@@ -74,7 +75,7 @@ function refusedAddress({ handler }: Subscription): string {
 }
 
 function whyRefused(handler: Subscription["handler"]): string {
-  const why = handler === null ? undefined : handlerRefusal(handler, { allowHttp: true, allowNetworks: [] });
+  const why = handler === null ? undefined : handlerRefusal(handler, { ...STRICT, allowHttp: true });
   if (why !== undefined) return escapeControl(why);
   return "the handler's host has an address that deliveries may not go to, or it is http: and not https:; the server's log tells which, as does this command with an admin token, and an operator can open it with delivery.allowNetworks or delivery.allowHttp";
 }
@@ -110,7 +111,21 @@ export async function noteUndelivered(
 ): Promise<void> {
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine !== "stopped" || !(await isWaiting())) return;
-  note(`${what} wait for a server on this data folder: ${serveCommand()}`);
+  note(`${what} wait for a server on this data folder: ${await serverCommand(evreg)}`);
+}
+
+function isForDevelopment({ handler }: Subscription): boolean {
+  return handler !== null && handlerRefusal(handler, STRICT) !== undefined;
+}
+
+/**
+ * The command that starts a server on a data folder that has none. With `--dev` where the last one had it: nobody has a token
+ * then, and a handler is one that no other server sends to.
+ */
+export async function serverCommand(evreg: Evreg): Promise<string> {
+  const { data: tokens } = await evreg.tokens.list();
+  const { data: subscriptions } = await evreg.subscriptions.list();
+  return serveCommand(tokens.length === 0 && subscriptions.some(isForDevelopment) ? " --dev" : "");
 }
 
 // Local or remote, the sentence is the same.
@@ -141,7 +156,7 @@ export function afterFailedTest({ subscription_id: id, response, error_code: cod
     const other = nextCommand(`subscriptions update ${id} --handler URL`);
     return `Start the handler, or name its right address (${other}), ${again}`;
   }
-  return `What ${code ?? "this"} means and what to do: evreg help delivery-states`;
+  return `What ${code ?? "this"} means and what to do: ${plainCommand("help delivery-states")}`;
 }
 
 /** For a subscription whose last attempts failed, or that was deactivated for it: why, and what to type next. */

@@ -5,7 +5,14 @@ import { encodeJson } from "../json/raw-json.ts";
 import { type FlushableLogger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
-import { nextCommand, renewContextCommand, schemaFile, serveCommand } from "./target/next-command.ts";
+import {
+  nextCommand,
+  plainCommand,
+  renewContextCommand,
+  schemaFile,
+  serveCommand,
+  withTarget,
+} from "./target/next-command.ts";
 
 /**
  * Prints a failure on stderr and answers its exit code. For a person: what happened, the details, what to do next. With
@@ -28,7 +35,7 @@ function text(
   { command, stack = process.env["EVREG_DEBUG"] === "1" }: { command: string | undefined; stack?: boolean },
 ): string {
   const mark = styleText("red", "Error:", { stream: process.stderr });
-  const lines = [`${mark} ${escapeControlKeepingLines(error.message)}`];
+  const lines = [`${mark} ${escapeControlKeepingLines(withTarget(error.message))}`];
   lines.push(...detailLines(error).map((line) => `  ${line}`));
   if (error.code === "internal" && error.cause instanceof Error) {
     const { stack: trace, message } = error.cause;
@@ -97,7 +104,8 @@ function nextStep({ code, message, details }: EvregError, command: string | unde
     const flags = flagWords({ application: String(application), schema: schemaFile() ?? "FILE" });
     return `As a new version: ${nextCommand(`actions create ${suggestion}${flags}`)}`;
   }
-  if (code === "forbidden") return "Whoever holds the scope admin can make one: evreg tokens create --help";
+  if (code === "forbidden")
+    return `Whoever holds the scope admin can make one: ${plainCommand("tokens create --help")}`;
   if (code === "not_found") {
     const noun = MISSING_RECORD.exec(message)?.[1];
     if (noun === undefined) return undefined;
@@ -110,7 +118,7 @@ function nextStep({ code, message, details }: EvregError, command: string | unde
     return "Name another server with --url or --context.";
   if (code !== "usage") return undefined;
   if (option === "allowInsecureToken") return "To allow it: EVREG_ALLOW_INSECURE_TOKEN=true";
-  return `See: evreg ${command === undefined ? "" : `${command} `}--help`;
+  return `See: ${plainCommand(`${command === undefined ? "" : `${command} `}--help`)}`;
 }
 
 /** Longest detail shown on a line of its own; a whole payload would push the message off the screen. */

@@ -8,7 +8,7 @@ import { definedOnly, hasFilters, numberFlag, rowidArg, textArg } from "./flags.
 import { note, type Output } from "./io/output.ts";
 import type { Column } from "./io/table.ts";
 import { flagWords, escapeControl } from "./io/text.ts";
-import type { Target } from "./target/target.ts";
+import { nextCommand, plainCommand } from "./target/next-command.ts";
 import { subscriptionArg, subscriptionId, type TypedSubscription } from "./subscription-name.ts";
 import { usageError } from "./usage-errors.ts";
 
@@ -70,8 +70,6 @@ interface ListOptions<T> extends About {
   readonly pageSize?: number;
   /** Instead of the resource's, for a query that asks for more. */
   readonly columns?: (query: object) => readonly Column<T>[];
-  /** What an empty listing says that leaves nothing out, instead of the resource's sentence. */
-  readonly none?: (evreg: Evreg, target: Target) => Promise<string>;
   /** Prints what else there is to say of each page that was read. */
   readonly afterPage?: (meta: Partial<PageMeta>, isFirst: boolean) => void;
   /** Reads what a flag names, such as a file: the value for the query. */
@@ -83,7 +81,7 @@ interface ListOptions<T> extends About {
 /** The command that lists the records of one noun; the noun alone is its other name. */
 export function listCommand<T extends { readonly rowid: number }>(
   resource: Resource<T>,
-  { flags = {}, readFlags, pageSize, columns, none, afterPage, after, ...about }: ListOptions<T>,
+  { flags = {}, readFlags, pageSize, columns, afterPage, after, ...about }: ListOptions<T>,
 ): Command.Class {
   const { noun, plural } = resource;
   class ListCommand extends TargetCommand {
@@ -120,12 +118,13 @@ export function listCommand<T extends { readonly rowid: number }>(
         await output.list(answer, columns?.(query) ?? resource.list, async () => {
           if (hasFilters(query))
             return pastTheLastPage(plural, meta) ?? emptyListHint(`No ${noun} matches.`, evreg, query);
-          return none === undefined ? resource.none() : none(evreg, target);
+          const isAll = target.kind === "local" || (await readsAll(evreg));
+          return isAll ? resource.none() : noneReadable(plural);
         });
         if (output.format !== "table") return;
         const last = records.at(-1)?.rowid;
         if (meta.next !== undefined) {
-          note(escapeControl(searchLine(records.length, meta, `evreg ${plural}${flagWords(typed)}`)));
+          note(escapeControl(searchLine(records.length, meta, plainCommand(`${plural}${flagWords(typed)}`))));
         } else if (pageSize !== undefined && last !== undefined) {
           const { limit = pageSize, page: _, ...rest } = query as { limit?: number; page?: number };
           const isFull = records.length >= limit;
@@ -141,6 +140,16 @@ export function listCommand<T extends { readonly rowid: number }>(
     }
   }
   return Object.assign(ListCommand, about);
+}
+
+/** Whether a token reads what is of any application. Where it does not, that nothing is shown says nothing of what there is. */
+async function readsAll(evreg: Evreg): Promise<boolean> {
+  const { data } = await evreg.whoami();
+  return data.scopes.some((scope) => scope === "read" || scope === "admin");
+}
+
+function noneReadable(plural: string): string {
+  return `No ${plural} that this token may read. Which applications it may read: ${nextCommand("whoami")}`;
 }
 
 /** For a listing that is read a page at a time. */
@@ -188,7 +197,7 @@ export function pageLine(
   const of = total === undefined ? "" : ` of ${total.toLocaleString("en")}`;
   const counts = `${shown.toLocaleString("en")}${of} ${records} shown`;
   if (next === undefined) return `${counts}; no more behind.`;
-  return `${counts}. Next page: evreg ${command}${flagWords(flags)} --after ${next}`;
+  return `${counts}. Next page: ${plainCommand(`${command}${flagWords(flags)} --after ${next}`)}`;
 }
 
 const RECORDS_A_PAGE = 500;

@@ -3,6 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { nearest } from "../config/values.ts";
 import { EvregError } from "../domain/error.ts";
 import { withoutUserInfo } from "../domain/formats.ts";
+import { plainCommand } from "./target/next-command.ts";
 
 /** What a command's process ends with. Failures that are an `EvregError` end with that error's own code instead. */
 export const EXIT = {
@@ -208,8 +209,9 @@ function extraArguments(id: string, extra: string, all: Commands): EvregError {
   const name = id.replaceAll(":", " ");
   const words = extra.replace(/:(?!\/\/)/g, " ");
   const { file } = all.findCommand(id)?.flags ?? {};
-  const files = file === undefined ? "." : `; files go behind --file: evreg ${name} --file ${words}`;
-  return usageError(`Too many arguments: ${words}. evreg ${name} takes none${files}`);
+  const files =
+    file === undefined ? "." : `; files go behind --file: ${plainCommand(`${name} --file ${words}`)}`;
+  return usageError(`Too many arguments: ${words}. ${plainCommand(name)} takes none${files}`);
 }
 
 /**
@@ -219,7 +221,7 @@ function extraArguments(id: string, extra: string, all: Commands): EvregError {
 export function flagsFirst(argv: readonly string[], commands: Commands): EvregError {
   const advice = reordered(argv, commands);
   return usageError(
-    `Name the command before its flags${advice === undefined ? "; evreg --help lists the commands." : `: ${advice}`}`,
+    `Name the command before its flags${advice === undefined ? `; ${plainCommand("--help")} lists the commands.` : `: ${advice}`}`,
   );
 }
 

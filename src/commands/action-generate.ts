@@ -49,7 +49,7 @@ A type is never narrower than its schema, save that a schema without "type" is t
   async run(): Promise<void> {
     const { args, flags } = await this.parse(ActionsTypes);
     const actions = await this.withTarget(flags, (evreg) => actionsNamed(evreg, args.name ?? []));
-    if (actions.length === 0) note("No actions yet, or none that this token may read: no type to declare.");
+    if (actions.length === 0) note("No actions that may be read here: no type to declare.");
     const source = typesFile(actions);
     if (flags.out !== undefined) {
       await writeFile(flags.out, source);

@@ -4,6 +4,7 @@ import { BaseCommand, ConfigCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, textFlag } from "../cli/flags.ts";
 import { writeFile } from "../cli/io/files.ts";
 import { readInput } from "../cli/io/input.ts";
+import { plainCommand } from "../cli/target/next-command.ts";
 import { note } from "../cli/io/output.ts";
 import type { Column } from "../cli/io/table.ts";
 import { escapeControl, escapeControlKeepingLines } from "../cli/io/text.ts";
@@ -45,7 +46,9 @@ export class ConfigShow extends ConfigCommand {
     if (output.format !== "table") return;
     const context = contextFor(flags, loaded, this.config.configDir);
     if (context !== undefined) {
-      note(`Commands act on the context ${context.name} (${escapeControl(context.url)}); see evreg context.`);
+      note(
+        `Commands act on the context ${context.name} (${escapeControl(context.url)}); see ${plainCommand("context")}.`,
+      );
     }
   }
 }

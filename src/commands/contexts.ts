@@ -2,6 +2,7 @@ import { Flags } from "@oclif/core";
 import { BaseCommand, examples } from "../cli/base-command.ts";
 import { optionalArg, textArg, textFlag, requiredFlag } from "../cli/flags.ts";
 import { note } from "../cli/io/output.ts";
+import { plainCommand } from "../cli/target/next-command.ts";
 import { escapeControl } from "../cli/io/text.ts";
 import { tokenIn } from "../cli/target/target.ts";
 import { usageError } from "../cli/usage-errors.ts";
@@ -32,7 +33,7 @@ export class ContextList extends BaseCommand {
     );
     if (inUse !== undefined && !contexts.has(inUse)) {
       note(
-        `The context in use, ${escapeControl(inUse)}, is not there. Use another: evreg context use NAME, or evreg context use --none.`,
+        `The context in use, ${escapeControl(inUse)}, is not there. Use another: ${plainCommand("context use NAME")}, or ${plainCommand("context use --none")}.`,
       );
     }
   }
@@ -100,7 +101,7 @@ export class ContextAdd extends BaseCommand {
       await output.record({ data: you }, identityColumns(target));
     } else await output.record({ data, meta: { you } }, CONTEXT_RECORD);
     if (!data.in_use)
-      output.note(`Act on it by default: evreg context use ${name}. Or once: --context ${name}`);
+      output.note(`Act on it by default: ${plainCommand(`context use ${name}`)}. Or once: --context ${name}`);
   }
 }
 

@@ -4,7 +4,7 @@ import { TargetCommand, examples } from "../cli/base-command.ts";
 import { choiceFlag, definedOnly, numberFlag, textFlag } from "../cli/flags.ts";
 import { escapeControl, pad, textWidth, wrap } from "../cli/io/text.ts";
 import { subscriptionFlag, subscriptionId } from "../cli/subscription-name.ts";
-import { nextCommand, serveCommand, setTarget } from "../cli/target/next-command.ts";
+import { setTarget, withTarget } from "../cli/target/next-command.ts";
 import { EXIT } from "../cli/usage-errors.ts";
 import type { Finding } from "../domain/operations.ts";
 import {
@@ -78,13 +78,6 @@ const STATUS_WIDTH = "problem".length;
 const GAP = "  ";
 /** Fewest cells in which a sentence is still one. */
 const MIN_TEXT_WIDTH = 24;
-
-/** Who was asked knows nothing of the flags that led there, and a bare command would act elsewhere. */
-function withTarget(remedy: string): string {
-  return remedy.replace(/`evreg ([^`]+)`/g, (_, words: string) => {
-    return `\`${words === "serve" ? serveCommand() : nextCommand(words)}\``;
-  });
-}
 
 /** For a person: a line for each finding, and under it what to do. Sentences go on under themselves. */
 export function findingLines(findings: readonly Finding[], width: number | undefined): string {

@@ -6,6 +6,7 @@ import { openInBrowser } from "../cli/io/browser.ts";
 import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { writeOut } from "../cli/io/output.ts";
+import { programName } from "../cli/target/next-command.ts";
 import { escapeControl, shellWord } from "../cli/io/text.ts";
 import { setCrashLog } from "../cli/report-error.ts";
 import { contextInUse, readSettings } from "../cli/target/target.ts";
@@ -108,7 +109,7 @@ export class Serve extends ConfigCommand {
         context: context === undefined ? undefined : escapeControl(context),
         hasActions: (await evreg.actions.list()).data.some(({ action }) => !isReservedName(action)),
         cwd: process.cwd(),
-        program: process.env["npm_lifecycle_event"] === undefined ? "evreg" : "npx evreg",
+        program: programName(),
       };
       process.stderr.write(announcement(about));
     } else {
@@ -187,14 +188,14 @@ interface Announcement {
 /** What a person who just started a server wants to know. Never the token itself, only where it is. */
 export function announcement(about: Announcement): string {
   const { url, data, tokenFile, program, cwd, context } = about;
-  let access = "none needed";
-  if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
-  else if (about.needsToken) {
-    access = "one of those that were made; without any, stop this and run evreg tokens create with --data";
-  }
   // A command in the same folder finds the server by itself; elsewhere it has to be told the data folder.
   const found = relative(cwd, data) === ".evreg" && context === undefined;
   const place = found ? "" : ` --data ${shellWord(data)}`;
+  let access = "none needed";
+  if (tokenFile !== undefined) access = `in the file ${tokenFile}`;
+  else if (about.needsToken) {
+    access = `one of those that were made; without any, stop this and run ${program} tokens create NAME --scope admin --data ${shellWord(data)}`;
+  }
   const next = about.hasActions
     ? `${program} events${place}`
     : // Not a name of the README's tour, which creates its own.
@@ -205,7 +206,9 @@ export function announcement(about: Announcement): string {
   return [
     `${bold(`evreg ${about.version}`)} listens on ${bold(url)}${about.dev ? ", for this machine only (--dev)" : ""}`,
     ...(others.length === 0 ? [] : [`  also   ${others.join(", ")}`]),
-    ...(about.page === undefined ? [] : [`  page   ${about.page}`, ...(about.needsToken ? [PAGE_HINT] : [])]),
+    ...(about.page === undefined
+      ? []
+      : [`  page   ${about.page}`, ...(about.needsToken ? [pageHint(`${program} open${place}`)] : [])]),
     `  data   ${data}`,
     ...(about.configFile === undefined ? [] : [`  config ${about.configFile}`]),
     `  token  ${access}`,
@@ -219,7 +222,9 @@ export function announcement(about: Announcement): string {
   ].join("\n");
 }
 
-const PAGE_HINT = "         signs a browser in, once, for two minutes; later: evreg open";
+function pageHint(openCommand: string): string {
+  return `         signs a browser in, once, for two minutes; later: ${openCommand}`;
+}
 
 /** @param code that signs a browser in; behind the `#`, it is in no request and no log */
 function pageUrl(url: string, code: string | null): string {

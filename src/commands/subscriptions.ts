@@ -78,14 +78,7 @@ export const SubscriptionsList = listCommand(SUBSCRIPTIONS, {
     ),
     active: Flags.boolean({ summary: "Only active ones; --no-active for only paused ones.", allowNo: true }),
   },
-  none: async (evreg, { kind }) => SUBSCRIPTIONS.none(kind === "remote" && (await isLimited(evreg))),
 });
-
-/** Whether a token may read only what is of some applications. */
-async function isLimited(evreg: Evreg): Promise<boolean> {
-  const { data } = await evreg.whoami();
-  return !data.scopes.some((scope) => scope === "read" || scope === "admin");
-}
 
 export const SubscriptionsGet = recordCommand(SUBSCRIPTIONS, "get", {
   summary: "Show one subscription.",

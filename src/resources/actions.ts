@@ -32,7 +32,7 @@ export const ACTIONS = {
     timestamped: { dropOrder: 1, time: true },
   }),
   none: () =>
-    `No actions yet, or none that this token may read. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
+    `No actions yet. Create one: ${nextCommand("actions create NAME --application APP --schema FILE")}`,
   label: ({ action, application }) => ({ value: action, about: application }),
 } satisfies Resource<Action>;
 

@@ -22,8 +22,7 @@ export const EVENTS = {
     timestamped: { time: true },
     payload: { value: preview, shrinkTo: 12 },
   }),
-  none: () =>
-    `No events yet, or none that this token may read. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
+  none: () => `No events yet. Publish one: ${nextCommand("publish ACTION PAYLOAD")}`,
 } satisfies Resource<Event>;
 
 /** The same with the counts of each event's deliveries. */

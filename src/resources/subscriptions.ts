@@ -83,8 +83,8 @@ export const SUBSCRIPTIONS = {
     max_retries: { align: "right", dropOrder: 1 },
     handler: { value: ({ handler }) => handler ?? "(pull)", shrinkTo: 20, cut: "middle" },
   }),
-  none: (mayBeHidden = false) =>
-    `No subscriptions yet${mayBeHidden ? ", or none that this token may read" : ""}. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
+  none: () =>
+    `No subscriptions yet. Create one: ${nextCommand("subscriptions create --application APP --subscription NAME --action ACTION --handler URL")}`,
 } satisfies Resource<Subscription>;
 
 /** What needs a person. */

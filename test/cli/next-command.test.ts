@@ -1,5 +1,11 @@
 import { afterEach, expect, test } from "vitest";
-import { nextCommand, setTarget, serveCommand } from "../../src/cli/target/next-command.ts";
+import {
+  nextCommand,
+  plainCommand,
+  serveCommand,
+  setTarget,
+  withTarget,
+} from "../../src/cli/target/next-command.ts";
 
 afterEach(() => setTarget({}));
 
@@ -16,4 +22,39 @@ test("a suggested command acts on the same target, and contains no token", () =>
   setTarget({ data: "my data", config: "it's.yaml" });
   expect(nextCommand("events")).toBe(String.raw`evreg events --data 'my data' --config 'it'\''s.yaml'`);
   expect(serveCommand()).toBe(String.raw`evreg serve --data 'my data' --config 'it'\''s.yaml'`);
+});
+
+const NPM = ["npm_lifecycle_event", "npm_lifecycle_script", "npm_config_local_prefix"] as const;
+
+test.each([
+  [undefined, undefined, undefined, "evreg"],
+  ["npx", "'evreg'", process.cwd(), "npx evreg"],
+  ["npx", "evreg", "/opt/my checkout", "npx --prefix '/opt/my checkout' evreg"],
+  ["npx", "vitest run", process.cwd(), "evreg"],
+  ["start", "node bin/run.js serve --dev", process.cwd(), "npx evreg"],
+  ["test", "vitest run", process.cwd(), "evreg"],
+])("started by npm as %s of %s in %s, it is typed again as it was", (event, script, prefix, name) => {
+  const before = NPM.map((variable) => process.env[variable]);
+  const set = (values: readonly (string | undefined)[]): void => {
+    for (const [index, variable] of NPM.entries()) {
+      if (values[index] === undefined) delete process.env[variable];
+      else process.env[variable] = values[index];
+    }
+  };
+  try {
+    set([event, script, prefix]);
+    expect(nextCommand("events")).toBe(`${name} events`);
+    expect(plainCommand("help")).toBe(`${name} help`);
+  } finally {
+    set(before);
+  }
+});
+
+test("commands in a sentence of evreg's act where this one did, unless they name a place", () => {
+  setTarget({ data: "mine", token: "evreg_secret" });
+  expect(
+    withTarget("Run `evreg deliveries get 7`, or `evreg doctor --data other`; see `evreg serve --dev`."),
+  ).toBe(
+    "Run `evreg deliveries get 7 --token TOKEN --data mine`, or `evreg doctor --data other`; see `evreg serve --dev --data mine`.",
+  );
 });

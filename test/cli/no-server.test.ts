@@ -31,3 +31,16 @@ test("without a server, only what waits for one is noted", async () => {
   const deleted = await run(["subscriptions", "delete", String(subscription.rowid)]);
   expect(deleted.stderr).toBe("Deleted; 2 deliveries that waited were cancelled.\n");
 });
+
+test("where only a server with --dev would deliver, that is the one to start", async () => {
+  const place = ["--data", "developed"];
+  const create = "actions create order.created --application shop --schema -".split(" ");
+  await run([...create, ...place], { input: '{"type": "object"}' });
+  const subscribe =
+    "subscriptions create --application billing --name invoices --action order.created --handler http://example.com/";
+  const env = { EVREG_DELIVERY_ALLOW_HTTP: "true" };
+  expect(await run([...subscribe.split(" "), ...place], { env })).toMatchObject({ code: 0 });
+  expect((await run(["publish", "order.created", "{}", ...place])).stderr).toBe(
+    "Its deliveries wait for a server on this data folder: evreg serve --dev --data developed\n",
+  );
+});

@@ -211,6 +211,26 @@ describe("findings of the doctor", () => {
     expect(JSON.stringify(findings)).not.toContain("secret-path");
   });
 
+  it("have commands with the number of the subscription", () => {
+    const failing = [subscription({ failing_since: inHours(-0.5) })];
+    const inputs = [
+      {
+        subscriptions: failing,
+        backlog: { ...WELL.backlog, waiting: { deliveries: 9, sinceMs: undefined } },
+      },
+      { subscriptions: [subscription({ active: false, disabled_reason: "410 Gone" })] },
+      { subscriptions: [subscription({ active: false })] },
+    ];
+    const remedies = inputs
+      .flatMap((given) => findingsOf({ ...WELL, ...given }))
+      .flatMap(({ remedy }) => remedy ?? []);
+    expect(remedies).toHaveLength(4);
+    for (const remedy of remedies) {
+      expect(remedy).toMatch(/`evreg [^`]* 7\b/);
+      expect(remedy).not.toMatch(/`evreg [^`]*\bID\b/);
+    }
+  });
+
   it("count the deliveries that wait where a handler fails", () => {
     const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
     expect(backlogOf({ ...WELL, backlog })?.status).toBe("ok");

@@ -141,11 +141,13 @@ function mustFit(found: Subscription, { ordered }: Wanted): void {
   }
   if (ordered && !found.ordered) {
     throw usageError(
-      `The subscription ${nameOf(found)} is not ordered; give another name with --subscription, or change it: evreg subscriptions update ${found.rowid} --ordered.`,
+      `The subscription ${nameOf(found)} is not ordered; give another name with --subscription, or change it: ${nextCommand(`subscriptions update ${found.rowid} --ordered`)}.`,
     );
   }
   if (!found.active) {
-    note(`The subscription ${nameOf(found)} is paused: evreg subscriptions update ${found.rowid} --active.`);
+    note(
+      `The subscription ${nameOf(found)} is paused: ${nextCommand(`subscriptions update ${found.rowid} --active`)}.`,
+    );
   }
 }
 

@@ -7,9 +7,9 @@ import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { canAsk, confirm } from "../io/prompts.ts";
 import { counted, escapeControl } from "../io/text.ts";
-import { notePaused } from "../notes.ts";
+import { notePaused, serverCommand } from "../notes.ts";
 import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
-import { nextCommand, serveCommand } from "../target/next-command.ts";
+import { nextCommand } from "../target/next-command.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { pollReplay, whatBecomes } from "./wait.ts";
 
@@ -69,7 +69,7 @@ export async function retryMany(evreg: Evreg, options: RetryMany): Promise<numbe
   const { begun, refused } = await begin(evreg, counts, input);
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
-    note(`They are sent by the next server on this data folder: ${serveCommand()}`);
+    note(`They are sent by the next server on this data folder: ${await serverCommand(evreg)}`);
   await notePaused(
     evreg,
     begun.map((replay) => replay.subscription_id),

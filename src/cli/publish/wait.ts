@@ -6,9 +6,9 @@ import { interruption } from "../io/interruption.ts";
 import { note, type Output } from "../io/output.ts";
 import { progressBar } from "../io/progress.ts";
 import { escapeControl } from "../io/text.ts";
-import { notePaused } from "../notes.ts";
+import { notePaused, serverCommand } from "../notes.ts";
 import { REPLAY_COUNT_RECORD, REPLAYS } from "../../resources/replays.ts";
-import { nextCommand, serveCommand } from "../target/next-command.ts";
+import { nextCommand, plainCommand } from "../target/next-command.ts";
 import { EXIT } from "../usage-errors.ts";
 
 /** Polls soon at first, then about once a second. */
@@ -116,7 +116,7 @@ export async function runReplay(
   // Into a folder without a server, and to a paused subscription, nothing is sent yet.
   const health = await evreg.health().catch(() => undefined);
   if (health?.data.engine === "stopped")
-    note(`It begins with the next server on this data folder: ${serveCommand()}`);
+    note(`It begins with the next server on this data folder: ${await serverCommand(evreg)}`);
   await notePaused(evreg, [started.subscription_id]);
   const { rowid } = started;
   const look = `Look at it: ${nextCommand(`replays get ${rowid}`)}. End it: ${nextCommand(`replays cancel ${rowid}`)}`;
@@ -142,7 +142,7 @@ export async function runReplay(
   }
   const why =
     last.reason === null
-      ? ". What was not sent, another one sends: evreg subscriptions replay --help"
+      ? ". What was not sent, another one sends: " + plainCommand("subscriptions replay --help")
       : `: ${escapeControl(last.reason)}`;
   note(`Replay ${rowid} did not get to its end${why}`);
   return EXIT.failed;

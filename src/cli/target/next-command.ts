@@ -1,4 +1,6 @@
-import { flagWords, escapeControl } from "../io/text.ts";
+import { relative } from "node:path";
+import { isSea } from "node:sea";
+import { flagWords, escapeControl, shellWord } from "../io/text.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
@@ -7,6 +9,24 @@ export interface TargetFlags {
   readonly "token-file"?: string | undefined;
   readonly data?: string | undefined;
   readonly config?: string | undefined;
+}
+
+const NAME = "evreg";
+
+/** How a person types the program: `./evreg` for an executable in a folder, `npx evreg` where that started it. */
+export function programName(): string {
+  const {
+    npm_lifecycle_event: event,
+    npm_lifecycle_script: script = "",
+    npm_config_local_prefix: prefix,
+  } = process.env;
+  // Of a script it is the name of Node.
+  const { argv0 } = process;
+  if (isSea()) return /[/\\]/.test(argv0) ? escapeControl(shellWord(argv0)) : NAME;
+  const isStartedByNpm = event === "npx" ? /^["']?evreg\b/.test(script) : event === "start";
+  if (!isStartedByNpm) return NAME;
+  const isElsewhere = prefix !== undefined && relative(prefix, process.cwd()).startsWith("..");
+  return isElsewhere ? escapeControl(`npx --prefix ${shellWord(prefix)} ${NAME}`) : `npx ${NAME}`;
 }
 
 /** The flags of the running command that say where it acts. */
@@ -41,7 +61,7 @@ export function schemaFile(): string | undefined {
 export function renewContextCommand(): string | undefined {
   if (context === undefined) return undefined;
   return escapeControl(
-    `evreg context add ${context.name}${flagWords({ url: context.url })} --token-file FILE --replace`,
+    `${programName()} context add ${context.name}${flagWords({ url: context.url })} --token-file FILE --replace`,
   );
 }
 
@@ -51,17 +71,34 @@ export function renewContextCommand(): string | undefined {
  * @param words without `evreg`
  */
 export function nextCommand(words: string): string {
-  return escapeControl(`evreg ${words}${flagWords(typed)}`);
+  return escapeControl(`${programName()} ${words}${flagWords(typed)}`);
 }
 
 /** As `nextCommand`, where the token that was used cannot do it. */
 export function commandWithOtherToken(words: string): string {
   const { token: _token, "token-file": _file, ...rest } = typed;
-  return escapeControl(`evreg ${words}${flagWords(rest)} --token-file FILE`);
+  return escapeControl(`${programName()} ${words}${flagWords(rest)} --token-file FILE`);
 }
 
-/** The command that starts a server on the data folder this one acted on. */
-export function serveCommand(): string {
+/** The command that starts a server on the data folder this one acted on. @param flags more of it, such as ` --dev` */
+export function serveCommand(flags = ""): string {
   const { data, config } = typed;
-  return escapeControl(`evreg serve${flagWords({ data, config })}`);
+  return escapeControl(`${programName()} serve${flags}${flagWords({ data, config })}`);
+}
+
+/** A command that acts nowhere, such as `evreg help delivery-states`. @param words without `evreg` */
+export function plainCommand(words: string): string {
+  return `${programName()} ${words}`;
+}
+
+/**
+ * A sentence of evreg's whose commands, in backticks, act where this one did: who wrote it knows nothing of the flags that led
+ * there.
+ */
+export function withTarget(sentence: string): string {
+  return sentence.replace(/`evreg ([^`]+)`/g, (whole, words: string) => {
+    if (/ --(?:data|url|help)\b/.test(words)) return whole.replace(NAME, programName());
+    const [, flags] = /^serve\b(.*)$/.exec(words) ?? [];
+    return `\`${flags === undefined ? nextCommand(words) : serveCommand(flags)}\``;
+  });
 }

@@ -10,7 +10,7 @@ import { confirm, canAsk, readHidden } from "../io/prompts.ts";
 import { findServer, readTokenFile } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
-import { nextCommand, serveCommand, type TargetFlags } from "./next-command.ts";
+import { nextCommand, plainCommand, serveCommand, type TargetFlags } from "./next-command.ts";
 
 export interface Target {
   readonly evreg: Evreg;
@@ -104,7 +104,7 @@ export async function serverFor(
   if (context !== undefined) return addressOf(context, flags, loaded);
   if (url !== undefined && flags.data === undefined) {
     if (unnamedUrlPlace !== undefined && !isKnown(url, configFolder)) {
-      const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: evreg context add NAME --url ${url}`;
+      const remedy = `name it with --url or EVREG_URL, name the file with --config or EVREG_CONFIG, or keep the server as a context: ${plainCommand(`context add NAME --url ${url}`)}`;
       const found = `Only ${unnamedUrlPlace} names the server ${url}`;
       await assertMeant({ found, inUse: contextInUse(configFolder), remedy }, mayBeMeant);
     }

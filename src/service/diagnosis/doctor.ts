@@ -186,8 +186,10 @@ function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Find
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
   const failing = subscriptions.filter(isFailing);
   const isLong = failing.some(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
-  const remedy =
-    "See why with `evreg deliveries list --subscription ID` and `evreg deliveries get ID`; fix the handler, or name another with `evreg subscriptions update ID --handler URL`. --active makes a deactivated one active again.";
+  const id = (deactivated[0] ?? failing[0])?.rowid;
+  const again =
+    deactivated.length === 0 ? "" : ` \`evreg subscriptions update ${id} --active\` makes it active again.`;
+  const remedy = `See why with \`evreg subscriptions attempts ${id}\`; fix the handler, or name another with \`evreg subscriptions update ${id} --handler URL\`.${again}`;
   if (deactivated.length > 0) {
     const others =
       failing.length === 0 ? "" : `, and ${count(failing.length, "handler fails", "handlers fail")}`;
@@ -228,7 +230,7 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
     return warning(
       check,
       `${all} paused: ${named(silent.map(nameOf))}. New events of ${named([...actions])} are sent to nobody.`,
-      "Unless it is meant, go on with `evreg subscriptions update ID --active`; what was missed can be sent with `evreg subscriptions replay ID --from TIME --status missed`.",
+      `Unless it is meant, go on with \`evreg subscriptions update ${silent[0]!.rowid} --active\`; what was missed can be sent with \`evreg subscriptions replay ${silent[0]!.rowid} --from TIME --status missed\`.`,
     );
   }
   const others = paused.length === 0 ? "" : `; ${count(paused.length, "more is", "more are")} paused`;
@@ -305,10 +307,12 @@ function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput):
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
     const behind = due.deliveries + busy.deliveries + waiting.deliveries + blocked.deliveries;
     if (!subscriptions.some(isFailing) || behind === 0) return fine("backlog", found);
+    const failing = subscriptions.filter(isFailing);
+    const only = failing.length === 1 ? ` --subscription ${failing[0]!.rowid}` : "";
     return warning(
       "backlog",
       `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,
-      "Fix the handlers: waiting deliveries are then sent without further help. Send those that failed for good again with `evreg deliveries retry ID` or a replay.",
+      `Fix the handlers: waiting deliveries are then sent without further help. Send those that failed for good again with \`evreg deliveries retry --status failed${only}\`.`,
     );
   }
   return warning(
