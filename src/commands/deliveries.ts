@@ -9,13 +9,14 @@ import { subscriptionFlag } from "../cli/subscription-name.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { DELIVERY_LIMITS, DELIVERY_STATUSES, type DeliveryWithAttempts } from "../domain/delivery.ts";
+import { BACKLOG_CAUSES } from "../domain/stats/stats.ts";
 import type { Evreg } from "../evreg.ts";
 import { ATTEMPT_LIST, DELIVERIES } from "../resources/deliveries.ts";
 import type { Resource } from "../resources/resource.ts";
 
 export const DeliveriesList = listCommand(DELIVERIES, {
   usage:
-    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--key VALUE] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
+    "<%= command.id %> [--event ID] [--subscription ID|NAME] [--action PATTERN] [--status STATUS] [--cause CAUSE] [--key VALUE] [--from TIME] [--to TIME] [--after ID] [--limit NUMBER | --all]",
   summary: "List deliveries, newest first.",
   examples: examples("evreg deliveries", {
     "Those of the last hour that failed for good": "evreg deliveries --status failed --from 1h",
@@ -31,6 +32,11 @@ export const DeliveriesList = listCommand(DELIVERIES, {
     status: choiceFlag(`Only those in this state: ${DELIVERY_STATUSES.join(", ")}.`, DELIVERY_STATUSES, {
       helpValue: "STATUS",
     }),
+    cause: choiceFlag(
+      `Only those that are unfinished for this cause, as evreg stats counts them: ${BACKLOG_CAUSES.join(", ")}.`,
+      BACKLOG_CAUSES,
+      { helpValue: "CAUSE" },
+    ),
     key: textFlag("Only with this key, in subscriptions that are --ordered-by one.", "VALUE"),
     ...rangeFlags("Those created"),
     ...pageFlags(DELIVERIES),

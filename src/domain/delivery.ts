@@ -1,3 +1,4 @@
+import { BACKLOG_CAUSES, type BacklogCause } from "./stats/stats.ts";
 import { byAction, type CursorQuery, from, NO_NUL, pageLimit, querySchema, rowid, to } from "./request.ts";
 
 /**
@@ -196,6 +197,8 @@ export interface DeliveryQuery extends CursorQuery {
   readonly subscription?: number;
   readonly action?: string;
   readonly status?: DeliveryStatus;
+  /** Why it is unfinished, as the backlog of `/v1/stats` counts them. */
+  readonly cause?: BacklogCause;
   /** The value that orders it, in a subscription that is ordered by key: a text, or JSON such as `42`. */
   readonly key?: string;
   /** ISO 8601, inclusive; of the delivery's creation. */
@@ -216,6 +219,12 @@ export const DELIVERY_QUERY = querySchema("DeliveryQuery", {
   subscription: { ...rowid, description: "Only of the subscription with this rowid." },
   action: byAction,
   status: { type: "string", enum: DELIVERY_STATUSES, description: "Only in this state." },
+  cause: {
+    type: "string",
+    enum: BACKLOG_CAUSES,
+    description:
+      "Only those that are unfinished for this cause, as the backlog of `GET /v1/stats` counts them. due: to be sent next; busy: their handler has others; paced: by a rate limit, or for consumers; waiting: for their next attempt, or behind another; blocked: behind one that has used up its retries; delivering: an attempt is under way; held: their subscription is paused.",
+  },
   key: {
     type: "string",
     maxLength: DELIVERY_LIMITS.keyLength,

@@ -37,9 +37,11 @@ export function deliveriesPort(
         from: _f,
         to: _t,
         limit = DELIVERY_LIMITS.listDefault,
+        cause: name,
         ...filters
       } = checkQuery(DELIVERY_QUERY, query);
-      const selection = { ...filters, applications, ...timeRange(query), limit };
+      const cause = name && { name, nowMs: clock.now() };
+      const selection = { ...filters, cause, applications, ...timeRange(query), limit };
       return { data: await store.queue.list(omitUndefined<DeliverySelection>(selection)) };
     },
     async get(id) {

@@ -1,4 +1,5 @@
 import type { Actor } from "../domain/audit.ts";
+import type { BacklogCause } from "../domain/stats/stats.ts";
 import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../domain/delivery.ts";
 import type { Attention } from "../domain/operations.ts";
 import type { SubscriptionSettings } from "../domain/subscription-settings.ts";
@@ -283,6 +284,8 @@ export type NextStep =
   | { readonly kind: "unsent" };
 
 export interface DeliverySelection {
+  /** Why those are unfinished at a time, as `backlog` counts them then. */
+  readonly cause?: { readonly name: BacklogCause; readonly nowMs: number };
   readonly event?: number;
   readonly subscription?: number;
   readonly action?: string;

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
 import type { AttemptResult, Claim, NextStep } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -165,6 +166,16 @@ export function deliveriesContract(open: OpenEvreg): void {
       expect(await events({ status: "pending", action: "any" })).toEqual([]);
       expect(await events({ from: "2026-01-01T00:02:00Z", to: "2026-01-01T00:04:00Z" })).toEqual([4, 3]);
       expect(await events({ subscription: 1, limit: 2 })).toEqual([5, 3]);
+      expect(await events({ cause: "held" })).toEqual([6, 4, 2]);
+      expect(await events({ cause: "due" })).toEqual([5, 3, 1]);
+      expect(await events({ cause: "due", status: "pending", event: 3 })).toEqual([3]);
+      expect(await events({ cause: "due", status: "held" })).toEqual([]);
+      expect(await events({ cause: "held", status: "waiting" })).toEqual([]);
+      expect(await events({ cause: "blocked" })).toEqual([]);
+      const { backlog } = (await under.evreg.stats()).data;
+      for (const cause of BACKLOG_CAUSES) {
+        expect((await events({ cause })).length).toBe(backlog[cause].deliveries);
+      }
     });
 
     it("are listed by action also after the subscription moved to another", async () => {
@@ -330,6 +341,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       ["event", 1.5],
       ["subscription", "invoices"],
       ["status", "lost"],
+      ["cause", "failed"],
       ["from", "2026-01-01"],
       ["to", "2026-02-30T00:00:00Z"],
       ["page", 2],

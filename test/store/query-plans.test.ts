@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
@@ -159,6 +160,10 @@ describe("query plans", () => {
       { fromMs: 1, toMs: 9 },
       { event: 1 },
       ...DELIVERY_STATUSES.flatMap((status) => [{ status }, { status, subscription: 1 }]),
+      ...BACKLOG_CAUSES.flatMap((name) => {
+        const cause = { name, nowMs: 9 };
+        return [{ cause }, { cause, subscription: 1 }, { cause, event: 1 }];
+      }),
     ];
     for (const query of some) {
       const list = (sql: Sql): unknown => runSync(SLICED_READS.listDeliveries(sql, { limit: 50, ...query }));

@@ -144,3 +144,25 @@ test("what is not there says so", async () => {
   await page.goto(`${world.server.url}/ui/#/deliveries?subscription=no/such`);
   await page.getByText("None is called no/such.").waitFor();
 });
+
+test("each cause of the backlog leads to its own list", async () => {
+  const { evreg } = world;
+  await evreg.actions.create({ action: "order.held", application: "shop", schemata: {} });
+  const names = { application: "billing", subscription: "slow", action: "order.held" };
+  const handler = "http://127.0.0.1:9/";
+  await evreg.subscriptions.create({ ...names, handler, retry_schedule: [3_600_000] });
+  await evreg.events.publish({ action: "order.held", payload: RawJson.fromText("{}") });
+  await until(
+    "it to wait",
+    async () => (await evreg.deliveries.list({ cause: "waiting" })).data.length === 1,
+  );
+  const page = await world.open("#/");
+  const causes = page.getByRole("region", { name: "Unfinished, by cause" });
+  await causes.getByRole("link", { name: "Waiting" }).click();
+  await page.getByRole("link", { name: "billing/slow" }).waitFor();
+  expect(page.url()).toContain("cause=waiting");
+  await page.goBack();
+  await causes.getByRole("link", { name: "Behind a blocked one" }).click();
+  await page.getByText("No delivery matches").waitFor();
+  expect(page.url()).toContain("cause=blocked");
+});

@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { BacklogOf } from "../../../src/store/queue.ts";
+import { agreedBacklog } from "./agreed-backlog.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 const NONE = { deliveries: 0, sinceMs: undefined };
@@ -17,8 +18,11 @@ const EMPTY = {
 export function backlogSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
+  const backlog = (nowMs: number, of?: BacklogOf) => agreedBacklog(on.store.queue, nowMs, of);
+  const dueOf = async (of: BacklogOf) => (await backlog(NOW + 10, of)).due.deliveries;
+
   it("is empty at first", async () => {
-    expect(await on.store.queue.backlog(NOW)).toEqual(EMPTY);
+    expect(await backlog(NOW)).toEqual(EMPTY);
   });
 
   it("counts each unfinished delivery once, by what it waits for", async () => {
@@ -29,18 +33,18 @@ export function backlogSuite(open: OpenStore): void {
     const [first, second] = claims;
     await on.finish(first!, { kind: "delivered" });
     await on.finish(second!, { kind: "retry", atMs: NOW + 90_000 });
-    expect(await on.store.queue.backlog(NOW + 70_000)).toEqual({
+    expect(await backlog(NOW + 70_000)).toEqual({
       ...EMPTY,
       busy: { deliveries: 2, sinceMs: NOW + 3 },
       waiting: { deliveries: 1, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 10 },
     });
-    expect(await on.store.queue.backlog(NOW + 90_000)).toMatchObject({
+    expect(await backlog(NOW + 90_000)).toMatchObject({
       busy: { deliveries: 3, sinceMs: NOW + 3 },
       waiting: NONE,
     });
     await on.finish(claims[2]!, { kind: "delivered" });
-    expect(await on.store.queue.backlog(NOW + 90_000)).toEqual({
+    expect(await backlog(NOW + 90_000)).toEqual({
       ...EMPTY,
       due: { deliveries: 3, sinceMs: NOW + 3 },
     });
@@ -54,7 +58,7 @@ export function backlogSuite(open: OpenStore): void {
     await on.publish(action, 2);
     await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW + 5);
     await on.store.catalog.deleteSubscription(gone.rowid, NOW + 5);
-    expect(await on.store.queue.backlog(NOW + 10)).toEqual({
+    expect(await backlog(NOW + 10)).toEqual({
       ...EMPTY,
       due: { deliveries: 2, sinceMs: NOW },
       held: { deliveries: 2, sinceMs: NOW },
@@ -71,26 +75,26 @@ export function backlogSuite(open: OpenStore): void {
     await on.finish(claims[0]!, { kind: "failed" }, { statusCode: 503, ...slow });
     await on.finish(claims[1]!, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
     await on.store.queue.retry(claims[0]!.deliveryId, NOW + 65_000);
-    expect(await on.store.queue.backlog(NOW + 200_000)).toEqual({
+    expect(await backlog(NOW + 200_000)).toEqual({
       ...EMPTY,
       busy: { deliveries: 1, sinceMs: NOW + 65_000 },
       waiting: { deliveries: 3, sinceMs: undefined },
       delivering: { deliveries: 1, sinceMs: NOW + 60_000 },
     });
-    expect(await on.store.queue.backlog(untilMs)).toMatchObject({
+    expect(await backlog(untilMs)).toMatchObject({
       busy: { deliveries: 4, sinceMs: NOW + 65_000 },
       waiting: NONE,
     });
     const [again] = (await on.claim({ nowMs: NOW + 200_000, limit: 1 })).claims;
     expect(again?.deliveryId).toBe(claims[0]!.deliveryId);
-    expect(await on.store.queue.backlog(NOW + 200_000)).toMatchObject({
+    expect(await backlog(NOW + 200_000)).toMatchObject({
       due: NONE,
       busy: NONE,
       waiting: { deliveries: 3 },
       delivering: { deliveries: 2 },
     });
     // What was due all along could only be sent since then.
-    expect(await on.store.queue.backlog(untilMs + 5)).toMatchObject({
+    expect(await backlog(untilMs + 5)).toMatchObject({
       busy: { deliveries: 3, sinceMs: untilMs },
     });
   });
@@ -99,13 +103,13 @@ export function backlogSuite(open: OpenStore): void {
     const action = await on.action();
     const { handler } = await on.subscription(action, { settings: { ordered: true } });
     await on.publish(action, 4);
-    expect(await on.store.queue.backlog(NOW + 10)).toEqual({
+    expect(await backlog(NOW + 10)).toEqual({
       ...EMPTY,
       due: { deliveries: 1, sinceMs: NOW },
       waiting: { deliveries: 3, sinceMs: undefined },
     });
     const [first] = (await on.claim({ most: 1 })).claims;
-    expect(await on.store.queue.backlog(NOW + 70_000)).toMatchObject({
+    expect(await backlog(NOW + 70_000)).toMatchObject({
       due: NONE,
       waiting: { deliveries: 3 },
       delivering: { deliveries: 1 },
@@ -113,8 +117,8 @@ export function backlogSuite(open: OpenStore): void {
     const atMs = NOW + 90_000;
     await on.finish(first!, { kind: "retry", atMs }, { statusCode: 500, slow: { untilMs: atMs, handler } });
     const waiting = { ...EMPTY, waiting: { deliveries: 4, sinceMs: undefined } };
-    expect(await on.store.queue.backlog(atMs - 1)).toEqual(waiting);
-    expect(await on.store.queue.backlog(atMs + 7)).toMatchObject({
+    expect(await backlog(atMs - 1)).toEqual(waiting);
+    expect(await backlog(atMs + 7)).toMatchObject({
       due: { deliveries: 1, sinceMs: atMs },
       waiting: { deliveries: 3 },
     });
@@ -126,9 +130,9 @@ export function backlogSuite(open: OpenStore): void {
     await on.subscription(action, { subscription: "free" });
     await on.publish(action, 3);
     const parts = { due: { deliveries: 3, sinceMs: NOW }, paced: { deliveries: 3, sinceMs: NOW } };
-    expect(await on.store.queue.backlog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
+    expect(await backlog(NOW + 10)).toEqual({ ...EMPTY, ...parts });
     await on.store.catalog.updateSubscription(rowid, { active: false }, NOW + 5);
-    expect(await on.store.queue.backlog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
+    expect(await backlog(NOW + 10)).toMatchObject({ paced: NONE, held: { deliveries: 3 } });
   });
 
   it("counts those of some subscriptions alone", async () => {
@@ -136,13 +140,12 @@ export function backlogSuite(open: OpenStore): void {
     const { rowid } = await on.subscription(action);
     await on.subscription(action, { subscription: "other", application: "crm" });
     await on.publish(action, 3);
-    const backlog = async (of: BacklogOf) => (await on.store.queue.backlog(NOW + 10, of)).due.deliveries;
-    expect(await backlog({})).toBe(6);
-    expect(await backlog({ subscription: rowid })).toBe(3);
-    expect(await backlog({ applications: ["crm", "shop"] })).toBe(3);
-    expect(await backlog({ applications: ["crm"], subscription: rowid })).toBe(0);
-    expect(await backlog({ action: "*" })).toBe(6);
-    expect(await backlog({ action: "no.such" })).toBe(0);
+    expect(await dueOf({})).toBe(6);
+    expect(await dueOf({ subscription: rowid })).toBe(3);
+    expect(await dueOf({ applications: ["crm", "shop"] })).toBe(3);
+    expect(await dueOf({ applications: ["crm"], subscription: rowid })).toBe(0);
+    expect(await dueOf({ action: "*" })).toBe(6);
+    expect(await dueOf({ action: "no.such" })).toBe(0);
   });
 
   it("does not count what has ended", async () => {
@@ -152,6 +155,6 @@ export function backlogSuite(open: OpenStore): void {
     const { claims } = await on.claim();
     await on.finish(claims[0]!, { kind: "delivered" });
     await on.finish(claims[1]!, { kind: "failed" });
-    expect(await on.store.queue.backlog(NOW + 99_000)).toEqual(EMPTY);
+    expect(await backlog(NOW + 99_000)).toEqual(EMPTY);
   });
 }

@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Order, SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { AttemptResult, Claim } from "../../../src/store/queue.ts";
+import { agreedBacklog } from "./agreed-backlog.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -134,7 +135,7 @@ export function keyedSuite(open: OpenStore): void {
     expect(await claimed(NOW + 61_000)).toEqual([]);
     const found = await on.store.catalog.findSubscription(id);
     expect(found).toMatchObject({ blocked_by: a!.deliveryId, blocked_keys: 2, slowed_until: null });
-    expect(await on.store.queue.backlog(NOW + 61_000)).toMatchObject({
+    expect(await agreedBacklog(on.store.queue, NOW + 61_000)).toMatchObject({
       waiting: { deliveries: 2 },
       blocked: { deliveries: 2, sinceMs: NOW },
     });
@@ -237,7 +238,7 @@ export function keyedSuite(open: OpenStore): void {
     expect(await listed({ key: "a" })).toEqual([a2, a]);
     expect(await listed({ key: '"a"', status: "pending" })).toEqual([a2]);
     expect(await listed({ key: "c" })).toEqual([]);
-    const backlog = await queue.backlog(NOW + 60_000);
+    const backlog = await agreedBacklog(queue, NOW + 60_000);
     expect(backlog).toMatchObject({
       waiting: { deliveries: 1 },
       delivering: { deliveries: 2 },
@@ -252,7 +253,7 @@ export function keyedSuite(open: OpenStore): void {
     });
     await catalog.updateSubscription(id, { active: false }, NOW);
     expect(await listed({ status: "held" })).toEqual([a2]);
-    expect((await queue.backlog(NOW + 60_000)).held).toMatchObject({ deliveries: 1 });
+    expect((await agreedBacklog(queue, NOW + 60_000)).held).toMatchObject({ deliveries: 1 });
     expect(await queue.countPending(id)).toBe(1);
     await catalog.deleteSubscription(id, NOW);
     expect(await listed({ status: "cancelled" })).toEqual([a2]);

@@ -3,6 +3,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { AttemptResult, Claim, NextStep } from "../../../src/store/queue.ts";
+import { agreedBacklog } from "./agreed-backlog.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -77,7 +78,7 @@ export function orderedSuite(open: OpenStore): void {
       message: expect.stringContaining(`is ordered, and delivery ${first!.rowid} goes before it.`) as string,
     });
     await fail(await claimOne(), NOW + HOUR_MS);
-    expect(await on.store.queue.backlog(NOW + 1)).toMatchObject({
+    expect(await agreedBacklog(on.store.queue, NOW + 1)).toMatchObject({
       waiting: { deliveries: 1 },
       blocked: { deliveries: 1, sinceMs: NOW },
     });
@@ -446,7 +447,7 @@ export function orderedSuite(open: OpenStore): void {
     await fail(await claimOne(), NOW + HOUR_MS);
     await on.store.catalog.updateSubscription(id, { active: false }, NOW + 62_000);
     expect(await claimed(NOW + DAY_MS)).toEqual([]);
-    expect(await on.store.queue.backlog(NOW + DAY_MS)).toMatchObject({
+    expect(await agreedBacklog(on.store.queue, NOW + DAY_MS)).toMatchObject({
       held: { deliveries: 3, sinceMs: NOW },
     });
     await on.store.catalog.updateSubscription(id, { active: true }, NOW + 63_000);

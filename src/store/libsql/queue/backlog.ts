@@ -1,10 +1,19 @@
-import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import type { Backlog, BacklogOf } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { heardBy } from "../catalog/hearing.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./fair-share.ts";
-import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./delivery-list.ts";
+import {
+  blockedKeysOf,
+  causesIn,
+  claimWindowOf,
+  type ClaimWindow,
+  END_MS,
+  type Leased,
+  loadLeased,
+  NONE_MS,
+} from "./backlog-windows.ts";
+import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./pending-index.ts";
 import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
 import { BLOCKED_BY, headOf, settingOf } from "./order.ts";
 
@@ -14,22 +23,11 @@ const STEP_DELIVERIES = 4_000;
 /** A step looks at so many subscriptions, and counts so many deliveries of each; longer ones are counted by themselves. */
 const STEP_SUBSCRIPTIONS = 20;
 const FIRST_COUNT = 100;
-/** No delivery is due later than the end, and before the other only those that persons requested. */
-const END_MS = Number.MAX_SAFE_INTEGER;
-const NONE_MS = Number.MIN_SAFE_INTEGER;
 
 type Part = { -readonly [K in keyof Backlog["due"]]: Backlog["due"][K] };
 
 function emptyPart(): Part {
   return { deliveries: 0, sinceMs: undefined };
-}
-
-interface Leased {
-  readonly id: number;
-  readonly leased: number;
-  /** Those of them that persons requested. */
-  readonly requested: number;
-  readonly since_ms: number;
 }
 
 type FirstCounts = readonly [
@@ -62,6 +60,7 @@ export function* countBacklog(
   const chosen = of === undefined ? undefined : chosenBy(sql, of);
   const [due, busy, paced, waiting] = [emptyPart(), emptyPart(), emptyPart(), emptyPart()];
   const [delivering, held, blocked] = [emptyPart(), emptyPart(), emptyPart()];
+  const parts = { due, busy, paced, waiting, blocked };
   const leasedOf = new Map<number, Leased>();
   for (const row of loadLeased(sql)) {
     if (chosen?.has(row.id) === false) continue;
@@ -84,12 +83,9 @@ export function* countBacklog(
     const blocking = loadBlocking(sql, some);
     for (const [index, [dueCount, laterCount, first, headMs, isPaced]] of counts.entries()) {
       const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
-      const unpaced = leasedDue + leasedLater > 0 ? busy : due;
       const blockedMs = blocking.get(id);
-      const laterUnblocked = blockedMs === undefined ? waiting : blocked;
-      const [duePart, laterPart] = isActive
-        ? [isPaced === 1 ? paced : unpaced, laterUnblocked]
-        : [held, held];
+      const [dueCause, laterCause] = causesIn(some[index]!, isPaced === 1, blockedMs !== undefined);
+      const [duePart, laterPart] = isActive ? [parts[dueCause], parts[laterCause]] : [held, held];
       remaining -= dueCount + laterCount;
       const [priority, sinceMs] = first ?? [NORMAL, headMs];
       if (sinceMs !== null) {
@@ -190,19 +186,6 @@ function* withKeys(sql: Sql, living: readonly SubscriptionWithDue[]): Steps<read
   }
 }
 
-/** The keys of a subscription that are blocked, each with when the delivery that blocks it was made. */
-function blockedKeysOf(sql: Sql, subscriptionId: number): ReadonlyMap<number, number> {
-  const rows = sql.rows<{ key: number; since_ms: number }>(
-    `SELECT f.key, ${timeOf("f.created_ms")} AS since_ms
-      FROM subscription AS s CROSS JOIN delivery AS f INDEXED BY delivery_key_failing ON f.subscription_id = s.rowid
-      WHERE s.rowid = ? AND s.order_key IS NOT NULL AND ${settingOf("on_exhausted")} = 'block'
-        AND f.key IS NOT NULL AND f.due_ms IS NOT NULL AND f.failures > 0 AND f.failures > s.max_retries
-      LIMIT ${MAX_BLOCKED_KEYS}`,
-    subscriptionId,
-  );
-  return new Map(rows.map(({ key, since_ms: sinceMs }) => [key, sinceMs]));
-}
-
 interface CountedBehind {
   readonly counted: number;
   /** Those of them whose key is blocked. */
@@ -262,14 +245,6 @@ function add({ counted, elsewhere, part }: Counted): void {
   part.deliveries += Math.max(0, counted - elsewhere);
 }
 
-function loadLeased(sql: Sql): readonly Leased[] {
-  return sql.rows<Leased>(
-    `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS requested,
-        min(l.claimed_ms) AS since_ms
-      FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY d.subscription_id`,
-  );
-}
-
 /** What of the subscription `requested` is due by its time, and what is due later. */
 const PENDING =
   "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = requested.value ->> 0 AND w.due_ms IS NOT NULL";
@@ -320,41 +295,4 @@ function countSlice(
     end?.due_ms ?? toMs,
   )!;
   return { counted, end };
-}
-
-/** What of a subscription may be sent now. */
-interface ClaimWindow {
-  readonly id: number;
-  readonly isActive: boolean;
-  readonly isOrdered: boolean;
-  /** What is due later than this waits. */
-  readonly dueByMs: number;
-  /** Nothing was due before, except what persons requested. */
-  readonly notBeforeMs: number;
-  readonly leasedDue: number;
-  readonly leasedLater: number;
-  /** Whether the first that is due later may be sent now. */
-  readonly isHeadDue: boolean;
-}
-
-/** As in `claimDue`: of one that waits only what persons requested, of an ordered one its first when none is leased. */
-function claimWindowOf(
-  { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
-  { leased, requested }: Pick<Leased, "leased" | "requested"> = { leased: 0, requested: 0 },
-  nowMs: number,
-): ClaimWindow {
-  const waits = waitEndMs > nowMs;
-  const common = { id, isActive, isOrdered, notBeforeMs: isActive ? waitEndMs : 0 };
-  if (isActive && (waits || isOrdered)) {
-    const isHeadDue = isOrdered && !waits && leased === 0;
-    return { ...common, dueByMs: NONE_MS, leasedDue: requested, leasedLater: leased - requested, isHeadDue };
-  }
-  // Those under way are among the due ones.
-  return {
-    ...common,
-    dueByMs: isOrdered ? END_MS : nowMs,
-    leasedDue: leased,
-    leasedLater: 0,
-    isHeadDue: false,
-  };
 }

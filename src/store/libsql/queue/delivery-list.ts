@@ -3,8 +3,19 @@ import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts"
 import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { keysOfText } from "../../../domain/order-key.ts";
+import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import { heardBy } from "../catalog/hearing.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
+import {
+  type BacklogWindow,
+  backlogWindows,
+  causeOf,
+  dueRanges,
+  hasCause,
+  isDueBy,
+  loadOpen,
+  type OpenRow,
+} from "./backlog-windows.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -12,9 +23,8 @@ import {
   JOIN_NAMES,
   SELECT_DELIVERY,
   STATUS_IS,
-  UNFINISHED_STATES,
 } from "./delivery-state.ts";
-import { WAIT_END } from "./handler-health.ts";
+import { dueSlice, keySlice, SLICE, subscriptionsWithDue } from "./pending-index.ts";
 
 /** Up to so many subscriptions are walked side by side through the index; for more, all deliveries are scanned. */
 const MAX_WALKED = 100;
@@ -37,14 +47,26 @@ const RARE: Partial<Record<DeliveryStatus, IndexScan>> = {
  * same page and either may be shorter, both are walked.
  */
 export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<readonly Delivery[]> {
-  if (query.event !== undefined && !isRowid(query.event)) return [];
+  const { event, cause, ...rest } = query;
+  if (event !== undefined && !isRowid(event)) return [];
+  const state = cause && STATE_OF[cause.name];
+  if (cause !== undefined && state !== undefined) {
+    const { status = state, cause: _, ...others } = query;
+    return status === state ? yield* listDeliveries(sql, { ...others, status }) : [];
+  }
   const subscriptions = selectSubscriptions(sql, query);
   if (subscriptions?.length === 0) return [];
-  let ranges = yield* idRangesOf(sql, "delivery", query.fromMs, query.toMs);
-  if (query.after !== undefined) ranges = rangesAfter(ranges, query.after, "desc");
+  let ranges = yield* idRangesOf(sql, "delivery", rest.fromMs, rest.toMs);
+  if (rest.after !== undefined) ranges = rangesAfter(ranges, rest.after, "desc");
   const filter = filterOf(query, subscriptions, ranges);
-  return yield* race(plansOf(sql, query, subscriptions, filter));
+  if (cause === undefined) return yield* race(plansOf(sql, query, subscriptions, filter));
+  const windows = yield* backlogWindows(sql, cause.nowMs, subscriptions);
+  const accepts = (row: OpenRow): boolean => causeOf(row, windows) === cause.name;
+  return yield* race(plansByCause(sql, { event, name: cause.name, windows }, { ...filter, accepts }));
 }
+
+/** Causes that are a state of their own. */
+const STATE_OF: Partial<Record<BacklogCause, DeliveryStatus>> = { held: "held", delivering: "delivering" };
 
 type ListPlan = Steps<readonly Delivery[] | undefined>;
 
@@ -66,6 +88,25 @@ function plansOf(
   }
   // Without subscriptions it is `pending` or `waiting`, which only active ones have.
   return [walked, pickOf(sql, pendingIds(sql, subscriptions), filter)];
+}
+
+function plansByCause(
+  sql: Sql,
+  { event, name, windows }: CauseSelection,
+  filter: Filter,
+): readonly ListPlan[] {
+  if (event !== undefined) return [pickOf(sql, deliveriesOfEvent(sql, event), filter)];
+  const ids = [...windows.values()].filter((window) => hasCause(window, name)).map(({ id }) => id);
+  const walked = scanNewest(sql, ids.length <= MAX_WALKED ? ofSubscriptions(ids) : ALL, filter);
+  return ids.length === 0
+    ? [pickNewest(sql, [], filter)]
+    : [walked, pickOf(sql, idsByCause(sql, name, windows), filter)];
+}
+
+interface CauseSelection {
+  readonly event: number | undefined;
+  readonly name: BacklogCause;
+  readonly windows: ReadonlyMap<number, BacklogWindow>;
 }
 
 function* pickOf(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): ListPlan {
@@ -141,6 +182,8 @@ interface Filter {
   readonly conditions: readonly string[];
   readonly values: readonly SqlValue[];
   readonly limit: number;
+  /** What else must be true of those that are unfinished and not under way; others are left out then. */
+  readonly accepts?: (row: OpenRow) => boolean;
 }
 
 /** Rowids in the order of an index. */
@@ -200,9 +243,15 @@ function loadMatching(
   sql: Sql,
   candidates: string,
   bound: readonly SqlValue[],
-  { conditions, values }: Filter,
+  { accepts, ...filter }: Filter,
   max: number,
 ): readonly Delivery[] {
+  if (accepts !== undefined) {
+    const ids = loadOpen(sql, candidates, bound).filter(accepts);
+    const accepted = JSON.stringify(ids.map(({ id }) => id));
+    return loadMatching(sql, "SELECT value AS id FROM json_each(?)", [accepted], filter, max);
+  }
+  const { conditions, values } = filter;
   const rows = sql.rows<DeliveryRow>(
     `${SELECT_DELIVERY} FROM (${candidates}) AS page CROSS JOIN delivery AS d ON d.rowid = page.id ${JOIN_NAMES}
       WHERE ${["TRUE", ...conditions].join(" AND ")} LIMIT ?`,
@@ -213,8 +262,36 @@ function loadMatching(
   return rows.map(deliveryOf);
 }
 
-/** Entries of an index that a step reads. */
-const SLICE = 1_000;
+/** The rowids of the deliveries with a cause, in no order. `undefined` when there are too many. */
+function* idsByCause(
+  sql: Sql,
+  cause: BacklogCause,
+  windows: CauseSelection["windows"],
+): Steps<number[] | undefined> {
+  const ids: number[] = [];
+  for (const window of windows.values()) {
+    if (!hasCause(window, cause)) continue;
+    for (const id of [window.headId, window.blockerId]) if (id !== null) ids.push(id);
+    for (const { from, toMs } of dueRanges(window, cause)) {
+      for (let slice = dueSlice(sql, window.id, from); ; slice = dueSlice(sql, window.id, slice.at(-1))) {
+        const within = slice.filter((row) => isDueBy(row, toMs));
+        for (const { id } of within) ids.push(id);
+        yield;
+        if (within.length < SLICE) break;
+        if (ids.length > MAX_PENDING_IDS) return undefined;
+      }
+    }
+    if (!window.isKeyed || (cause !== "waiting" && cause !== "blocked")) continue;
+    for (let slice = keySlice(sql, window.id); ; slice = keySlice(sql, window.id, slice.at(-1))) {
+      for (const { state, id } of slice) if (state === DELIVERY_STATE.behind) ids.push(id);
+      yield;
+      if (slice.length < SLICE) break;
+      if (ids.length > MAX_PENDING_IDS) return undefined;
+    }
+  }
+  return ids;
+}
+
 /** More would take long to sort, and a walk from the newest on finds some soon. */
 const MAX_PENDING_IDS = 50_000;
 
@@ -257,121 +334,9 @@ export function* countPending(sql: Sql, subscription: number): Steps<number> {
   }
 }
 
-/** Unfinished, in an order by key. */
-export interface KeyedRow {
-  readonly key: number;
-  readonly state: number;
-  readonly priority: number;
-  readonly sequence: number;
-  readonly id: number;
-}
-
-const KEY_ROWS = `SELECT key, state, priority, sequence, rowid AS id FROM delivery INDEXED BY delivery_key
-  WHERE subscription_id = ?1 AND state IN ${UNFINISHED_STATES}`;
-const NEXT_ROWS = `${KEY_ROWS} AND key = ?2 AND state = ?3 AND (priority, sequence) > (?4, ?5)`;
-const ROWS_BEHIND = `${KEY_ROWS} AND key = ?2 AND state = ${DELIVERY_STATE.behind}`;
-
-/** The next ones in the order of the index; fewer than a slice are the last. */
-export function keySlice(
-  sql: Sql,
-  subscription: number,
-  { key, state, priority, sequence }: KeyedRow = FIRST_KEY,
-  limit = SLICE,
-): readonly KeyedRow[] {
-  // A comparison of all four at once would read a key from its beginning each time.
-  const ofKey = state === DELIVERY_STATE.behind ? NEXT_ROWS : `${NEXT_ROWS} UNION ALL ${ROWS_BEHIND}`;
-  return sql.rows<KeyedRow>(
-    `${ofKey} UNION ALL ${KEY_ROWS} AND key > ?2 ORDER BY 1, 2, 3, 4 LIMIT ?6`,
-    subscription,
-    key,
-    state,
-    priority,
-    sequence,
-    limit,
-  );
-}
-
-/** Before all others. */
-const FIRST_KEY: KeyedRow = { key: -1, state: DELIVERY_STATE.pending, priority: 0, sequence: 0, id: 0 };
-
-interface DueRow {
-  readonly priority: number;
-  readonly due_ms: number;
-  readonly id: number;
-}
-
-/** The next pending ones in the order of the index; fewer than a slice are the last. */
-function dueSlice(
-  sql: Sql,
-  subscription: number,
-  after: DueRow = { priority: -1, due_ms: 0, id: 0 },
-): readonly DueRow[] {
-  return sql.rows<DueRow>(
-    `SELECT priority, due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
-        WHERE subscription_id = ?1 AND priority = ?2 AND due_ms = ?3 AND rowid > ?4
-      UNION ALL
-      SELECT priority, due_ms, rowid AS id FROM delivery INDEXED BY delivery_due
-        WHERE subscription_id = ?1 AND due_ms IS NOT NULL AND (priority, due_ms) > (?2, ?3)
-      ORDER BY 1, 2, 3 LIMIT ?5`,
-    subscription,
-    after.priority,
-    after.due_ms,
-    after.id,
-    SLICE,
-  );
-}
-
 function* activeWithDue(sql: Sql): Steps<readonly number[]> {
   const found = yield* subscriptionsWithDue(sql);
   return found.flatMap(({ id, isActive, isDeleted }) => (isActive && !isDeleted ? [id] : []));
-}
-
-export interface SubscriptionWithDue {
-  readonly id: number;
-  readonly isActive: boolean;
-  readonly isDeleted: boolean;
-  readonly isOrdered: boolean;
-  /** When its wait ends or ended, at `nowMs`; 0 where there was none. */
-  readonly waitEndMs: number;
-}
-
-interface WithDueRow {
-  readonly id: number;
-  readonly active: number;
-  readonly is_deleted: number;
-  readonly ordered: number;
-  readonly wait_end_ms: number;
-}
-
-/** The subscriptions with unfinished deliveries, by skipping through the index; idle ones cost nothing. */
-export function* subscriptionsWithDue(sql: Sql, nowMs = 0): Steps<readonly SubscriptionWithDue[]> {
-  const found: SubscriptionWithDue[] = [];
-  for (let last = 0; ;) {
-    const some = sql.rows<WithDueRow>(
-      `WITH RECURSIVE waiting (id) AS (
-          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
-            WHERE due_ms IS NOT NULL AND subscription_id > ?2)
-        UNION ALL
-          SELECT (SELECT min(subscription_id) FROM delivery INDEXED BY delivery_due
-            WHERE due_ms IS NOT NULL AND subscription_id > waiting.id)
-          FROM waiting WHERE waiting.id IS NOT NULL
-          LIMIT ?3
-        )
-        SELECT id, s.active, s.deleted_ms IS NOT NULL AS is_deleted, s.ordered,
-          ${WAIT_END} AS wait_end_ms
-        FROM waiting CROSS JOIN subscription AS s ON s.rowid = waiting.id`,
-      nowMs,
-      last,
-      SLICE,
-    );
-    for (const { id, active, is_deleted: isDeleted, ordered, wait_end_ms: waitEndMs } of some) {
-      const flags = { isActive: active === 1, isDeleted: isDeleted === 1, isOrdered: ordered === 1 };
-      found.push({ id, ...flags, waitEndMs });
-    }
-    if (some.length < SLICE) return found;
-    last = some.at(-1)?.id ?? last;
-    yield;
-  }
 }
 
 /** The rowids of deliveries that are under way. */

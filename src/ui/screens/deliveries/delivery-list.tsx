@@ -15,6 +15,7 @@ import { type Column, Table } from "../../parts/table.tsx";
 import { Time } from "../../parts/time.tsx";
 import { Next } from "../../parts/waits-for.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
+import { CAUSES } from "../overview/backlog.tsx";
 import { AllThatMatch, Picked } from "./many.tsx";
 
 const PAGE_ROWS = 50;
@@ -23,6 +24,7 @@ const LIVE_EVERY_MS = 2_000;
 function filtersFor(subscriptions: readonly Subscription[]): readonly FilterName[] {
   return [
     { name: "status", example: "failed", values: DELIVERY_STATES },
+    { name: "cause", example: "waiting", values: CAUSES.map(({ cause }) => cause) },
     subscriptionFilter(subscriptions),
     { name: "action", example: "order.*" },
     { name: "event", example: "48213" },
@@ -46,13 +48,13 @@ export function DeliveryList({
   readonly read: Delivery | undefined;
 }) {
   const { query } = route;
-  const { status, subscription: typed, action, event, key, after } = query;
+  const { status, cause, subscription: typed, action, event, key, after } = query;
   const [picked, setPicked] = useState<ReadonlySet<number>>(new Set());
   const subscriptions = useResource<readonly Subscription[]>("/v1/subscriptions");
   const named = subscriptionsNamed(typed, subscriptions.answer?.data);
   const { from, to } = useTimeRange(query);
   const isNewest = after === undefined && to === undefined;
-  const selection = { status, subscription: named.id, action, event, key, from, to };
+  const selection = { status, cause, subscription: named.id, action, event, key, from, to };
   const path = named.isKnown
     ? withQuery("/v1/deliveries", { limit: PAGE_ROWS, ...selection, after })
     : undefined;

@@ -8,7 +8,6 @@ interface Cause {
   readonly why: string;
   /** How it looks: what waits for a person is red. */
   readonly look: "danger" | "warn" | "accent" | "grey";
-  readonly status: string;
 }
 
 /** All that keeps a delivery from its end, the worst first. */
@@ -18,44 +17,38 @@ export const CAUSES: readonly Cause[] = [
     words: "Behind a blocked one",
     why: "ordered ones wait for a person",
     look: "danger",
-    status: "waiting",
   },
   {
     cause: "held",
     words: "Held",
     why: "paused or deactivated",
     look: "grey",
-    status: "held",
   },
   {
     cause: "waiting",
     words: "Waiting",
     why: "for their retry, or behind another",
     look: "warn",
-    status: "waiting",
   },
   {
     cause: "paced",
     words: "Paced",
     why: "by a rate, or for consumers",
     look: "warn",
-    status: "pending",
   },
   {
     cause: "busy",
     words: "Busy handlers",
     why: "behind others of their subscription",
     look: "grey",
-    status: "pending",
   },
   {
     cause: "delivering",
     words: "Being delivered",
     why: "an attempt is under way",
     look: "accent",
-    status: "delivering",
   },
-  { cause: "due", words: "Due", why: "to be sent next", look: "grey", status: "pending" },
+  { cause: "due", words: "Due", why: "to be sent next", look: "grey" },
 ];
 
 /** What is unfinished now, by why it is, with the age of the oldest. */
@@ -64,12 +57,12 @@ export function Backlog({ backlog }: { readonly backlog: StatsBacklog }) {
   const most = Math.max(1, ...CAUSES.map(({ cause }) => backlog[cause].deliveries));
   return (
     <ul class="backlog panel">
-      {CAUSES.map(({ cause, words, why, look, status }) => {
+      {CAUSES.map(({ cause, words, why, look }) => {
         const { deliveries, since } = backlog[cause];
         return (
           <li key={cause}>
             <div>
-              <a class="strong" href={linkTo(["deliveries"], { status })}>
+              <a class="strong" href={linkTo(["deliveries"], { cause })}>
                 {words}
               </a>
               <b>{numberText(deliveries)}</b>
