@@ -97,7 +97,7 @@ export const ROWS: Readonly<Record<string, Row | null>> = {
     ok: (_, run) => [`order.changed${run}`, "--mode", "none"],
     missing: [...NAME, "--mode", "none"],
   },
-  "actions:validate": { ok: () => ["order.created", "{}"], missing: [...NAME, "{}"] },
+  "actions:validate": { ok: () => ["order.created", '{"id":1}'], missing: [...NAME, "{}"] },
   "config:check": { ok: () => ["-"], input: () => "port: 7481", missing: null, place: "none" },
   "config:example": { ok: () => [], missing: null, varies: "lines", isText: true, place: "none" },
   "config:show": { ok: () => [], missing: null, varies: "values" },
