@@ -11,7 +11,6 @@ import {
   StreamCounts,
 } from "../metrics/counters.ts";
 import type { MetricSources } from "../metrics/registry.ts";
-import { StatsCounts } from "../metrics/stats/stats-counts.ts";
 import { type Clock, type Random, systemClock, systemRandom, toIso, WatchedClock } from "../runtime/clock.ts";
 import { tokenFileOf } from "../runtime/find-server.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -55,8 +54,6 @@ export async function compose(options: ComposeOptions) {
   const delivered = new DeliveryCounts();
   const commits = new CommitCounts();
   const streamed = new StreamCounts();
-  const stats = new StatsCounts(clock.now());
-  published.noteRefusal = (failure) => stats.refused(failure, clock.now());
   let feed: Service["feed"] | undefined;
   const encryption = encryptionKeys(config.encryption);
   const serves = options.command === "serve";
@@ -78,14 +75,20 @@ export async function compose(options: ComposeOptions) {
     needsData: options.needsData ?? false,
     acceptsLoss: options.acceptsLoss ?? false,
   };
-  const [store, [{ createService }, { ValidationThread }]] = await Promise.all([
+  const [store, [{ createService }, { ValidationThread }, { StatsRecorder }]] = await Promise.all([
     import("../store/libsql/open.ts").then(({ openLibsqlStore }) =>
       openLibsqlStore(onFatal === undefined ? opening : { ...opening, onFatal }),
     ),
     storeBegins().then(() =>
-      Promise.all([import("../service/service.ts"), import("../service/validation-thread.ts")]),
+      Promise.all([
+        import("../service/service.ts"),
+        import("../service/validation-thread.ts"),
+        import("../service/stats/recorder.ts"),
+      ]),
     ),
   ]);
+  const stats = new StatsRecorder({ store: store.stats, clock, logger });
+  published.noteRefusal = (failure) => stats.refused(failure);
   const offThread = new ValidationThread(clock);
   const loop = new EventLoopMonitor();
   const engineState = (): Health["engine"] => background.engine?.state() ?? "stopped";

@@ -103,7 +103,6 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       { ReplayRunner },
       { Retention },
       { SubscriptionExpiry },
-      { StatsRecorder },
     ] = await loading;
     const { auth, limits, ui } = config;
     const ending = new AbortController();
@@ -133,10 +132,7 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       ca,
       longChecks: offThread,
       counts: delivered,
-      onResult(data, nowMs, latencyMs) {
-        stats.attempted(data, latencyMs, nowMs);
-        service.feed.changed({ topic: "deliveries", data });
-      },
+      onResult: (data) => service.feed.changed({ topic: "deliveries", data }),
       onDeactivated: (id) => void service.noteChanged("subscription", id),
     });
     const replays = new ReplayRunner({
@@ -163,12 +159,11 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
       auditMs,
     });
     const expiry = new SubscriptionExpiry({ evreg: service.as(LOCAL_OWNER), clock, logger });
-    const recorder = new StatsRecorder({ stats, store: store.stats, clock, logger });
     await engine.start();
     loop.start(clock.monotonicMs());
     retention.start();
     expiry.start();
-    recorder.start();
+    stats.start();
     replays.start();
     const endIdleChecks = onIdle(clock, threadCpuMs, compactHeap);
 
@@ -192,8 +187,8 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
         retention.stop(),
         expiry.stop(),
       ]);
-      // The last attempts count, too.
-      await recorder.stop();
+      // What was refused counts, too.
+      await stats.stop();
       await store.close();
       for (const part of drained) if (part.status === "rejected") throw part.reason;
     };
@@ -224,7 +219,6 @@ async function loadServerParts() {
     import("../delivery/replay-runner.ts"),
     import("../service/retention.ts"),
     import("../service/subscription-expiry.ts"),
-    import("../service/stats/recorder.ts"),
   ]);
 }
 

@@ -71,7 +71,7 @@ export class Attempts {
       const durationMs = clock.monotonicMs() - startMs;
       const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
       const result = attemptResult(started, durationMs, withoutSecrets(sent, subscription), circumstances);
-      counts.attempted(result, publishedAtMs);
+      counts.attempted(result);
       const handler = destinationOf(subscription.handler)?.origin ?? "";
       logAttempt(logger, started, result, { handler });
       done(result, throttleIn(sent, subscription.handler, nowMs), started);
@@ -104,11 +104,13 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 }
 
 function attemptResult(
-  { deliveryId, claimId, failures, subscription, startedAtMs }: StartedAttempt,
+  { deliveryId, claimId, failures, subscription, startedAtMs, publishedAtMs }: StartedAttempt,
   durationMs: number,
   sent: SendResult,
   circumstances: Circumstances,
 ): AttemptResult {
+  const verdict = judged(sent, failures, subscription, circumstances);
+  const isTimed = publishedAtMs !== undefined && verdict.next.kind === "delivered";
   return {
     deliveryId,
     claimId,
@@ -124,7 +126,8 @@ function attemptResult(
           statusCode: sent.statusCode,
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
-    ...judged(sent, failures, subscription, circumstances),
+    ...(isTimed ? { latencyMs: Math.max(0, startedAtMs + durationMs - publishedAtMs) } : {}),
+    ...verdict,
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
   };
 }
@@ -181,15 +184,6 @@ export function withoutAttempt(
 /** What others are told of an attempt beside its result. */
 export interface ShownAttempt extends Omit<StartedAttempt, "startedAtMs" | "claimId" | "subscription"> {
   readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name">;
-}
-
-/** From publishing to an attempt's end, in milliseconds; `undefined` where that says nothing of the service. */
-export function latencyOf(
-  { publishedAtMs }: ShownAttempt,
-  { startedAtMs, durationMs }: AttemptResult,
-): number | undefined {
-  // The clock may have been set back meanwhile.
-  return publishedAtMs === undefined ? undefined : Math.max(0, startedAtMs + durationMs - publishedAtMs);
 }
 
 /** A result as others see it. */

@@ -12,7 +12,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, latencyOf, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
+import { Attempts, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
@@ -34,8 +34,8 @@ export interface EngineDependencies {
   readonly longChecks: OffThreadValidator;
   /** Goes on over all starts and stops. */
   readonly counts: DeliveryCounts;
-  /** Called with each result that was stored, when that was, and the latency, see `latencyOf`. */
-  readonly onResult?: (result: DeliveryResult, nowMs: number, latencyMs: number | undefined) => void;
+  /** Called with each result that was stored. */
+  readonly onResult?: (result: DeliveryResult) => void;
   /** Called with a subscription that was deactivated as its handler is gone or has failed for too long. */
   readonly onDeactivated?: (subscriptionId: number) => void;
   /** What this service listens on, where nothing is sent to. */
@@ -425,8 +425,7 @@ class EngineRun {
   #report(of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
     if (outcome.kind !== "stored") return;
     const { clock, onResult, onDeactivated } = this.#dependencies;
-    const nowMs = clock.now();
-    onResult?.(shownResult(of, result, outcome, nowMs), nowMs, latencyOf(of, result));
+    onResult?.(shownResult(of, result, outcome, clock.now()));
     if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
   }
 

@@ -220,7 +220,7 @@ export class PullAttempts {
     const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
     const verdict = judged({ kind: "error", errorCode }, failures, subscription, circumstances);
     const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, errorCode, ...verdict } as const;
-    counts.attempted(result, undefined);
+    counts.attempted(result);
     logAttempt(logger, shownOf(claim), result, { consumer: true });
     return result;
   }
@@ -267,7 +267,7 @@ export class PullAttempts {
     if (outcome === "released") return;
     const { counts, logger, onStored } = this.#dependencies;
     // How long it waited for a consumer says nothing about evreg.
-    counts.attempted(result, undefined);
+    counts.attempted(result);
     const { rowid: subscriptionId, application, subscription: name } = from;
     const shown = { ...attempt, subscription: { subscriptionId, application, name } };
     logAttempt(logger, shown, result, { consumer: true });

@@ -111,8 +111,8 @@ const ATTEMPT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const LATENCY_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 21_600];
 
 interface EndedAttempt {
-  readonly startedAtMs: number;
   readonly durationMs: number;
+  readonly latencyMs?: number;
   readonly statusCode?: number;
   readonly errorCode?: AttemptErrorCode;
   readonly next: { readonly kind: string };
@@ -137,20 +137,12 @@ export class DeliveryCounts {
    */
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
-  /**
-   * An attempt that was started has ended.
-   * @param publishedAtMs of its event, if the time since then counts
-   */
-  attempted(
-    { startedAtMs, durationMs, statusCode, errorCode, next }: EndedAttempt,
-    publishedAtMs: number | undefined,
-  ): void {
+  /** An attempt that was started has ended. */
+  attempted({ durationMs, latencyMs, statusCode, errorCode, next }: EndedAttempt): void {
     this.attemptSeconds.observe(durationMs / 1_000);
     if (next.kind === "delivered") {
       this.deliveredAttempts += 1;
-      if (publishedAtMs === undefined) return;
-      // The clock may have been set back meanwhile.
-      this.latencySeconds.observe(Math.max(0, startedAtMs + durationMs - publishedAtMs) / 1_000);
+      if (latencyMs !== undefined) this.latencySeconds.observe(latencyMs / 1_000);
     } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;
     else this.failedByStatus[statusClass(statusCode)] += 1;
   }

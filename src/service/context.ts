@@ -4,7 +4,6 @@ import type { Health } from "../domain/operations.ts";
 import type { FinishedPull, NewClaim, PulledDelivery, PullResult } from "../domain/pull.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
-import type { StatsCounts } from "../metrics/stats/stats-counts.ts";
 import type { Clock, Random } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Claim, ClaimedSubscription, RecordClaim } from "../store/queue.ts";
@@ -15,6 +14,7 @@ import type { PayloadValidator } from "./payload-validator.ts";
 import type { SchemaTasks } from "./schema-tasks.ts";
 import type { SecretUses } from "./secret-uses.ts";
 import type { Feed } from "./stream/feed.ts";
+import type { StatsRecorder } from "./stats/recorder.ts";
 import type { StoredEvents } from "./stored-events.ts";
 import type { SignInCodes } from "./tokens/sign-in-codes.ts";
 import type { SchemaProducts } from "./validation-thread.ts";
@@ -36,7 +36,7 @@ export interface ServiceContext {
   readonly signInCodes: SignInCodes;
   readonly counts: PublishCounts;
   /** The same by action and subscription, over time. */
-  readonly stats: StatsCounts;
+  readonly stats: StatsRecorder;
   readonly background: Background;
   /** Is told what happens, for streams. */
   readonly feed: Feed;

@@ -25,7 +25,7 @@ import {
 
 /** A delivery belongs to the application of its subscription. */
 export function deliveriesPort(
-  { store, clock, background, counts, feed, stats }: ServiceContext,
+  { store, clock, background, counts, feed }: ServiceContext,
   access: Access,
 ): DeliveriesPort {
   const { readable, writable } = finder(access, "delivery", (id: number) => store.queue.find(checkId(id)));
@@ -61,7 +61,6 @@ export function deliveriesPort(
       const skipped = existing(await store.queue.skip(id, clock.now(), access.actor), "delivery", id);
       background.engine?.wake();
       feed.changed({ topic: "deliveries", data: resultWithoutAttempt(skipped) });
-      stats.failed(skipped.subscription_id, skipped.action, skipped.application, clock.now());
       return { data: skipped };
     },
   };

@@ -142,7 +142,7 @@ class PublishBatch {
 
   /** @returns whether a schema had changed meanwhile */
   #applyOutcomes(sent: readonly number[], outcomes: readonly RecordOutcome[]): boolean {
-    const { counts, background, stats } = this.#context;
+    const { counts, background } = this.#context;
     let isDue = false;
     let isStale = false;
     for (const [place, index] of sent.entries()) {
@@ -159,7 +159,6 @@ class PublishBatch {
       }
       if (outcome.kind === "recorded") {
         counts.batch += 1;
-        stats.published(validated.item.action, validated.action.application, outcome.timestampedMs);
         counts.queuedDeliveries += outcome.deliveries;
         isDue ||= outcome.deliveries > 0;
       } else if (outcome.kind === "replayed") {

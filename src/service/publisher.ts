@@ -52,15 +52,14 @@ export class Publisher {
   /** Counts it for its action, unless that is not known or the caller may not publish to it. */
   noteRefusal(item: unknown, failure: object): void {
     if (failure instanceof EvregError && failure.code === "forbidden") return;
-    const { actions, clock, stats } = this.#context;
+    const { actions, stats } = this.#context;
     const { action } = Object(item) as { readonly action?: unknown };
     const known = typeof action === "string" ? actions.get(action) : undefined;
-    if (known === undefined) stats.refused(failure, clock.now());
-    else stats.refused(failure, clock.now(), action as string, known.application);
+    stats.refused(failure, known === undefined ? "" : (action as string));
   }
 
   async #publish(input: NewEvent): Promise<Published> {
-    const { counts, payloads, stats } = this.#context;
+    const { counts, payloads } = this.#context;
     this.#access.requireSome("publish");
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
@@ -79,9 +78,6 @@ export class Publisher {
       const replayed = outcome.kind === "replayed";
       if (replayed) counts.replayedSingle += 1;
       else counts.single += 1;
-      if (outcome.kind === "recorded") {
-        stats.published(input.action, ready.action.application, outcome.timestampedMs);
-      }
       if (outcome.kind === "recorded" && outcome.deliveries > 0) {
         counts.queuedDeliveries += outcome.deliveries;
         if (outcome.deliveries > (outcome.claims?.length ?? 0)) this.#context.background.engine?.wake();

@@ -233,6 +233,8 @@ export interface AttemptResult {
   readonly claimId: number;
   readonly startedAtMs: number;
   readonly durationMs: number;
+  /** From publishing to a delivery, with all retries and waits; left out where that says nothing of the service. */
+  readonly latencyMs?: number;
   readonly statusCode?: number;
   readonly errorCode?: AttemptErrorCode;
   /** At most 1 KiB of text without NUL. */

@@ -1,21 +1,29 @@
-import type { StoredFigures } from "../metrics/stats/tally.ts";
+import type { StoredFigures } from "../domain/stats/tally.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS, TEN_SECONDS_MS } from "../domain/stats/stats.ts";
 
-/** Spans of time that figures are stored of, in minutes. */
-export const STATS_SPANS = [1, 60, 1_440] as const;
-export type StatsSpan = (typeof STATS_SPANS)[number];
+/** How long the spans of time are that figures are stored of, in milliseconds. */
+export const STATS_SPANS = {
+  tenSeconds: TEN_SECONDS_MS,
+  minute: MINUTE_MS,
+  hour: HOUR_MS,
+  day: DAY_MS,
+} as const;
+export type StatsSpan = keyof typeof STATS_SPANS;
 
-/** Of what figures are stored. */
-export type StatsKind = "all" | "application" | "action" | "subscription";
+/** Requests that were refused. */
+export interface RefusedCount {
+  /** Within the ten seconds in which they came. */
+  readonly atMs: number;
+  /** `""` for those of none that is known. */
+  readonly action: string;
+  readonly count: number;
+}
 
-/** What happened in a minute. */
-export interface StatsRow extends StoredFigures {
-  readonly kind: StatsKind;
-  /** `""` for all. */
-  readonly application: string;
-  /** Only of that kind. */
-  readonly action?: string;
-  /** Only of that kind. */
-  readonly subscription?: number;
+/** A time from one start of a span to another, in milliseconds since the epoch. */
+export interface StatsTime {
+  readonly fromMs: number;
+  /** The first that is not in it. */
+  readonly toMs: number;
 }
 
 /** Whose figures are read: those of everything, where nothing is given. */
@@ -26,11 +34,8 @@ export interface StatsOf {
   readonly subscription?: number | undefined;
 }
 
-export interface StatsSteps extends StatsOf {
+export interface StatsSteps extends StatsOf, StatsTime {
   readonly span: StatsSpan;
-  /** Milliseconds since the epoch, of the first step; the steps end before `toMs`. */
-  readonly fromMs: number;
-  readonly toMs: number;
   /** A multiple of the span. */
   readonly stepMs: number;
 }
@@ -46,8 +51,10 @@ export interface StatsPiece {
   readonly startMs: number;
 }
 
+export type StatsSubject = "action" | "subscription";
+
 export interface StatsTotals extends StatsOf {
-  readonly by: "action" | "subscription";
+  readonly by: StatsSubject;
   /** Rising. */
   readonly pieces: readonly StatsPiece[];
 }
@@ -57,6 +64,17 @@ export interface StoredTotal {
   readonly action: string;
   readonly subscription: number;
   readonly figures: StoredFigures;
+}
+
+export interface OpenStats extends StatsOf, StatsTime {
+  readonly by: StatsSubject | undefined;
+}
+
+export interface OpenFigures {
+  /** Of ten seconds each, rising. */
+  readonly steps: readonly StoredStep[];
+  /** None without `by`. */
+  readonly totals: readonly StoredTotal[];
 }
 
 export interface StatsSubjects extends StatsOf {
@@ -79,16 +97,25 @@ export interface SubscriptionSubject {
   readonly action: string;
 }
 
-/** Figures by the minute, hour and day. */
+/**
+ * Figures by ten seconds, minute, hour and day. Events, attempts and deliveries are counted in the transactions that store them.
+ * These counts are open until `fold` adds them to the figures.
+ */
 export interface StatsStore {
-  /** Adds what happened in a minute to what is stored of it, its hour and its day. A power cut may undo it. */
-  add(startMs: number, rows: readonly StatsRow[]): Promise<void>;
+  countRefused(counts: readonly RefusedCount[]): Promise<void>;
+  /**
+   * Adds some of what was counted before that time to the figures; answers whether there may be more.
+   * @param known a time of which is known that nothing happened where nothing was counted
+   */
+  fold(beforeMs: number, known?: StatsTime): Promise<boolean>;
   /** Every step of which anything is known, rising; with nothing but zeros where only that is known. */
   steps(query: StatsSteps): Promise<readonly StoredStep[]>;
   /** What each action or subscription had. */
   totals(query: StatsTotals): Promise<readonly StoredTotal[]>;
+  /** What is counted and not folded. */
+  open(query: OpenStats): Promise<OpenFigures>;
   actions(query: StatsSubjects): Promise<readonly ActionSubject[]>;
   subscriptions(query: StatsSubjects): Promise<readonly SubscriptionSubject[]>;
-  /** Removes some of what is from before; answers how much. */
-  removeExpired(beforeMs: number): Promise<number>;
+  /** Removes some of what is too old by now; answers how much. */
+  removeExpired(nowMs: number): Promise<number>;
 }

@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { startProgram } from "../support/program.ts";
 import { TimeHistogram, bucketOf } from "../../src/domain/stats/histogram.ts";
 
-// Fills 8 days of figures, by minute, hour and day, of actions and subscriptions that always had traffic, and prints how long
+// Fills 8 days of figures, by minute, hour and day, and an hour by ten seconds, of actions and subscriptions that always had traffic, and prints how long
 // `GET /v1/stats` then takes: node test/bench/stats-week.ts [--actions 100] [--subscriptions 100] [--calls 100]
 
 const { values: given } = parseArgs({
@@ -58,16 +58,22 @@ async function register(url: string): Promise<void> {
 async function fill(): Promise<void> {
   const client = createClient({ url: `file:${join(folder, "evreg.db")}`, concurrency: 1 });
   const now = Math.floor(Date.now() / 60_000);
-  for (const span of [1, 60, 1_440]) {
+  const tens = 6 * now;
+  // Spans as they are stored, each from where to where and how far apart its rows are; that of 0 is ten seconds.
+  const spans = [
+    [0, tens - 360, tens, 1],
+    ...[1, 60, 1_440].map((span) => [span, Math.floor((now - MINUTES) / span) * span, now, span] as const),
+  ] as const;
+  for (const [span, from, to, step] of spans) {
     await client.execute({
       sql: `INSERT INTO stats SELECT ?1, ats.at, subjects.kind, subjects.id, subjects.application, 20, 1, 19, 2, 1, unhex(?4), unhex(?4), '503'
-        FROM (WITH RECURSIVE ats (at) AS (SELECT ?2 UNION ALL SELECT at + ?1 FROM ats WHERE at + ?1 < ?3) SELECT at FROM ats) AS ats
+        FROM (WITH RECURSIVE ats (at) AS (SELECT ?2 UNION ALL SELECT at + ?5 FROM ats WHERE at + ?5 < ?3) SELECT at FROM ats) AS ats
         CROSS JOIN (
           SELECT 0 AS kind, 0 AS id, '' AS application
           UNION ALL SELECT DISTINCT 1, 0, application FROM subscription
           UNION ALL SELECT 2, rowid, application FROM action WHERE action LIKE 'order.%'
           UNION ALL SELECT 3, rowid, application FROM subscription) AS subjects ORDER BY 1, 2, 3, 4, 5`,
-      args: [span, Math.floor((now - MINUTES) / span) * span, now, times()],
+      args: [span, from, to, times(), step],
     });
   }
   const { rows } = await client.execute("SELECT count(*) AS count FROM stats");

@@ -1,5 +1,10 @@
+import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Stats } from "../../src/domain/stats/stats.ts";
+import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
+import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
+import { rawSql } from "../store/processes.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
@@ -13,6 +18,32 @@ const { kills } = lengthOf("faults/kill");
 /** Up to so long after the server answers; every fifth dies while it starts instead. */
 const LONGEST_MS = 350;
 const STARTING_MS = 400;
+
+/** What the figures are of, as the data file has it. */
+const STORED = `SELECT (SELECT count(*) FROM event) AS published,
+  (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS delivered,
+  (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'failed') AS failed_attempts,
+  (SELECT count(*) FROM delivery WHERE state = ${DELIVERY_STATE.failed}) AS failed`;
+const FIGURES = ["published", "delivered", "failed_attempts", "failed"] as const;
+
+function sum(values: readonly (number | null)[]): number {
+  return values.reduce<number>((total, value) => total + (value ?? 0), 0);
+}
+
+function named(valueOf: (name: (typeof FIGURES)[number]) => number): Record<string, number> {
+  return Object.fromEntries(FIGURES.map((name) => [name, valueOf(name)]));
+}
+
+/** Three ways to the same figures. */
+async function figuresOf(url: string, range: string): Promise<Record<string, Record<string, number>>> {
+  const response = await fetch(`${url}/v1/stats?range=${range}&by=action`);
+  const { data } = (await response.json()) as { data: Stats };
+  return {
+    totals: named((name) => data.totals[name]),
+    series: named((name) => sum(data.series[name])),
+    rows: named((name) => sum(data.rows!.map((row) => row[name]))),
+  };
+}
 
 const folder = temporaryFolder();
 const ledger = new Ledger();
@@ -34,7 +65,7 @@ afterAll(async () => {
 });
 
 test(
-  `kill -9 under load, ${kills} times: acknowledged events are stored once and delivered`,
+  `kill -9 under load, ${kills} times: acknowledged events are stored once, delivered and counted`,
   { timeout: 60_000 + kills * 3_000 },
   async () => {
     for (let round = 0; round < kills; round += 1) {
@@ -55,10 +86,13 @@ test(
 
     const last = await startProgram(folder.path, ["--dev"]);
     await until("every delivery came to its end", async () => (await unfinished(last.url)) === 0, 60_000);
+    const figures = await Promise.all(["1h", "24h", "7d"].map((range) => figuresOf(last.url, range)));
     expect((await last.end("SIGTERM")).code).toBe(0);
     const balance = ledger.expectWhole(folder.path, { refused: 0 });
     expect(balance.acknowledged).toBeGreaterThan(kills * 10);
     expect(balance.repeated).toBeGreaterThan(0);
+    const [stored] = rawSql(join(folder.path, "evreg.db"), STORED);
+    for (const shown of figures) expect(shown).toEqual({ totals: stored, series: stored, rows: stored });
     report("kill -9", { kills, ...balance });
   },
 );

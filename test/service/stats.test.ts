@@ -1,18 +1,19 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Stats, StatsQuery } from "../../src/domain/stats/stats.ts";
-import type { DeliveryResult } from "../../src/domain/stream.ts";
 import { LOCAL_OWNER, type Principal } from "../../src/domain/token.ts";
-import { StatsCounts } from "../../src/metrics/stats/stats-counts.ts";
 import { Access } from "../../src/service/auth.ts";
 import { StatsReader } from "../../src/service/stats/stats-reader.ts";
 import { StatsRecorder } from "../../src/service/stats/recorder.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { newAction, newSubscription } from "../contract/harness.ts";
+import type { AttemptResult } from "../../src/store/queue.ts";
+import { newAction, newEvent, newSubscription } from "../contract/harness.ts";
+import { claimRequest } from "../support/claim-request.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** The values that are not zero, by the step counted from the last one, which is 0. */
 function shown(column: readonly (number | null)[]): Record<number, number | null> {
@@ -20,9 +21,8 @@ function shown(column: readonly (number | null)[]): Record<number, number | null
   return Object.fromEntries(values.filter(([, value]) => value !== 0));
 }
 
-describe("figures that were stored", () => {
+describe("figures over time", () => {
   let local: LocalService;
-  let stats: StatsCounts;
   let recorder: StatsRecorder;
   let reader: StatsReader;
   let ids: number[];
@@ -36,6 +36,9 @@ describe("figures that were stored", () => {
       const input = newSubscription({ subscription, action: "a", application: subscription });
       ids.push((await evreg.subscriptions.create(input)).data.rowid);
     }
+    // What is delivered below was published long before.
+    await publish("a", 200);
+    local.clock.pass(20 * DAY_MS);
     start();
   });
   afterEach(async () => {
@@ -43,47 +46,47 @@ describe("figures that were stored", () => {
     await local.close();
   });
 
-  /** As a server does, with nothing counted yet. */
+  /** What a server does when it starts. */
   function start(): void {
     const { store, clock } = local;
-    stats = new StatsCounts(clock.now());
-    reader = new StatsReader({ store, clock, stats });
-    recorder = new StatsRecorder({ stats, store: store.stats, clock, logger: silentLogger });
+    recorder = new StatsRecorder({ store: store.stats, clock, logger: silentLogger });
+    reader = new StatsReader({ store, clock, stats: recorder });
     recorder.start();
   }
 
   const read = async (query: StatsQuery, principal: Principal = LOCAL_OWNER): Promise<Stats> =>
     (await reader.read(new Access(principal), query)).data;
 
-  function publish(action: string, count: number): void {
-    for (let done = 0; done < count; done += 1) stats.published(action, "crm", local.clock.now());
+  async function publish(action: string, count: number): Promise<void> {
+    await local.evreg.events.publishBatch(
+      Array.from({ length: count }, () => newEvent({ email: "a@b.c" }, action)),
+    );
   }
 
-  function deliver(subscription: number, given: Partial<DeliveryResult> = {}): void {
-    const result = {
-      rowid: 1,
-      event_id: 1,
-      subscription_id: ids[subscription]!,
-      application: ["one", "two"][subscription]!,
-      subscription: "",
-      action: "a",
-      status: "delivered",
-      attempt: 1,
-      status_code: 200,
-      error_code: null,
-      duration_ms: 8,
-      timestamped: "",
-      ...given,
-    } as const;
-    stats.attempted(result, given.status === undefined ? 12 : undefined, local.clock.now());
+  /** One delivery, from its claim to its result. */
+  async function deliver(subscription: number, result: Partial<AttemptResult> = {}): Promise<void> {
+    const { store, clock } = local;
+    const nowMs = clock.now();
+    const none = { leased: 0, capacity: 0, tier: 0 };
+    const quotas = new Map([[ids[subscription]!, { ...none, capacity: 1 }]]);
+    const request = { ...claimRequest({ nowMs }), quotas, defaultQuota: none };
+    const { claims } = await store.queue.claim(request);
+    const [{ deliveryId, claimId }] = claims as [(typeof claims)[number]];
+    const delivered = { latencyMs: 12, statusCode: 200, next: { kind: "delivered" } } as const;
+    const own = result.next === undefined ? delivered : { next: result.next };
+    const attempt = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 8, ...own, ...result };
+    const [outcome] = await store.queue.finish([attempt], nowMs);
+    expect(outcome?.kind).toBe("stored");
   }
+
+  const FAILED = { statusCode: 503, next: { kind: "failed" } } as const;
 
   it("add up to the same, whatever of them is stored already", async () => {
     for (let minute = 0; minute < 65; minute += 1) {
-      publish("a", 2);
-      publish("b", 1);
-      deliver(0);
-      if (minute % 10 === 0) deliver(1, { status: "failed", status_code: 503 });
+      await publish("a", 2);
+      await publish("b", 1);
+      await deliver(0);
+      if (minute % 10 === 0) await deliver(1, FAILED);
       await local.clock.advance(MINUTE_MS);
       if (minute % 43 !== 0) continue;
       const all = { published: 3 * (minute + 1), delivered: minute + 1 };
@@ -113,13 +116,13 @@ describe("figures that were stored", () => {
   });
 
   it("survive a stop, and a gap stays one", async () => {
-    publish("a", 5);
+    await publish("a", 5);
     await local.clock.advance(90 * SECOND_MS);
-    publish("a", 7);
+    await publish("a", 7);
     await recorder.stop();
     await local.clock.advance(3 * HOUR_MS);
     start();
-    publish("a", 1);
+    await publish("a", 1);
     await local.clock.advance(MINUTE_MS);
     const { series, totals } = await read({ range: "24h" });
     expect(totals.published).toBe(13);
@@ -128,59 +131,98 @@ describe("figures that were stored", () => {
     expect([series.published.at(-37), series.published.at(-1)]).toEqual([12, 1]);
   });
 
-  it("show an hour after a restart, each minute spread over its steps", async () => {
-    publish("a", 13);
-    deliver(0);
-    await local.clock.advance(MINUTE_MS);
+  it("show each ten seconds of an hour after a restart", async () => {
+    await publish("a", 13);
+    await deliver(0);
+    await local.clock.advance(30 * SECOND_MS);
+    await publish("a", 2);
+    await local.clock.advance(30 * SECOND_MS);
     await recorder.stop();
     start();
     await local.clock.advance(MINUTE_MS);
-    publish("a", 4);
+    await publish("a", 4);
     const { series, totals } = await read({ range: "1h" });
-    expect(totals).toMatchObject({ published: 17, delivered: 1 });
-    expect(series.published.slice(-13)).toEqual([2, 2, 2, 2, 2, 3, 0, 0, 0, 0, 0, 0, 4]);
-    expect(series.latency_p50_ms.slice(-13, -6)).toEqual([12, 12, 12, 12, 12, 12, null]);
+    expect(totals).toMatchObject({ published: 19, delivered: 1 });
+    expect(series.published.slice(-14)).toEqual([null, 13, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 4]);
+    expect(series.latency_p50_ms.slice(-13, -11)).toEqual([12, null]);
   });
 
-  it("have all of the minute of a restart, by every range, before it is stored and after", async () => {
-    for (const restartSecond of [5, 34]) {
-      const before = (await read({ range: "24h" })).totals.published;
-      publish("a", 100);
-      deliver(0);
-      await local.clock.advance(restartSecond * SECOND_MS);
-      await recorder.stop();
+  it("have all that was stored, by every range, after an end without a stop", async () => {
+    let published = 0;
+    for (const endSecond of [5, 34, 7]) {
+      await publish("a", 100);
+      await deliver(0);
+      published += 100;
+      await local.clock.advance(endSecond * SECOND_MS);
+      // What the process before would have folded is not.
+      const killed = recorder;
       start();
       for (let minute = 0; minute < 3; minute += 1) {
-        publish("a", 7);
-        deliver(0);
+        await publish("a", 7);
+        await deliver(0);
+        published += 7;
         for (const range of ["1h", "24h", "7d"] as const) {
           const { totals, series, rows } = await read({ range, by: "action" });
-          const published = before + 107 + 7 * minute;
           expect([range, totals.published, rows![0]!.published]).toEqual([range, published, published]);
           const shownInAll = series.published.reduce<number>((sum, count) => sum + (count ?? 0), 0);
           expect([range, shownInAll]).toEqual([range, published]);
         }
         await local.clock.advance(MINUTE_MS);
       }
-      await local.clock.advance((60 - restartSecond) * SECOND_MS);
+      await killed.stop();
     }
-    const { totals, series } = await read({ range: "1h" });
-    expect(totals).toMatchObject({ published: 242, delivered: 8 });
-    // Restarted at second 34, in the fourth step: the hundred are in the three before it.
-    expect(series.published.slice(-25, -19)).toEqual([33, 33, 34, 7, 0, 0]);
+    expect((await read({ range: "1h" })).totals).toMatchObject({ published: 363, delivered: 12 });
+  });
+
+  it("spread each ten seconds over their seconds, as far as they have come", async () => {
+    await publish("b", 25);
+    await local.clock.advance(13 * SECOND_MS);
+    await publish("b", 8);
+    const { series, totals } = await read({ range: "5m" });
+    expect(totals.published).toBe(33);
+    expect(series.published.slice(-15)).toEqual([null, 2, 3, 2, 3, 2, 3, 2, 3, 2, 3, 2, 2, 2, 2]);
+  });
+
+  it("count what failed for good without an attempt", async () => {
+    await deliver(0, { ...FAILED, next: { kind: "retry", atMs: local.clock.now() + HOUR_MS } });
+    const { data } = await local.evreg.deliveries.list({ subscription: ids[0]!, status: "waiting" });
+    await local.evreg.deliveries.skip(data[0]!.rowid);
+    const { totals } = await read({ subscription: ids[0]! });
+    expect(totals).toMatchObject({ failed_attempts: 1, failed: 1 });
+  });
+
+  it("lose no refused request to a store that takes no writes for a while", async () => {
+    await recorder.stop();
+    const { store, clock } = local;
+    let isFull = true;
+    const failing = {
+      ...store.stats,
+      countRefused: (counts: Parameters<typeof store.stats.countRefused>[0]) =>
+        isFull ? Promise.reject(new Error("the disk is full")) : store.stats.countRefused(counts),
+    };
+    recorder = new StatsRecorder({ store: failing, clock, logger: silentLogger });
+    reader = new StatsReader({ store, clock, stats: recorder });
+    const failure = new Error("refused");
+    for (const each of [failure, failure, new Error("another")]) recorder.refused(each, "b");
+    expect((await read({})).totals.refused).toBe(0);
+    isFull = false;
+    await clock.advance(20 * SECOND_MS);
+    const { totals, series } = await read({ action: "b" });
+    expect(totals.refused).toBe(2);
+    expect(shown(series.refused.slice(-3))).toEqual({ [-2]: 2 });
   });
 
   it("are broken down by action and subscription, the busiest first, and those with nothing after them", async () => {
     for (let minute = 0; minute < 3; minute += 1) {
-      publish("b", 4);
-      deliver(1);
-      deliver(1, { status: "waiting", status_code: null, error_code: "timeout" });
+      await publish("b", 4);
+      await deliver(1);
+      await deliver(1, { errorCode: "timeout", next: { kind: "retry", atMs: local.clock.now() + DAY_MS } });
       await local.clock.advance(MINUTE_MS);
     }
     for (const range of ["5m", "1h", "24h", "7d"] as const) {
       const { rows: actions } = await read({ range, by: "action" });
       expect(actions).toMatchObject([
-        { action: "b", application: "crm", published: 12, last_published_at: null },
+        { action: "b", application: "crm", published: 12, last_published_at: "2026-01-21T00:02:00.000Z" },
         { action: "a", published: 0, delivered: 3, failed_attempts: 3, failed: 0 },
       ]);
       const { rows: subscriptions } = await read({ range, by: "subscription" });
@@ -195,15 +237,15 @@ describe("figures that were stored", () => {
   });
 
   it("agree with their rows after the clock was set back", async () => {
-    publish("a", 2);
+    await publish("a", 2);
     await local.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);
-    publish("a", 5);
+    await publish("a", 5);
     await local.clock.advance(2 * MINUTE_MS);
     for (const backMs of [20 * MINUTE_MS, 2 * HOUR_MS]) {
       await recorder.stop();
       local.clock.set(local.clock.now() - backMs);
       start();
-      publish("a", 1);
+      await publish("a", 1);
       for (const range of ["24h", "7d"] as const) {
         const { totals, rows } = await read({ range, by: "action" });
         expect([range, rows![0]!.published]).toEqual([range, totals.published]);
@@ -211,21 +253,31 @@ describe("figures that were stored", () => {
     }
   });
 
-  it("are kept for 8 days", async () => {
-    publish("a", 1);
-    await local.clock.advance(2 * MINUTE_MS);
-    const stored = async (): Promise<number> => {
-      const startMs = Date.parse("2026-01-01T00:00:00.000Z");
-      const range = { fromMs: startMs, toMs: startMs + MINUTE_MS, stepMs: MINUTE_MS, span: 1 } as const;
-      return (await local.store.stats.steps(range)).length;
+  it("are kept for 8 days, those of ten seconds for an hour", async () => {
+    await publish("b", 1);
+    const startMs = local.clock.now();
+    const stored = async (): Promise<readonly number[]> => {
+      const toMs = startMs + HOUR_MS;
+      const spans = { tenSeconds: 10 * SECOND_MS, minute: MINUTE_MS, hour: HOUR_MS } as const;
+      const query = (span: keyof typeof spans) => ({ span, stepMs: spans[span], fromMs: startMs, toMs });
+      const steps = (span: keyof typeof spans) => local.store.stats.steps(query(span));
+      return [
+        (await steps("tenSeconds")).length,
+        (await steps("minute")).length,
+        (await steps("hour")).length,
+      ];
     };
-    expect(await stored()).toBe(1);
-    local.clock.pass(8 * 24 * HOUR_MS);
     // A round that has begun goes on before the next one is set.
-    const aMinuteLater = async (): Promise<number> => {
+    const aMinuteLater = async (): Promise<readonly number[]> => {
       await local.clock.advance(MINUTE_MS);
       return stored();
     };
-    await expect.poll(aMinuteLater).toBe(0);
+    await expect.poll(async () => (await aMinuteLater()).every((steps) => steps > 0)).toBe(true);
+    local.clock.pass(2 * HOUR_MS);
+    await expect
+      .poll(async () => (await aMinuteLater()).map((steps) => steps > 0))
+      .toEqual([false, true, true]);
+    local.clock.pass(8 * DAY_MS);
+    await expect.poll(aMinuteLater).toEqual([0, 0, 0]);
   });
 });

@@ -29,7 +29,7 @@ export function finished(
   nowMs: number,
   disableAfterMs?: number,
 ): readonly FinishedRow[] {
-  const attempt = { startedAtMs: 1, durationMs: 1, statusCode: null, errorCode: null };
+  const attempt = { startedAtMs: 1, durationMs: 1, latencyMs: null, statusCode: null, errorCode: null };
   const text = { textBytes: null, textOffset: 0, more: null };
   return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, disableAfterMs }));
 }

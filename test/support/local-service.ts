@@ -17,11 +17,11 @@ import {
   PublishCounts,
   StreamCounts,
 } from "../../src/metrics/counters.ts";
-import { StatsCounts } from "../../src/metrics/stats/stats-counts.ts";
 import { createMetrics } from "../../src/metrics/registry.ts";
 import { systemRandom } from "../../src/runtime/clock.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 import { eventLoop } from "../../src/runtime/yielding.ts";
+import { StatsRecorder } from "../../src/service/stats/recorder.ts";
 import { createService, type Service } from "../../src/service/service.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -76,7 +76,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
   const desk = new PullDesk({ ...parts, attempts, onReleased: () => desk.wake() });
   const published = new PublishCounts();
   const streamed = new StreamCounts();
-  const stats = new StatsCounts(clock.now());
+  const stats = new StatsRecorder({ store: store.stats, clock, logger });
   const version = "0.0.0-test";
   const metrics = createMetrics({
     published,

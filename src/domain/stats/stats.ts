@@ -1,9 +1,16 @@
 import { byAction, byApplication, type QueryProperty, querySchema, rowid } from "../request.ts";
 
 const SECOND_MS = 1_000;
+/** The least that figures are kept of. */
+export const TEN_SECONDS_MS = 10 * SECOND_MS;
 export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
+
+/** The start of the span of time that this is in. */
+export function floorTo(ms: number, spanMs: number): number {
+  return Math.floor(ms / spanMs) * spanMs;
+}
 
 /** How long a range is, and its steps. */
 export const STATS_RANGES = {
@@ -20,6 +27,8 @@ export const STATS_LIMITS = {
   rowsDefault: 100,
   /** How long figures are kept. */
   keptMs: 8 * DAY_MS,
+  /** How long those of ten seconds are: for a range of an hour, and as much again as a start may take. */
+  tenSecondsKeptMs: 65 * MINUTE_MS,
 } as const;
 
 export const STATS_RANGE_NAMES = ["5m", "1h", "24h", "7d"] as const satisfies readonly StatsRange[];

@@ -1,46 +1,84 @@
 import { messageOf } from "../../domain/error.ts";
-import { MINUTE_MS, STATS_LIMITS } from "../../domain/stats/stats.ts";
-import type { EndedMinute, StatsCounts } from "../../metrics/stats/stats-counts.ts";
-import { EMPTY_SLOT } from "../../metrics/stats/slot.ts";
+import { floorTo, MINUTE_MS, TEN_SECONDS_MS } from "../../domain/stats/stats.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { eventLoop } from "../../runtime/yielding.ts";
-import type { StatsRow, StatsStore } from "../../store/stats.ts";
-import { rowsOf } from "./rows.ts";
+import type { RefusedCount, StatsStore } from "../../store/stats.ts";
 
 interface RecorderParts {
-  readonly stats: StatsCounts;
-  readonly store: Pick<StatsStore, "add" | "removeExpired">;
+  readonly store: Pick<StatsStore, "countRefused" | "fold" | "removeExpired">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
-/** After a minute's end, so that what is counted late is in it. */
+/** After the end of ten seconds, so that what was under way at their end is in them. */
 const DELAY_MS = 250;
-/** Steps of removing in one round; a minute of 10,000 actions expires in 20 of them. */
-const MAX_REMOVALS = 100;
+/** Steps of removing in a minute, in which 10,000 actions leave 140,000 rows. */
+const MAX_REMOVALS = 400;
 /** After a longer gap this process was not there: the machine slept. */
-const MAX_EMPTY_MINUTES = 3;
+const MAX_EMPTY_MS = 3 * MINUTE_MS;
+/** Beyond, what is refused counts for no action. */
+const MAX_REFUSED = 10_000;
 
-interface UnstoredRows {
-  readonly startMs: number;
-  readonly rows: readonly StatsRow[];
-}
-
-/** Stores what was counted, once a minute and when it stops, and removes what is too old. */
+/**
+ * Counts what is refused, of which nothing else is stored: in memory until ten seconds are over, or figures are read. It also has the
+ * store fold what that counted, and remove what is too old.
+ */
 export class StatsRecorder {
   readonly #parts: RecorderParts;
+  #refused = new Map<string, RefusedCount>();
+  readonly #failures = new WeakSet<object>();
+  readonly startedMs: number;
+  /** What happened before it is known to the store. */
+  #knownMs: number;
   #cancel: () => void = () => {};
   #running: Promise<void> = Promise.resolve();
+  #writing: Promise<void> = Promise.resolve();
   #isStopped = false;
-  /** All minutes before it were told to the store. */
-  #nextMs: number;
-  /** Of minutes that were stored in part. */
-  #left: UnstoredRows[] = [];
+  /** While counts are folded. */
+  folding: Promise<void> | undefined;
+  /** How often that has begun. */
+  folds = 0;
 
   constructor(parts: RecorderParts) {
     this.#parts = parts;
-    this.#nextMs = minuteOf(parts.clock.now());
+    this.startedMs = parts.clock.now();
+    this.#knownMs = floorTo(this.startedMs, TEN_SECONDS_MS);
+  }
+
+  /**
+   * Counts each failure once, by whoever comes first.
+   * @param action of which the event is, if that is known
+   */
+  refused(failure: object, action = ""): void {
+    if (this.#failures.has(failure)) return;
+    this.#failures.add(failure);
+    this.#add({ atMs: floorTo(this.#parts.clock.now(), TEN_SECONDS_MS), action, count: 1 });
+  }
+
+  #add({ atMs, action, count }: RefusedCount): void {
+    const counted = this.#refused.size < MAX_REFUSED ? action : "";
+    const key = `${atMs} ${counted}`;
+    const before = this.#refused.get(key)?.count ?? 0;
+    this.#refused.set(key, { atMs, action: counted, count: before + count });
+  }
+
+  /** Writes what was refused. Never rejects: where the store takes no writes, that is kept until it does. */
+  writeRefused(): Promise<void> {
+    this.#writing = this.#writeRefused(this.#writing);
+    return this.#writing;
+  }
+
+  async #writeRefused(before: Promise<void>): Promise<void> {
+    await before;
+    if (this.#refused.size === 0) return;
+    const counts = [...this.#refused.values()];
+    this.#refused = new Map();
+    try {
+      await this.#parts.store.countRefused(counts);
+    } catch (error) {
+      for (const count of counts) this.#add(count);
+      this.#failed(error);
+    }
   }
 
   start(): void {
@@ -52,26 +90,30 @@ export class StatsRecorder {
           if (!this.#isStopped) this.start();
         });
       },
-      minuteOf(nowMs) + MINUTE_MS + DELAY_MS - nowMs,
+      floorTo(nowMs, TEN_SECONDS_MS) + TEN_SECONDS_MS + DELAY_MS - nowMs,
     );
   }
 
-  /** Stores what there is, the present minute included. Safe to call twice. */
+  /** Safe to call twice. What is counted and not folded is folded after the next start. */
   async stop(): Promise<void> {
     if (this.#isStopped) return;
     this.#isStopped = true;
     this.#cancel();
     await this.#running;
-    await this.#store({ all: true });
+    await this.writeRefused();
+    await this.#fold(TEN_SECONDS_MS);
   }
 
   async #round(): Promise<void> {
-    await this.#store();
+    await this.writeRefused();
+    const before = this.#knownMs;
+    await this.#fold(MINUTE_MS);
+    if (this.#knownMs === before) return;
     const { store, clock } = this.#parts;
     try {
       let removals = 0;
       while (!this.#isStopped && removals < MAX_REMOVALS) {
-        if ((await store.removeExpired(clock.now() - STATS_LIMITS.keptMs)) === 0) return;
+        if ((await store.removeExpired(clock.now())) === 0) return;
         removals += 1;
       }
     } catch (error) {
@@ -79,50 +121,25 @@ export class StatsRecorder {
     }
   }
 
-  /** Never rejects: what could not be stored is stored the next time. */
-  async #store(options?: { readonly all: boolean }): Promise<void> {
-    const { stats } = this.#parts;
-    stats.stores += 1;
-    stats.storing = this.#storeMinutes(options).catch((error: unknown) => this.#failed(error));
-    await stats.storing;
-    stats.storing = undefined;
+  /** Never rejects: what could not be folded is folded the next time. */
+  async #fold(knownSpanMs: number): Promise<void> {
+    this.folds += 1;
+    this.folding = this.#foldAll(knownSpanMs).catch((error: unknown) => this.#failed(error));
+    await this.folding;
+    this.folding = undefined;
   }
 
-  async #storeMinutes(options?: { readonly all: boolean }): Promise<void> {
-    const { stats, store, clock } = this.#parts;
-    await this.#storeLeft();
-    const nowMs = clock.now();
-    const ended = stats.takeEnded(nowMs, options);
-    for (const minute of this.#withEmpty(ended, minuteOf(nowMs))) {
-      let isFirst = true;
-      for (const rows of rowsOf(stats, minute)) {
-        if (eventLoop.shouldYield()) await eventLoop.yield();
-        if (isFirst) await store.add(minute.startMs, rows);
-        else this.#left.push({ startMs: minute.startMs, rows });
-        isFirst = false;
-      }
-      stats.stored(minute);
-      this.#nextMs = Math.max(this.#nextMs, minute.startMs + MINUTE_MS);
-      await this.#storeLeft();
-    }
-  }
-
-  async #storeLeft(): Promise<void> {
-    for (let left = this.#left[0]; left !== undefined; left = this.#left[0]) {
-      await this.#parts.store.add(left.startMs, left.rows);
-      this.#left.shift();
-    }
-  }
-
-  /** With the minutes in which nothing happened: that nothing did is known. */
-  #withEmpty(ended: readonly EndedMinute[], nowMinuteMs: number): readonly EndedMinute[] {
-    const known = new Set(ended.map(({ startMs }) => startMs));
-    const fromMs = Math.max(this.#nextMs, nowMinuteMs - MAX_EMPTY_MINUTES * MINUTE_MS);
-    const empty: EndedMinute[] = [];
-    for (let startMs = fromMs; startMs < nowMinuteMs; startMs += MINUTE_MS) {
-      if (!known.has(startMs)) empty.push({ startMs, slot: EMPTY_SLOT });
-    }
-    return [...ended, ...empty].toSorted((one, other) => one.startMs - other.startMs);
+  /** @param knownSpanMs a server in which nothing happens writes that once in this time */
+  async #foldAll(knownSpanMs: number): Promise<void> {
+    const { store, clock } = this.#parts;
+    const endMs = floorTo(clock.now(), TEN_SECONDS_MS);
+    // The clock may have been set back.
+    this.#knownMs = Math.min(this.#knownMs, endMs);
+    const toMs = floorTo(endMs, knownSpanMs);
+    const fromMs = Math.max(this.#knownMs, toMs - MAX_EMPTY_MS);
+    let isMore = await store.fold(endMs, fromMs < toMs ? { fromMs, toMs } : undefined);
+    this.#knownMs = Math.max(this.#knownMs, toMs);
+    while (isMore && !this.#isStopped) isMore = await store.fold(endMs);
   }
 
   #failed(error: unknown): void {
@@ -131,8 +148,4 @@ export class StatsRecorder {
       "Figures could not be stored; they are with the next ones.",
     );
   }
-}
-
-function minuteOf(ms: number): number {
-  return Math.floor(ms / MINUTE_MS) * MINUTE_MS;
 }

@@ -1,7 +1,7 @@
 import type { EvregError } from "../../domain/error.ts";
-import { hears } from "../../domain/names.ts";
 import { malformedField } from "../../domain/request.ts";
 import {
+  floorTo,
   STATS_LIMITS,
   STATS_QUERY,
   STATS_RANGES,
@@ -9,7 +9,6 @@ import {
   type StatsQuery,
   type StatsRange,
 } from "../../domain/stats/stats.ts";
-import type { Series } from "../../metrics/stats/series.ts";
 import type { StatsOf } from "../../store/stats.ts";
 import type { Access } from "../auth.ts";
 import { checkQuery } from "../requests.ts";
@@ -41,7 +40,7 @@ export function selectionOf(access: Access, query: StatsQuery, nowMs: number): S
     stepMs,
     steps,
     nowMs,
-    fromMs: (Math.floor(nowMs / stepMs) - steps + 1) * stepMs,
+    fromMs: floorTo(nowMs, stepMs) - (steps - 1) * stepMs,
     of: { applications, action, subscription },
     by,
     limit: limit ?? STATS_LIMITS.rowsDefault,
@@ -50,16 +49,4 @@ export function selectionOf(access: Access, query: StatsQuery, nowMs: number): S
 
 function notTogether(one: string, other: string): EvregError {
   return malformedField(one, `is not given together with ${other}: figures are kept by either alone`, null);
-}
-
-/** Whether a series belongs to it. */
-export function isSelected({
-  of: { applications, action, subscription },
-}: Selection): (series: Series) => boolean {
-  const readable = applications === undefined ? undefined : new Set(applications);
-  return (series) => {
-    if (readable?.has(series.application) === false) return false;
-    if (subscription !== undefined) return series.subscription === subscription;
-    return action === undefined || hears(action, series.action);
-  };
 }

@@ -1,12 +1,12 @@
-import type { Column, StatsSeries } from "../../domain/stats/stats.ts";
-import type { Tally } from "../../metrics/stats/tally.ts";
+import { type Column, floorTo, type StatsSeries } from "../../domain/stats/stats.ts";
+import type { Tally } from "../../domain/stats/tally.ts";
 
 type Values = { readonly [K in keyof StatsSeries]: number | null };
 
 /** The steps of an answer; `undefined` where nothing is known. */
 export type StepValues = (Values | undefined)[];
 
-export function valuesOf(tally: Tally): Values {
+function valuesOf(tally: Tally): Values {
   const { published, refused, delivered, failedAttempts, failed, latency } = tally;
   const { p50, p95, p99 } = latency;
   return {
@@ -21,31 +21,40 @@ export function valuesOf(tally: Tally): Values {
   };
 }
 
+interface StepTimes {
+  readonly fromMs: number;
+  readonly nowMs: number;
+  readonly stepMs: number;
+  /** Of what is stored: a step, or more where the steps are shorter than ten seconds. */
+  readonly ownMs: number;
+  readonly steps: number;
+}
+
+/** @param tallies by the start of what they are of */
+export function stepValues(
+  tallies: ReadonlyMap<number, Tally>,
+  { fromMs, nowMs, stepMs, ownMs, steps }: StepTimes,
+): StepValues {
+  const stored = new Map([...tallies].map(([startMs, tally]) => [startMs, valuesOf(tally)]));
+  return Array.from({ length: steps }, (_, index) => {
+    const ms = fromMs + index * stepMs;
+    const startMs = floorTo(ms, ownMs);
+    const values = stored.get(startMs);
+    if (values === undefined || stepMs === ownMs) return values;
+    const parts = Math.min(ownMs, floorTo(nowMs, stepMs) + stepMs - startMs) / stepMs;
+    return shareOf(values, (ms - startMs) / stepMs, parts);
+  });
+}
+
 const COUNTED = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
 
-/**
- * Fills the steps of a minute of which only the whole is known, or only the last steps: the rest of the counts goes to the steps
- * before these, as even as whole numbers can be.
- * @param first the minute's first step
- */
-export function fillMinute(steps: StepValues, first: number, length: number, whole: Values): void {
-  if (first >= steps.length) return;
-  const known = steps.slice(first, first + length).filter((step) => step !== undefined);
-  // Where all are known, what is left is of before counting began in the first.
-  const parts = Math.max(1, Math.min(length, steps.length - first) - known.length);
-  const rest = COUNTED.map((name) => {
-    const others = known.reduce((sum, step) => sum + (step[name] ?? 0), 0);
-    return [name, Math.max(0, (whole[name] ?? 0) - others)] as const;
+/** One of so many parts, as even as whole numbers can be. */
+function shareOf(whole: Values, part: number, parts: number): Values {
+  const counts = COUNTED.map((name) => {
+    const count = whole[name] ?? 0;
+    return [name, Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts)] as const;
   });
-  if (known.length > 0 && rest.every(([, count]) => count === 0)) return;
-  for (let part = 0; part < parts; part += 1) {
-    const step = steps[first + part];
-    const own = rest.map(([name, count]) => {
-      const share = Math.floor((count * (part + 1)) / parts) - Math.floor((count * part) / parts);
-      return [name, (step?.[name] ?? 0) + share] as const;
-    });
-    steps[first + part] = { ...(step ?? whole), ...Object.fromEntries(own) };
-  }
+  return { ...whole, ...Object.fromEntries(counts) };
 }
 
 export function seriesOf(steps: StepValues): StatsSeries {

@@ -1,6 +1,6 @@
 import { LRUCache } from "lru-cache";
-import type { StatsCounts } from "../../metrics/stats/stats-counts.ts";
 import type { StatsSteps, StatsStore, StatsTotals, StoredStep, StoredTotal } from "../../store/stats.ts";
+import type { StatsRecorder } from "./recorder.ts";
 
 const MAX_READS = 64;
 /** Longer answers, of some 500 bytes each, are read again. */
@@ -8,17 +8,17 @@ const MAX_RECORDS = 2_000;
 
 type Records = readonly (StoredStep | StoredTotal)[];
 
-/** Reads of stored figures. Dashboards ask for the same again and again, so answers are kept until more is stored. */
+/** Reads of stored figures. Dashboards ask for the same again and again, so answers are kept until more is folded. */
 export class StoredReads {
   readonly #store: Pick<StatsStore, "steps" | "totals">;
-  readonly #stats: StatsCounts;
+  readonly #recorder: Pick<StatsRecorder, "folds">;
   readonly #reads = new LRUCache<string, Promise<Records>>({ max: MAX_READS });
   /** The answers are from after so many times. */
-  #stores = 0;
+  #folds = 0;
 
-  constructor(store: Pick<StatsStore, "steps" | "totals">, stats: StatsCounts) {
+  constructor(store: Pick<StatsStore, "steps" | "totals">, recorder: Pick<StatsRecorder, "folds">) {
     this.#store = store;
-    this.#stats = stats;
+    this.#recorder = recorder;
   }
 
   steps(query: StatsSteps): Promise<readonly StoredStep[]> {
@@ -30,8 +30,8 @@ export class StoredReads {
   }
 
   #read(query: object, read: () => Promise<Records>): Promise<Records> {
-    if (this.#stores !== this.#stats.stores) this.#reads.clear();
-    this.#stores = this.#stats.stores;
+    if (this.#folds !== this.#recorder.folds) this.#reads.clear();
+    this.#folds = this.#recorder.folds;
     const key = JSON.stringify(query);
     const known = this.#reads.get(key);
     if (known !== undefined) return known;

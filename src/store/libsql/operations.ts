@@ -12,13 +12,15 @@ import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, removeAudit } from "./history/audit.ts";
 import {
-  addStats,
+  foldStats,
+  readOpenStats,
   readStatsSteps,
   readStatsTotals,
   removeStats,
   statsActions,
   statsSubscriptions,
 } from "./history/stats.ts";
+import { countRefused } from "./history/stats-counts.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
 import { findExpired, removeEvents } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
@@ -81,6 +83,7 @@ export const SLICED_READS = {
   countReplay,
   readStatsSteps,
   readStatsTotals,
+  readOpenStats,
   statsActions,
   statsSubscriptions,
 } as const;
@@ -104,7 +107,8 @@ export const WRITES = {
       bytes,
     ),
   noteBackup,
-  addStats,
+  countRefused,
+  foldStats,
   removeStats,
 } as const;
 
@@ -115,14 +119,15 @@ export const BATCHED_WRITES = {
 } as const;
 
 /**
- * Writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and figures may lack
- * a minute.
+ * Writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and counts that were
+ * folded are open again.
  */
 export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>([
   "claimDue",
   "extendLeases",
   "releaseExpired",
-  "addStats",
+  "countRefused",
+  "foldStats",
   "removeStats",
 ]);
 

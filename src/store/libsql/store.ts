@@ -2,7 +2,6 @@ import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
 import type { DamagedEvents } from "../health.ts";
 import type { AttemptResult, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
-import { STATS_SPANS } from "../stats.ts";
 import type { Store, StoreChange } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import type { WireNextEvent } from "./events/next.ts";
@@ -286,14 +285,15 @@ export function createLibsqlStore(parts: StoreParts): Store {
       removeExpired: async (beforeMs) => (await writeRows(MAX_REMOVED_ROWS, "removeAudit", beforeMs)).value,
     },
     stats: {
-      add: async (startMs, rows) => {
-        await writeRows(STATS_SPANS.length * rows.length, "addStats", startMs, rows);
-      },
+      countRefused: (counts) => write("countRefused", counts),
+      fold: async (beforeMs, known) =>
+        (await writeRows(MAX_REMOVED_ROWS, "foldStats", beforeMs, known)).value,
       steps: (query) => read("readStatsSteps", query),
       totals: (query) => read("readStatsTotals", query),
+      open: (query) => read("readOpenStats", query),
       actions: (query) => read("statsActions", query),
       subscriptions: (query) => read("statsSubscriptions", query),
-      removeExpired: async (beforeMs) => (await writeRows(MAX_REMOVED_ROWS, "removeStats", beforeMs)).value,
+      removeExpired: async (nowMs) => (await writeRows(MAX_REMOVED_ROWS, "removeStats", nowMs)).value,
     },
     admin: {
       backup: (signal) => backups.make(signal),

@@ -7,6 +7,7 @@ import type {
 } from "../../../domain/service-events.ts";
 import type { Deactivated, ServiceEventCounts } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { countFailed } from "../history/stats-counts.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { receiversOf } from "../catalog/hearing.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -34,12 +35,13 @@ interface DeliveryChanges {
   readonly deactivated?: readonly Deactivated[];
 }
 
-/** Reports changes together, however many there are. */
+/** Reports changes together, however many there are, and counts what failed. */
 export function recordDeliveryEvents(
   sql: Sql,
   { failed = [], blocked = [], deactivated = [] }: DeliveryChanges,
   nowMs: number,
 ): ServiceEventCounts | undefined {
+  countFailed(sql, failed, nowMs);
   const at = toIso(nowMs);
   return recordServiceEvents(
     sql,

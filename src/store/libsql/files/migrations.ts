@@ -156,7 +156,7 @@ export const MIGRATIONS: readonly Migration[] = [
   {
     version: 21,
     name: "idempotency keys of applications, figures by ten seconds, removed events",
-    schemaDigest: "79d5b974139cbf4cddc1eec64076ed43",
+    schemaDigest: "95eaabd26e3d21e67187b006e67de83f",
     statements: [
       // The application in which the key was used; NULL where there is no key. An action can move to another application: its
       // keys stay where they were used, so that two of them never become one.
@@ -199,6 +199,25 @@ export const MIGRATIONS: readonly Migration[] = [
         INSERT INTO removed_events (one, last_event, last_ms)
           SELECT 1, event, ms FROM (SELECT * FROM behind_all UNION ALL SELECT * FROM before_one)
           ORDER BY event DESC LIMIT 1`,
+
+      // See history/stats-counts.ts. What was counted in ten seconds (`at`, since the epoch) and is not in `stats` yet, of the
+      // events of an action or, with a subscription, of its deliveries; without either it is 0. `measure` as in
+      // domain/stats/tally.ts.
+      `CREATE TABLE stats_open (
+        at INTEGER NOT NULL,
+        action_id INTEGER NOT NULL,
+        subscription_id INTEGER NOT NULL,
+        measure INTEGER NOT NULL,
+        count INTEGER NOT NULL,
+        last_error TEXT,
+        PRIMARY KEY (at, action_id, subscription_id, measure)
+      ) STRICT, WITHOUT ROWID`,
+      // In `stats` a span of 0 is ten seconds, and its `at` counts these. Each minute of the last hour is in its first ones.
+      `INSERT INTO stats (span, at, kind, id, application, published, refused, delivered, failed_attempts, failed, latency,
+          attempts, last_error)
+        SELECT 0, at * 6, kind, id, application, published, refused, delivered, failed_attempts, failed, latency, attempts,
+          last_error
+        FROM stats WHERE span = 1 AND at > (SELECT max(at) FROM stats WHERE span = 1) - 60`,
     ],
   },
 ];

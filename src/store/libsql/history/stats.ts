@@ -1,13 +1,17 @@
-import { Tally, type StoredFigures } from "../../../metrics/stats/tally.ts";
+import { MINUTE_MS, STATS_LIMITS } from "../../../domain/stats/stats.ts";
+import { type StoredFigures, Tally } from "../../../domain/stats/tally.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import {
   type ActionSubject,
+  type OpenFigures,
+  type OpenStats,
   STATS_SPANS,
-  type StatsKind,
   type StatsOf,
-  type StatsRow,
+  type StatsSpan,
   type StatsSteps,
+  type StatsSubject,
   type StatsSubjects,
+  type StatsTime,
   type StatsTotals,
   type StoredStep,
   type StoredTotal,
@@ -15,14 +19,25 @@ import {
 } from "../../stats.ts";
 import { heardBy } from "../catalog/hearing.ts";
 import { type Sql, type SqlValue, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { tenSecondsOf } from "./stats-counts.ts";
 
-const MINUTE_MS = 60_000;
+/** `stats.span` */
+const SPAN = { tenSeconds: 0, minute: 1, hour: 60, day: 1_440 } as const satisfies Record<StatsSpan, number>;
+const SPANS = Object.keys(SPAN) as readonly StatsSpan[];
 
-/** `stats.kind` */
-const KIND = { all: 0, application: 1, action: 2, subscription: 3 } as const satisfies Record<
-  StatsKind,
-  number
->;
+/** What `stats.at` counts since the epoch, in milliseconds. */
+function unitOf(span: StatsSpan): number {
+  return span === "tenSeconds" ? STATS_SPANS.tenSeconds : MINUTE_MS;
+}
+
+/** `stats.at` of the span in which that is. */
+function startOf(ms: number, span: StatsSpan): number {
+  const spanMs = STATS_SPANS[span];
+  return (Math.floor(ms / spanMs) * spanMs) / unitOf(span);
+}
+
+/** `stats.kind`: figures of everything, or of one application, action or subscription. */
+const KIND = { all: 0, application: 1, action: 2, subscription: 3 } as const;
 
 const COUNTS = ["published", "refused", "delivered", "failed_attempts", "failed"] as const;
 
@@ -32,13 +47,13 @@ interface FiguresRow extends Record<(typeof COUNTS)[number], number> {
   readonly last_error: string | null;
 }
 
-const FIGURES = `${COUNTS.map((name) => `${wholeOf(`s.${name}`)} AS ${name}`).join(", ")},
-  ${hexOf("s.latency")} AS latency, ${hexOf("s.attempts")} AS attempts, ${textOf("s.last_error")} AS last_error`;
+const FIGURES = `${COUNTS.map((name) => wholeOf(name) + ` AS ${name}`).join(", ")},
+  ${hexOf("latency")} AS latency, ${hexOf("attempts")} AS attempts, ${textOf("last_error")} AS last_error`;
 
 /** Histograms one after the other are their sum. */
-const SUMS = `${COUNTS.map((name) => `sum(${wholeOf(`s.${name}`)}) AS ${name}`).join(", ")},
-  coalesce(group_concat(${hexOf("s.latency")}, ''), '') AS latency,
-  coalesce(group_concat(${hexOf("s.attempts")}, ''), '') AS attempts, NULL AS last_error`;
+const SUMS = `${COUNTS.map((name) => `sum(${wholeOf(name)}) AS ${name}`).join(", ")},
+  coalesce(group_concat(${hexOf("latency")}, ''), '') AS latency,
+  coalesce(group_concat(${hexOf("attempts")}, ''), '') AS attempts, NULL AS last_error`;
 
 function hexOf(column: string): string {
   return `coalesce(hex(${column}), '')`;
@@ -50,77 +65,116 @@ function figuresOf(row: FiguresRow): StoredFigures {
   return { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError };
 }
 
-type Key = readonly [kind: number, id: number, application: string];
+/** What a map has for a key, new tallies where it has none. */
+function tallyOf<K>(tallies: Map<K, Tally>, key: K): Tally {
+  let tally = tallies.get(key);
+  if (tally === undefined) tallies.set(key, (tally = new Tally()));
+  return tally;
+}
 
-/** In the transaction of the call: a minute, its hour and its day agree at all times. */
-export function addStats(sql: Sql, startMs: number, rows: readonly StatsRow[]): void {
-  const actionIds = idsOfActions(sql, rows);
-  const keyed = rows.flatMap((row): readonly (readonly [Key, StatsRow])[] => {
-    const id = row.subscription ?? (row.action === undefined ? 0 : actionIds.get(row.action));
-    return id === undefined ? [] : [[[KIND[row.kind], id, row.application], row]];
-  });
-  for (const span of STATS_SPANS) {
-    const at = startOf(startMs, span);
-    const stored = loadStored(
-      sql,
-      span,
-      at,
-      keyed.map(([key]) => key),
-    );
-    const cells = keyed.map(([key, row]) => {
-      const tally = new Tally();
-      const before = stored.get(key.join());
-      if (before !== undefined) tally.add(before);
-      tally.add(row);
-      return written(key, tally.stored());
-    });
+/** The key of a row within its span, as JSON. */
+function keyOf(kind: number, id: number, application: string): string {
+  return JSON.stringify([kind, id, application]);
+}
+
+interface OpenRow {
+  readonly action_id: number;
+  readonly subscription_id: number;
+  readonly measure: number;
+  readonly count: number;
+  readonly last_error: string | null;
+  readonly application: string;
+}
+
+/** Open counts with the application that they are of. */
+const OPEN = `stats_open LEFT JOIN action ON action.rowid = stats_open.action_id
+  LEFT JOIN subscription ON subscription.rowid = stats_open.subscription_id`;
+const APPLICATION = "coalesce(subscription.application, action.application, '')";
+
+/** Counts that one write adds: some milliseconds of the store's thread. */
+const FOLDED_AT_ONCE = 1_000;
+
+/** In the transaction of the call: ten seconds, their minute, hour and day agree at all times. */
+export function foldStats(sql: Sql, beforeMs: number, known?: StatsTime): boolean {
+  if (known !== undefined) noteKnown(sql, known);
+  const before = tenSecondsOf(beforeMs);
+  const at = sql.value<number | null>("SELECT min(at) FROM stats_open WHERE at < ?", before);
+  if (at === null) return false;
+  const rows = sql.rows<OpenRow>(
+    `SELECT action_id, subscription_id, measure, count, last_error, ${APPLICATION} AS application FROM ${OPEN}
+      WHERE at = ? ORDER BY action_id, subscription_id, measure LIMIT ?`,
+    at,
+    FOLDED_AT_ONCE,
+  );
+  const tallies = new Map<string, Tally>();
+  for (const { action_id, subscription_id, measure, count, last_error, application } of rows) {
+    const keys = [keyOf(KIND.all, 0, ""), keyOf(KIND.application, 0, application)];
+    if (action_id > 0) keys.push(keyOf(KIND.action, action_id, application));
+    if (subscription_id > 0) keys.push(keyOf(KIND.subscription, subscription_id, application));
+    for (const key of keys) {
+      const tally = tallyOf(tallies, key);
+      tally.count(measure, count);
+      tally.lastError = last_error ?? tally.lastError;
+    }
+  }
+  for (const span of SPANS) addFigures(sql, span, startOf(at * STATS_SPANS.tenSeconds, span), tallies);
+  const { action_id, subscription_id, measure } = rows.at(-1)!;
+  sql.run(
+    "DELETE FROM stats_open WHERE at = ? AND (action_id, subscription_id, measure) <= (?, ?, ?)",
+    at,
+    action_id,
+    subscription_id,
+    measure,
+  );
+  return true;
+}
+
+function noteKnown(sql: Sql, { fromMs, toMs }: StatsTime): void {
+  for (const span of SPANS) {
     sql.run(
-      `INSERT OR REPLACE INTO stats (span, at, kind, id, application, ${COUNTS.join(", ")}, latency, attempts, last_error)
-        SELECT ?1, ?2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-          nullif(unhex(value ->> 8), x''), nullif(unhex(value ->> 9), x''), value ->> 10
-        FROM json_each(?3)`,
-      span,
-      at,
-      JSON.stringify(cells),
+      `INSERT OR IGNORE INTO stats (span, at, kind, id, application, ${COUNTS.join(", ")})
+        WITH RECURSIVE known (at) AS (SELECT ?2 UNION ALL SELECT at + ?4 FROM known WHERE at + ?4 < ?3)
+        SELECT ?1, at, ${KIND.all}, 0, '', 0, 0, 0, 0, 0 FROM known`,
+      SPAN[span],
+      startOf(fromMs, span),
+      toMs / unitOf(span),
+      STATS_SPANS[span] / unitOf(span),
     );
   }
 }
 
-function written([kind, id, application]: Key, figures: StoredFigures): readonly unknown[] {
-  const { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError } = figures;
+/** Adds to what is stored of a span. */
+function addFigures(sql: Sql, span: StatsSpan, at: number, added: ReadonlyMap<string, Tally>): void {
+  const stored = sql.rows<FiguresRow & { key: string }>(
+    `SELECT sought.value AS key, ${FIGURES} FROM json_each(?3) AS sought CROSS JOIN stats
+      ON span = ?1 AND at = ?2 AND kind = sought.value ->> 0 AND stats.id = sought.value ->> 1
+        AND application = sought.value ->> 2`,
+    SPAN[span],
+    at,
+    JSON.stringify([...added.keys()]),
+  );
+  const before = new Map(stored.map((row) => [row.key, figuresOf(row)]));
+  const cells = [...added].map(([key, tally]) => written(key, before.get(key), tally.stored()));
+  sql.run(
+    `INSERT OR REPLACE INTO stats (span, at, kind, id, application, ${COUNTS.join(", ")}, latency, attempts, last_error)
+      SELECT ?1, ?2, value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
+        nullif(unhex(value ->> 8), x''), nullif(unhex(value ->> 9), x''), value ->> 10
+      FROM json_each(?3)`,
+    SPAN[span],
+    at,
+    JSON.stringify(cells),
+  );
+}
+
+function written(key: string, before: StoredFigures | undefined, added: StoredFigures): readonly unknown[] {
+  const sum = new Tally();
+  if (before !== undefined) sum.add(before);
+  sum.add(added);
+  const { published, refused, delivered, failedAttempts, failed, latency, attempts, lastError } =
+    sum.stored();
+  const [kind, id, application] = JSON.parse(key) as unknown[];
   const counts = [published, refused, delivered, failedAttempts, failed];
   return [kind, id, application, ...counts, latency, attempts, lastError];
-}
-
-/** Minutes since the epoch. */
-function startOf(startMs: number, span: number): number {
-  return Math.floor(startMs / MINUTE_MS / span) * span;
-}
-
-function idsOfActions(sql: Sql, rows: readonly StatsRow[]): ReadonlyMap<string, number> {
-  const names = new Set(rows.flatMap(({ action }) => (action === undefined ? [] : [action])));
-  if (names.size === 0) return new Map();
-  const found = sql.rows<{ id: number; action: string }>(
-    `SELECT a.rowid AS id, a.action FROM json_each(?) AS g CROSS JOIN action AS a ON a.action = g.value`,
-    JSON.stringify([...names]),
-  );
-  return new Map(found.map(({ id, action }) => [action, id]));
-}
-
-function loadStored(
-  sql: Sql,
-  span: number,
-  at: number,
-  keys: readonly Key[],
-): ReadonlyMap<string, StoredFigures> {
-  const rows = sql.rows<FiguresRow & { kind: number; id: number; application: string }>(
-    `SELECT s.kind, s.id, s.application, ${FIGURES} FROM json_each(?3) AS g CROSS JOIN stats AS s
-      ON s.span = ?1 AND s.at = ?2 AND s.kind = g.value ->> 0 AND s.id = g.value ->> 1 AND s.application = g.value ->> 2`,
-    span,
-    at,
-    JSON.stringify(keys),
-  );
-  return new Map(rows.map((row) => [[row.kind, row.id, row.application].join(), figuresOf(row)]));
 }
 
 interface Condition {
@@ -128,32 +182,46 @@ interface Condition {
   readonly values: readonly SqlValue[];
 }
 
-/** More are found sooner by looking at all there are. */
+/** More are sooner come by in looking at all there are. */
 const MAX_SOUGHT = 100;
 
-/** True of the rows of what is asked for. */
-function rowsOf(sql: Sql, { applications, action, subscription }: StatsOf, kind: StatsKind): Condition {
+/** True of the rows whose figures are asked for, where `subject` is the column of an action or of a subscription. */
+function isAsked(
+  sql: Sql,
+  { applications, action, subscription }: StatsOf,
+  columns: Readonly<Record<StatsSubject | "application", string>>,
+): Condition {
   const values: SqlValue[] = [];
-  let condition = `s.kind = ${KIND[kind]}`;
+  const conditions = ["true"];
   if (subscription !== undefined) {
-    condition += " AND s.id = ?";
+    conditions.push(`${columns.subscription} = ?`);
     values.push(subscription);
   } else if (action !== undefined) {
-    const heard = heardBy(action, "a.action");
+    const heard = heardBy(action, "action.action");
     const ids = sql
-      .rows<{ id: number }>(`SELECT a.rowid AS id FROM action AS a WHERE ${heard.condition}`, ...heard.values)
+      .rows<{ id: number }>(`SELECT rowid AS id FROM action WHERE ${heard.condition}`, ...heard.values)
       .map(({ id }) => id);
-    condition += ` AND ${ids.length > MAX_SOUGHT ? "+" : ""}s.id IN (SELECT value FROM json_each(?))`;
+    const column = `${ids.length > MAX_SOUGHT ? "+" : ""}${columns.action}`;
+    conditions.push(`${column} IN (SELECT value FROM json_each(?))`);
     values.push(JSON.stringify(ids));
   }
   if (applications !== undefined) {
-    condition += " AND +s.application IN (SELECT value FROM json_each(?))";
+    conditions.push(`+${columns.application} IN (SELECT value FROM json_each(?))`);
     values.push(JSON.stringify(applications));
   }
-  return { sql: condition, values };
+  return { sql: conditions.join(" AND "), values };
 }
 
-function kindOf({ applications, action, subscription }: StatsOf): StatsKind {
+function isStored(sql: Sql, query: StatsOf, kind: keyof typeof KIND): Condition {
+  const condition = isAsked(sql, query, {
+    action: "stats.id",
+    subscription: "stats.id",
+    application: "stats.application",
+  });
+  return { ...condition, sql: `kind = ${KIND[kind]} AND ${condition.sql}` };
+}
+
+function kindOf({ applications, action, subscription }: StatsOf): keyof typeof KIND {
   if (subscription !== undefined) return "subscription";
   if (action !== undefined) return "action";
   return applications === undefined ? "all" : "application";
@@ -164,37 +232,35 @@ const SPANS_AT_ONCE = 200;
 
 export function* readStatsSteps(sql: Sql, query: StatsSteps): Steps<readonly StoredStep[]> {
   const { span, fromMs, toMs, stepMs } = query;
-  const step = stepMs / MINUTE_MS;
-  const kind = kindOf(query);
-  const condition = rowsOf(sql, query, kind);
+  const condition = isStored(sql, query, kindOf(query));
+  const spanMs = STATS_SPANS[span];
   const tallies = new Map<number, Tally>();
-  const endAt = Math.ceil(toMs / MINUTE_MS);
-  for (let at = fromMs / MINUTE_MS; at < endAt; at += SPANS_AT_ONCE * span) {
-    const lastAt = Math.min(endAt, at + SPANS_AT_ONCE * span);
+  for (let atMs = fromMs; atMs < toMs; atMs += SPANS_AT_ONCE * spanMs) {
     const ats: number[] = [];
-    for (let one = at; one < lastAt; one += span) ats.push(one);
+    for (let ms = atMs; ms < Math.min(toMs, atMs + SPANS_AT_ONCE * spanMs); ms += spanMs) {
+      ats.push(startOf(ms, span));
+    }
     const inSteps = (
       where: string,
-      of: string,
+      columns: string,
       values: readonly SqlValue[],
     ): readonly ({ step: number } & FiguresRow)[] =>
       sql.rows(
-        `SELECT s.at / ? AS step, ${of} FROM json_each(?) AS g CROSS JOIN stats AS s
-          ON s.span = ? AND s.at = g.value WHERE ${where} GROUP BY 1`,
-        step,
+        `SELECT at / ? AS step, ${columns} FROM json_each(?) AS sought CROSS JOIN stats
+          ON span = ? AND at = sought.value WHERE ${where} GROUP BY 1`,
+        stepMs / unitOf(span),
         JSON.stringify(ats),
-        span,
+        SPAN[span],
         ...values,
       );
     // What is known of everything is known of each, as nothing happened where there is no row.
-    for (const known of inSteps(`s.kind = ${KIND.all}`, "NULL AS none", [])) {
-      if (!tallies.has(known.step)) tallies.set(known.step, new Tally());
-    }
-    for (const row of inSteps(condition.sql, SUMS, condition.values))
+    for (const { step } of inSteps(`kind = ${KIND.all}`, "NULL AS none", [])) tallyOf(tallies, step);
+    for (const row of inSteps(condition.sql, SUMS, condition.values)) {
       tallies.get(row.step)?.add(figuresOf(row));
+    }
     yield;
   }
-  return [...tallies].map(([number, tally]) => ({ startMs: number * stepMs, figures: tally.stored() }));
+  return [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
 }
 
 /** Rows that a step of the read adds up. */
@@ -202,110 +268,150 @@ const ROWS_AT_ONCE = 500;
 
 export function* readStatsTotals(sql: Sql, query: StatsTotals): Steps<readonly StoredTotal[]> {
   const { by, pieces } = query;
-  const condition = rowsOf(sql, query, by);
+  const condition = isStored(sql, query, by);
   const tallies = new Map<number, Tally>();
   for (const { span, startMs } of pieces) {
     for (let last: readonly [number, string] | undefined = [0, ""]; last !== undefined;) {
       const rows: readonly (FiguresRow & { id: number; application: string })[] = sql.rows(
-        `SELECT s.id, s.application, ${FIGURES} FROM stats AS s
-          WHERE s.span = ? AND s.at = ? AND ${condition.sql} AND (s.id, s.application) > (?, ?)
-          ORDER BY s.id, s.application LIMIT ?`,
-        span,
+        `SELECT id, application, ${FIGURES} FROM stats
+          WHERE span = ? AND at = ? AND ${condition.sql} AND (id, application) > (?, ?)
+          ORDER BY id, application LIMIT ?`,
+        SPAN[span],
         startOf(startMs, span),
         ...condition.values,
         ...last,
         ROWS_AT_ONCE,
       );
-      for (const row of rows) {
-        let tally = tallies.get(row.id);
-        if (tally === undefined) tallies.set(row.id, (tally = new Tally()));
-        tally.add(figuresOf(row));
-      }
+      for (const row of rows) tallyOf(tallies, row.id).add(figuresOf(row));
       const end = rows.at(-1);
       last = end === undefined || rows.length < ROWS_AT_ONCE ? undefined : [end.id, end.application];
       yield;
     }
   }
+  return named(sql, by, tallies);
+}
+
+function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>): readonly StoredTotal[] {
   if (by === "subscription") {
     return [...tallies].map(([id, tally]) => ({ action: "", subscription: id, figures: tally.stored() }));
   }
   const names = sql.rows<{ id: number; action: string }>(
-    "SELECT a.rowid AS id, a.action FROM json_each(?) AS g CROSS JOIN action AS a ON a.rowid = g.value",
+    `SELECT action.rowid AS id, action.action FROM json_each(?) AS sought
+      CROSS JOIN action ON action.rowid = sought.value`,
     JSON.stringify([...tallies.keys()]),
   );
   return names.map(({ id, action }) => ({ action, subscription: 0, figures: tallies.get(id)!.stored() }));
 }
 
-/** `of` is what is read, `asked` a JSON object. */
+/** The open counts of ten seconds at a time, of which there are few. */
+export function* readOpenStats(sql: Sql, query: OpenStats): Steps<OpenFigures> {
+  const { fromMs, toMs, by } = query;
+  const condition = isAsked(sql, query, {
+    action: "stats_open.action_id",
+    subscription: "stats_open.subscription_id",
+    application: APPLICATION,
+  });
+  const steps: StoredStep[] = [];
+  const tallies = new Map<number, Tally>();
+  for (let at: number | null = tenSecondsOf(fromMs) - 1; ;) {
+    at = sql.value<number | null>(
+      "SELECT min(at) FROM stats_open WHERE at > ? AND at < ?",
+      at,
+      tenSecondsOf(toMs),
+    );
+    if (at === null) break;
+    const rows = sql.rows<{ id: number; measure: number; count: number; last_error: string | null }>(
+      `SELECT ${by === undefined ? "0" : `${by}_id`} AS id, measure, sum(${wholeOf("count")}) AS count,
+          max(${textOf("last_error")}) AS last_error
+        FROM ${OPEN} WHERE at = ? AND ${condition.sql} GROUP BY 1, 2`,
+      at,
+      ...condition.values,
+    );
+    const step = new Tally();
+    for (const { id, measure, count, last_error: lastError } of rows) {
+      step.count(measure, count);
+      if (id === 0) continue;
+      const tally = tallyOf(tallies, id);
+      tally.count(measure, count);
+      tally.lastError = lastError ?? tally.lastError;
+    }
+    steps.push({ startMs: at * STATS_SPANS.tenSeconds, figures: step.stored() });
+    yield;
+  }
+  return { steps, totals: by === undefined ? [] : named(sql, by, tallies) };
+}
+
+/** `one` is an action or a subscription, `asked` a JSON object. */
 const IN_APPLICATIONS =
-  "(asked.q ->> 'applications' IS NULL OR of.application IN (SELECT value FROM json_each(asked.q, '$.applications')))";
+  "(asked.q ->> 'applications' IS NULL OR one.application IN (SELECT value FROM json_each(asked.q, '$.applications')))";
 const IS_FIRST = "SELECT value FROM json_each(asked.q, '$.first')";
 const ASKED = "WITH asked (q) AS MATERIALIZED (SELECT ?)";
 
 /** Those of `first`, then others by name that are not evreg's own. */
 export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly ActionSubject[]> {
   const { action = "*", limit } = query;
-  const heard = heardBy(action, "of.action");
-  const select = `SELECT of.action, of.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
-      WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = of.rowid)) AS lastPublishedMs`;
+  const heard = heardBy(action, "one.action");
+  const select = `SELECT one.action, one.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
+      WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.rowid)) AS lastPublishedMs`;
   const asked = JSON.stringify(query);
-  const found = sql.rows<ActionSubject>(
+  const first = sql.rows<ActionSubject>(
     `${ASKED} ${select} FROM asked CROSS JOIN json_each(asked.q, '$.first') AS g
-      CROSS JOIN action AS of ON of.action = g.value WHERE ${IN_APPLICATIONS} LIMIT ?`,
+      CROSS JOIN action AS one ON one.action = g.value WHERE ${IN_APPLICATIONS} LIMIT ?`,
     asked,
     limit,
   );
   yield;
-  if (found.length >= limit) return found;
+  if (first.length >= limit) return first;
   const others = sql.rows<ActionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN action AS of
-      WHERE ${IN_APPLICATIONS} AND of.action NOT IN (${IS_FIRST}) AND ${heard.condition} ORDER BY of.action LIMIT ?`,
+    `${ASKED} ${select} FROM asked CROSS JOIN action AS one
+      WHERE ${IN_APPLICATIONS} AND one.action NOT IN (${IS_FIRST}) AND ${heard.condition} ORDER BY one.action LIMIT ?`,
     asked,
     ...heard.values,
-    limit - found.length,
+    limit - first.length,
   );
-  return [...found, ...others];
+  return [...first, ...others];
 }
 
-/** The same of subscriptions that are not deleted. */
+/** Subscriptions in the same order, without those that are deleted. */
 export function* statsSubscriptions(sql: Sql, query: StatsSubjects): Steps<readonly SubscriptionSubject[]> {
   const { subscription = null, limit } = query;
-  const select = "SELECT of.rowid AS id, of.application, of.subscription, of.action";
+  const select = "SELECT one.rowid AS id, one.application, one.subscription, one.action";
   const asked = JSON.stringify(query);
-  const found = sql.rows<SubscriptionSubject>(
+  const first = sql.rows<SubscriptionSubject>(
     `${ASKED} ${select} FROM asked CROSS JOIN json_each(asked.q, '$.first') AS g
-      CROSS JOIN subscription AS of ON of.rowid = g.value
-      WHERE of.deleted_ms IS NULL AND ${IN_APPLICATIONS} LIMIT ?`,
+      CROSS JOIN subscription AS one ON one.rowid = g.value
+      WHERE one.deleted_ms IS NULL AND ${IN_APPLICATIONS} LIMIT ?`,
     asked,
     limit,
   );
   yield;
-  if (found.length >= limit) return found;
+  if (first.length >= limit) return first;
   const others = sql.rows<SubscriptionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN subscription AS of
-      WHERE of.deleted_ms IS NULL AND ${IN_APPLICATIONS} AND of.rowid NOT IN (${IS_FIRST})
-        AND (? IS NULL OR of.rowid = ?)
-      ORDER BY of.application, of.subscription, of.action LIMIT ?`,
+    `${ASKED} ${select} FROM asked CROSS JOIN subscription AS one
+      WHERE one.deleted_ms IS NULL AND ${IN_APPLICATIONS} AND one.rowid NOT IN (${IS_FIRST})
+        AND (? IS NULL OR one.rowid = ?)
+      ORDER BY one.application, one.subscription, one.action LIMIT ?`,
     asked,
     subscription,
     subscription,
-    limit - found.length,
+    limit - first.length,
   );
-  return [...found, ...others];
+  return [...first, ...others];
 }
 
 /** Rows of a step, each of which takes some microseconds. */
 const REMOVED_AT_ONCE = 500;
 
-export function removeStats(sql: Sql, beforeMs: number): number {
-  return STATS_SPANS.reduce((removed, span) => {
+export function removeStats(sql: Sql, nowMs: number): number {
+  return SPANS.reduce((removed, span) => {
+    const keptMs = span === "tenSeconds" ? STATS_LIMITS.tenSecondsKeptMs : STATS_LIMITS.keptMs;
     return (
       removed +
       sql.run(
         `DELETE FROM stats WHERE (span, at, kind, id, application) IN (
           SELECT span, at, kind, id, application FROM stats WHERE span = ? AND at < ? LIMIT ?)`,
-        span,
-        startOf(beforeMs, span),
+        SPAN[span],
+        startOf(nowMs - keptMs, span),
         REMOVED_AT_ONCE - removed,
       )
     );

@@ -6,6 +6,7 @@ import {
   ServiceEventBudget,
   recordDeliveryEvents,
 } from "../events/service-events.ts";
+import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
@@ -43,6 +44,7 @@ export function finishAttempts(
     long: [],
     keys: [],
   };
+  const counts = new StatsCounts();
   const signals = noSignals();
   const lastOnes = lastAttempted(sql);
   const budget = new ServiceEventBudget(sql);
@@ -61,6 +63,9 @@ export function finishAttempts(
     collect(writes, leased, row, transition, nowMs);
     if (row.next.kind !== "unsent" && row.next.kind !== "filtered") {
       lastOnes.note(leased.subscription_id, leased.id);
+      if (row.next.kind !== "returned") {
+        counts.attempted(leased.action_id, leased.subscription_id, row, nowMs);
+      }
     }
     if (leased.key !== null) writes.keys.push([leased.subscription_id, leased.key]);
     addSignal(signals, leased.subscription_id, row, {
@@ -74,19 +79,20 @@ export function finishAttempts(
       : (transition?.state ?? DELIVERY_STATE.pending);
   });
   writeChanges(sql, writes, nowMs, bytes);
+  counts.write(sql);
   const { disableAfterMs } = results[0] ?? {};
   const deactivated = applySignals(sql, signals, nowMs, disableAfterMs);
   // What was leased of a key is not any more.
   const isNextDue = settleKeys(sql, writes.keys, nowMs) > 0;
   const { failed, blocked } = writes;
-  const counts = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
+  const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
   const told = isNextDue ? states.findIndex((state) => state !== FENCED && state !== DEFERRED) : -1;
   return states.map((stored, index) => {
     const state = index === told ? stored + NEXT_IS_DUE : stored;
     const own = byIndex.get(index);
     const answer = own === undefined ? { state } : { state, deactivated: own };
-    return { answer, serviceEvents: index === 0 ? counts : undefined };
+    return { answer, serviceEvents: index === 0 ? serviceEvents : undefined };
   });
 }
 
@@ -108,6 +114,8 @@ interface Leased {
   readonly id: number;
   readonly claim_id: number;
   readonly subscription_id: number;
+  /** Of its event; 0 where that is damaged. */
+  readonly action_id: number;
   /** The number of the attempt under way. */
   readonly attempt: number;
   readonly failures: number;
@@ -121,7 +129,8 @@ interface Leased {
 function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased> {
   const ids = new Set(rows.map(({ deliveryId }) => deliveryId));
   const found = sql.rows<Leased>(
-    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer, d.key
+    `SELECT d.rowid AS id, l.claim_id, d.subscription_id, d.attempt + 1 AS attempt, d.failures, d.last_error, l.consumer, d.key,
+        coalesce((SELECT e.action_id FROM event AS e WHERE e.rowid = d.event_id), 0) AS action_id
       FROM json_each(?) AS r
       CROSS JOIN lease AS l ON l.delivery_id = r.value
       CROSS JOIN delivery AS d ON d.rowid = l.delivery_id`,

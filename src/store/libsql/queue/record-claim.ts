@@ -1,5 +1,6 @@
 import { recordEvents } from "../events/record.ts";
 import type { EventBatch, RecordedLeases, StoredOutcome } from "../events/record-wire.ts";
+import { countPublished } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { IS_READABLE, leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
@@ -14,6 +15,7 @@ export function recordAndClaim(
   bytes: Uint8Array,
 ): readonly (readonly StoredOutcome[])[] {
   const outcomes = recordEvents(sql, batches, bytes);
+  countPublished(sql, batches, outcomes);
   const wanted: Wanted[] = [];
   let nowMs = -Infinity;
   let leaseMs = Infinity;

@@ -219,6 +219,8 @@ export interface FinishedRow extends Pick<
 > {
   readonly statusCode: number | null;
   readonly errorCode: AttemptErrorCode | null;
+  /** `null` where it is of no interest. */
+  readonly latencyMs: number | null;
   /** `null` where there is no text. */
   readonly textBytes: number | null;
   /** Where its text lies in the transaction's bytes. */
@@ -240,6 +242,7 @@ type ResultRow = readonly [
   claimId: number,
   startedAtMs: number,
   durationMs: number,
+  latencyMs: number | null,
   statusCode: number | null,
   errorCode: AttemptErrorCode | null,
   textBytes: number | null,
@@ -268,13 +271,14 @@ export function finishCall(
 export function packResults(calls: readonly FinishCall[]): ResultColumns {
   const rows = calls.map(({ result, text }): ResultRow => {
     const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
-    const { connection, slow, wait } = result;
+    const { latencyMs, connection, slow, wait } = result;
     const isBare = connection === undefined && slow === undefined && wait === undefined;
     return [
       deliveryId,
       claimId,
       startedAtMs,
       durationMs,
+      latencyMs ?? null,
       statusCode ?? null,
       errorCode ?? null,
       text?.byteLength ?? null,
@@ -293,7 +297,18 @@ export function unpackResults(
 ): readonly FinishedRow[] {
   let offset = start;
   return (JSON.parse(rows) as ResultRow[]).map((row) => {
-    const [deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more] = row;
+    const [
+      deliveryId,
+      claimId,
+      startedAtMs,
+      durationMs,
+      latencyMs,
+      statusCode,
+      errorCode,
+      textBytes,
+      next,
+      more,
+    ] = row;
     const textOffset = offset;
     offset += textBytes ?? 0;
     return {
@@ -301,6 +316,7 @@ export function unpackResults(
       claimId,
       startedAtMs,
       durationMs,
+      latencyMs,
       statusCode,
       errorCode,
       textBytes,

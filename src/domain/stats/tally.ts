@@ -1,6 +1,17 @@
-import { TimeHistogram } from "../../domain/stats/histogram.ts";
-import type { Figures, Percentiles } from "../../domain/stats/stats.ts";
-import { MEASURE } from "./slot.ts";
+import { TimeHistogram } from "./histogram.ts";
+import type { Figures, Percentiles } from "./stats.ts";
+
+/** What is counted. The last two are followed by their buckets, see `histogram.ts`. */
+export const MEASURE = {
+  published: 0,
+  refused: 1,
+  delivered: 2,
+  failedAttempts: 3,
+  failed: 4,
+  latency: 256,
+  /** An attempt, delivered or not, by how long it took. */
+  attempt: 512,
+} as const;
 
 /** Figures as they are stored. */
 export interface StoredFigures {
@@ -25,33 +36,22 @@ export class Tally {
   delivered = 0;
   failedAttempts = 0;
   failed = 0;
-  lastError: string | undefined;
-  #lastErrorMs = -Infinity;
+  lastError: string | null = null;
   #latency: TimeHistogram | undefined;
   #attempts: TimeHistogram | undefined;
 
-  /** @param measure see `MEASURE` */
+  /** @param measure see `MEASURE`; another, which only damage leaves, counts nowhere */
   count(measure: number, count: number): void {
     if (measure === MEASURE.published) this.published += count;
     else if (measure === MEASURE.refused) this.refused += count;
+    else if (measure === MEASURE.delivered) this.delivered += count;
+    else if (measure === MEASURE.failedAttempts) this.failedAttempts += count;
     else if (measure === MEASURE.failed) this.failed += count;
-    else if (measure < MEASURE.delivered) {
-      this.#latency ??= new TimeHistogram();
-      this.#latency.add(measure - MEASURE.latency, count);
-    } else {
-      const hasFailed = measure >= MEASURE.failedAttempt;
-      if (hasFailed) this.failedAttempts += count;
-      else this.delivered += count;
-      this.#attempts ??= new TimeHistogram();
-      this.#attempts.add(measure - (hasFailed ? MEASURE.failedAttempt : MEASURE.delivered), count);
+    else if (measure >= MEASURE.attempt) {
+      (this.#attempts ??= new TimeHistogram()).add(measure - MEASURE.attempt, count);
+    } else if (measure >= MEASURE.latency) {
+      (this.#latency ??= new TimeHistogram()).add(measure - MEASURE.latency, count);
     }
-  }
-
-  /** The last of those that are noted is kept. */
-  noteError(error: string, atMs: number): void {
-    if (atMs < this.#lastErrorMs) return;
-    this.#lastErrorMs = atMs;
-    this.lastError = error;
   }
 
   /** @param stored later ones last */
@@ -64,13 +64,6 @@ export class Tally {
     this.lastError = stored.lastError ?? this.lastError;
     if (stored.latency !== "") (this.#latency ??= new TimeHistogram()).addEncoded(stored.latency);
     if (stored.attempts !== "") (this.#attempts ??= new TimeHistogram()).addEncoded(stored.attempts);
-  }
-
-  /** Adds what was before all that was added. */
-  addEarlier(stored: StoredFigures): void {
-    const { lastError } = this;
-    this.add(stored);
-    this.lastError = lastError ?? this.lastError;
   }
 
   /** How much happened, for an order. */
@@ -103,7 +96,7 @@ export class Tally {
       failed: this.failed,
       latency: this.#latency?.encoded() ?? "",
       attempts: this.#attempts?.encoded() ?? "",
-      lastError: this.lastError ?? null,
+      lastError: this.lastError,
     };
   }
 }

@@ -1,0 +1,137 @@
+import { bucketOf } from "../../../domain/stats/histogram.ts";
+import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
+import { MEASURE } from "../../../domain/stats/tally.ts";
+import type { RefusedCount } from "../../stats.ts";
+import type { EventBatch, StoredOutcome } from "../events/record-wire.ts";
+import type { Sql } from "../thread/sql.ts";
+
+// What happens is counted in the transaction that stores it, so that a crash takes either both or neither. A row for each ten
+// seconds, series and measure of a group commit costs some microseconds; counting anew at a start would need an index of when
+// deliveries ended, which each of them would pay for.
+
+/** `rows`: SQL that answers rows of `stats_open`. */
+function addingTo(rows: string): string {
+  return `INSERT INTO stats_open (at, action_id, subscription_id, measure, count, last_error) ${rows}
+    ON CONFLICT DO UPDATE SET count = count + excluded.count, last_error = coalesce(excluded.last_error, last_error)`;
+}
+
+/** `stats_open.at` */
+export function tenSecondsOf(ms: number): number {
+  return Math.floor(ms / TEN_SECONDS_MS);
+}
+
+/** The events of an action, or its deliveries to a subscription, in ten seconds. */
+class Series {
+  readonly at: number;
+  readonly actionId: number;
+  readonly subscriptionId: number;
+  readonly counts = new Map<number, number>();
+  lastError: string | null = null;
+
+  constructor(at: number, actionId: number, subscriptionId: number) {
+    this.at = at;
+    this.actionId = actionId;
+    this.subscriptionId = subscriptionId;
+  }
+
+  count(measure: number): void {
+    this.counts.set(measure, (this.counts.get(measure) ?? 0) + 1);
+  }
+}
+
+/** An attempt that ended by itself; `null` is what there was none of. */
+interface EndedAttempt {
+  readonly next: { readonly kind: string };
+  readonly durationMs: number;
+  readonly latencyMs: number | null;
+  readonly statusCode: number | null;
+  readonly errorCode: string | null;
+}
+
+/** What a transaction counts. */
+export class StatsCounts {
+  readonly #series = new Map<string, Series>();
+  #last: Series | undefined;
+
+  #seriesOf(ms: number, actionId: number, subscriptionId: number): Series {
+    const at = tenSecondsOf(ms);
+    const last = this.#last;
+    if (last?.at === at && last.actionId === actionId && last.subscriptionId === subscriptionId) return last;
+    const key = `${at},${actionId},${subscriptionId}`;
+    let series = this.#series.get(key);
+    if (series === undefined) this.#series.set(key, (series = new Series(at, actionId, subscriptionId)));
+    this.#last = series;
+    return series;
+  }
+
+  published(actionId: number, timestampedMs: number): void {
+    this.#seriesOf(timestampedMs, actionId, 0).count(MEASURE.published);
+  }
+
+  attempted(
+    actionId: number,
+    subscriptionId: number,
+    { next, durationMs, latencyMs, statusCode, errorCode }: EndedAttempt,
+    nowMs: number,
+  ): void {
+    const series = this.#seriesOf(nowMs, actionId, subscriptionId);
+    series.count(MEASURE.attempt + bucketOf(durationMs));
+    if (next.kind === "delivered") {
+      series.count(MEASURE.delivered);
+      if (latencyMs !== null) series.count(MEASURE.latency + bucketOf(latencyMs));
+    } else {
+      series.count(MEASURE.failedAttempts);
+      series.lastError = errorCode ?? String(statusCode);
+    }
+  }
+
+  write(sql: Sql): void {
+    if (this.#series.size === 0) return;
+    const rows: unknown[] = [];
+    for (const { at, actionId, subscriptionId, counts, lastError } of this.#series.values()) {
+      for (const [measure, count] of counts) {
+        const error = measure === MEASURE.failedAttempts ? lastError : null;
+        rows.push([at, actionId, subscriptionId, measure, count, error]);
+      }
+    }
+    sql.run(
+      addingTo(`SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
+        FROM json_each(?) WHERE true`),
+      JSON.stringify(rows),
+    );
+  }
+}
+
+export function countPublished(
+  sql: Sql,
+  batches: readonly EventBatch[],
+  outcomes: readonly (readonly StoredOutcome[])[],
+): void {
+  const counts = new StatsCounts();
+  for (const [index, { events }] of batches.entries()) {
+    for (const [place, outcome] of outcomes[index]!.entries()) {
+      if (outcome.kind === "recorded") counts.published(events[place]!.actionId, outcome.timestampedMs);
+    }
+  }
+  counts.write(sql);
+}
+
+/** Deliveries that failed for good. */
+export function countFailed(sql: Sql, deliveryIds: readonly number[], nowMs: number): void {
+  if (deliveryIds.length === 0) return;
+  sql.run(
+    addingTo(`SELECT ?, event.action_id, delivery.subscription_id, ${MEASURE.failed}, count(*), NULL
+      FROM json_each(?) AS failed CROSS JOIN delivery ON delivery.rowid = failed.value
+      CROSS JOIN event ON event.rowid = delivery.event_id WHERE true GROUP BY 2, 3`),
+    tenSecondsOf(nowMs),
+    JSON.stringify(deliveryIds),
+  );
+}
+
+export function countRefused(sql: Sql, counts: readonly RefusedCount[]): void {
+  sql.run(
+    addingTo(`SELECT value ->> 0, coalesce((SELECT rowid FROM action WHERE action = value ->> 1), 0), 0,
+      ${MEASURE.refused}, value ->> 2, NULL FROM json_each(?) WHERE true`),
+    JSON.stringify(counts.map(({ atMs, action, count }) => [tenSecondsOf(atMs), action, count])),
+  );
+}
