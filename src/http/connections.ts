@@ -26,7 +26,10 @@ export interface ConnectionLimits {
   readonly maxConnections: number;
   /** The same of one address, unless it is this machine's own. */
   readonly maxOfAddress: number;
-  /** Beside those, when no place can be made: for callers on this machine, and from elsewhere for `/health` only. */
+  /**
+   * Beside those, when no place can be made: so many for callers on this machine, and as many from elsewhere for `/health`. In
+   * the first, a new one takes the place of the one that came first, so that nobody on this machine can hoard them.
+   */
   readonly reserved: number;
 }
 
@@ -44,7 +47,8 @@ export class Connections {
   readonly #open = new Set<Socket>();
   /** By address, each in the order in which an idle one is looked for. */
   readonly #places = new Map<string | undefined, Set<Accepted>>();
-  readonly #reserve = new Set<Accepted>();
+  readonly #ownReserve = new Set<Accepted>();
+  readonly #healthReserve = new Set<Accepted>();
   /** Those in their TLS handshake, by address and port of the peer. */
   readonly #handshaking = new Map<string, Accepted>();
   #placed = 0;
@@ -120,24 +124,27 @@ export class Connections {
       this.#enter(socket, this.#places.get(address) ?? new Set());
       return true;
     }
-    if (this.#reserve.size >= reserved && !this.#closeIdle(this.#reserve)) return false;
+    const isOwn = address === undefined;
+    const reserve = isOwn ? this.#ownReserve : this.#healthReserve;
+    const isFull = reserve.size >= reserved;
+    if (isFull && !this.#closeIdle(reserve) && !(isOwn && this.#closeFirst(reserve))) return false;
     socket[RESERVED] = true;
-    this.#enter(socket, this.#reserve);
+    this.#enter(socket, reserve);
     return true;
   }
 
   #enter(socket: Accepted, group: Set<Accepted>): void {
+    const address = addressOf(socket);
     group.add(socket);
-    if (group !== this.#reserve) {
-      this.#places.set(addressOf(socket), group);
+    if (socket[RESERVED] !== true) {
+      this.#places.set(address, group);
       this.#placed += 1;
     }
-    const address = addressOf(socket);
     socket.on("close", () => this.#leave(socket, group, address));
   }
 
   #leave(socket: Accepted, group: Set<Accepted>, address: string | undefined): void {
-    if (!group.delete(socket) || group === this.#reserve) return;
+    if (!group.delete(socket) || socket[RESERVED] === true) return;
     this.#placed -= 1;
     if (group.size === 0) this.#places.delete(address);
   }
@@ -149,11 +156,19 @@ export class Connections {
 
   /** Closes one of them that is between two requests; answers whether there was any. */
   #closeIdle(group: Set<Accepted>): boolean {
-    const idle = findIdle(group);
-    if (idle === undefined) return false;
+    return this.#close(findIdle(group), group);
+  }
+
+  #closeFirst(group: Set<Accepted>): boolean {
+    const [first] = group;
+    return this.#close(first, group);
+  }
+
+  #close(socket: Accepted | undefined, group: Set<Accepted>): boolean {
+    if (socket === undefined) return false;
     // Its place is free at once; its end comes later.
-    this.#leave(idle, group, addressOf(idle));
-    idle.destroy();
+    this.#leave(socket, group, addressOf(socket));
+    socket.destroy();
     return true;
   }
 
