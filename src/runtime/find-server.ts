@@ -40,6 +40,7 @@ export async function findServer(
   const otherUser = trustOwner(folder, written);
   const { isLocalUrl } = await import("./local-addresses.ts");
   if (!isLocalUrl(owner.url)) return undefined;
+  if (!isNamed) assertDataOpen(folder, owner);
   const signal = AbortSignal.timeout(answerWithinMs);
   const instance = await instanceAt(owner.url, signal).catch(() => {
     if (!signal.aborted) return undefined;
@@ -51,7 +52,6 @@ export async function findServer(
     );
   });
   if (instance !== owner.instance) return undefined;
-  if (!isNamed) assertDataOpen(folder, owner);
   return { url: owner.url, tokenFile: tokenFileOf(folder), otherUser };
 }
 

@@ -97,7 +97,11 @@ describe("findServer", () => {
 
 describe.runIf(process.platform === "linux")("findServer in a folder that nobody named", () => {
   test("trusts a process that has the data file open, whatever became of the file's name", async () => {
-    const url = await answering(healthy("abc"));
+    let requests = 0;
+    const url = await answering((request, response) => {
+      requests += 1;
+      healthy("abc")(request, response);
+    });
     owned(url);
     const path = join(folder, "evreg.db");
     const find = () => findServer(folder, { isNamed: false });
@@ -106,6 +110,7 @@ describe.runIf(process.platform === "linux")("findServer in a folder that nobody
       expect(await find()).toEqual({ url });
       rmSync(path);
       expect(await find()).toEqual({ url });
+      requests = 0;
       // Alive, and without this file.
       owned(url, process.ppid);
       await expect(find()).rejects.toMatchObject({ code: "usage" });
@@ -117,6 +122,7 @@ describe.runIf(process.platform === "linux")("findServer in a folder that nobody
       code: "usage",
       message: expect.stringMatching(/owner\.json names the server http.*nothing was sent/) as string,
     });
+    expect(requests).toBe(0);
   });
 });
 
