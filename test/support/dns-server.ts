@@ -12,8 +12,14 @@ export interface DnsServer {
   close(): Promise<void>;
 }
 
-/** `silent`: no answer at all. `servfail`, `nxdomain`: an error. Else the records; with none, the name has none of this type. */
-type DnsAnswer = "silent" | "servfail" | "nxdomain" | readonly DnsRecord[];
+/**
+ * `silent`: no answer at all. `servfail`, `nxdomain`: an error. A function: the bytes of the answer, as a broken server may send them.
+ * Else the records; with none, the name has none of this type.
+ */
+type DnsAnswer = "silent" | "servfail" | "nxdomain" | RawAnswer | readonly DnsRecord[];
+
+/** @param question as it was asked, behind the header */
+type RawAnswer = (id: Buffer, question: Buffer) => Buffer;
 
 /** An IP address, of either family whatever was asked, or the name of a CNAME. */
 export type DnsRecord =
@@ -39,6 +45,7 @@ export async function startDnsServer(): Promise<DnsServer> {
     const asked = TYPES[type];
     const answer = asked === undefined ? [] : server.answer(name, asked);
     if (answer === "silent") return undefined;
+    if (typeof answer === "function") return answer(query.subarray(0, 2), query.subarray(12, end));
     const records = typeof answer === "string" ? [] : answer;
     const error = typeof answer === "string" ? ERRORS[answer] : 0;
     return Buffer.concat([
@@ -144,7 +151,7 @@ function nameBytes(name: string): Buffer {
   return Buffer.concat([...labels, Buffer.from([0])]);
 }
 
-function words(...values: readonly number[]): Buffer {
+export function words(...values: readonly number[]): Buffer {
   const bytes = Buffer.alloc(values.length * 2);
   for (const [index, value] of values.entries()) bytes.writeUInt16BE(value, index * 2);
   return bytes;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostNames } from "../../../src/delivery/dns/resolver.ts";
-import { type DnsServer, startDnsServer } from "../../support/dns-server.ts";
+import { type DnsServer, startDnsServer, words } from "../../support/dns-server.ts";
 import { ManualClock } from "../../support/manual-clock.ts";
 import { until } from "../../support/until.ts";
 
@@ -180,6 +180,49 @@ describe("the search list", () => {
     await resolver("search two.test\noptions ndots:5\n");
     expect(await lookUp("app.")).toBe("ENOTFOUND");
     expect(asked()).toEqual(["A app"]);
+  });
+});
+
+/** Answers to a question of type A that break the format in one way each. `0xc00c` is the name that was asked for. */
+const MALFORMED: readonly [what: string, answer: (id: Buffer, question: Buffer) => Buffer][] = [
+  [
+    "an address of two bytes",
+    (id, question) => Buffer.concat([id, ONE_RECORD, question, words(0xc00c, 1, 1, 0, 0, 2, 1)]),
+  ],
+  [
+    "a CNAME that is no name",
+    (id, question) => Buffer.concat([id, ONE_RECORD, question, words(0xc00c, 5, 1, 0, 0, 2, 0xffff)]),
+  ],
+  [
+    "a record that is longer than the answer",
+    (id, question) => Buffer.concat([id, ONE_RECORD, question, words(0xc00c, 1, 1, 0, 0, 500, 1)]),
+  ],
+  ["a record that is cut off", (id, question) => Buffer.concat([id, ONE_RECORD, question, words(0xc00c, 1)])],
+  [
+    "fewer records than it counts",
+    (id, question) => Buffer.concat([id, words(0x8180, 1, 9, 0, 0), question]),
+  ],
+  ["no question", (id) => Buffer.concat([id, words(0x8180, 0, 0, 0, 0)])],
+  [
+    "a second question that is no name",
+    (id, question) => Buffer.concat([id, words(0x8180, 2, 0, 0, 0), question, words(0x8080)]),
+  ],
+  ["nothing but its number", (id) => id],
+];
+const ONE_RECORD = words(0x8180, 1, 1, 0, 0);
+
+describe("a name server with malformed answers", () => {
+  it.each(MALFORMED)("fails no look-up of another name: %s", async (_, malformed) => {
+    server.answer = (name, type) => {
+      if (name.startsWith("broken")) return malformed;
+      return type === "A" ? ["192.0.2.1"] : [];
+    };
+    for (let round = 0; round < 10; round += 1) {
+      const broken = Array.from({ length: 5 }, (_unused, index) => lookUp(`broken${index}.test`));
+      const sound = Array.from({ length: 10 }, (_unused, index) => lookUp(`sound${index}.test`));
+      for (const addresses of await Promise.all(sound)) expect(addresses).toEqual(["192.0.2.1"]);
+      expect(new Set(await Promise.all(broken))).toEqual(new Set(["EBADRESP"]));
+    }
   });
 });
 
