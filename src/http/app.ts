@@ -110,15 +110,13 @@ export function createHttpApp(options: HttpAppOptions): H3 {
 
   for (const [path, routes] of Map.groupBy([...ROUTES, OPENAPI_ROUTE], (route) => route.path)) {
     for (const route of routes) {
+      // Who published what is not kept.
+      const isChange = route.method !== "GET" && route.access !== "publish";
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
         request.token = caller.principal.tokenId;
         request.principal = caller.principal;
         if (route.query === undefined) request.checkNoQuery();
-        return route.handle(
-          route.isAudited === true ? portWithAddress(caller, request) : caller.port,
-          request,
-          context,
-        );
+        return route.handle(isChange ? portWithAddress(caller, request) : caller.port, request, context);
       };
       const begin = (request: ApiRequest): Reply | Promise<Reply> => {
         const caller = authenticate(request, route.access);

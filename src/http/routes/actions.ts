@@ -150,7 +150,6 @@ export const ACTION_ROUTES: readonly Route[] = [
     run: (evreg, { query }) => evreg.actions.list(query),
   }),
   operation("POST /v1/actions", "createAction", "Register an action with the schema of its payloads", {
-    isAudited: true,
     description:
       "Names that begin with `evreg.` are reserved for events of the service about itself: `evreg.delivery.failed`, " +
       "`evreg.subscription.blocked`, `evreg.subscription.deactivated` and `evreg.replay.finished` always exist, in " +
@@ -168,7 +167,6 @@ export const ACTION_ROUTES: readonly Route[] = [
     run: (evreg, { name }) => evreg.actions.get(name),
   }),
   operation("PUT /v1/actions/:name", "updateAction", "Apply a new schema, or change an action's settings", {
-    isAudited: true,
     description:
       "A schema that breaks nobody whom the action's `compatibility` protects becomes the next revision. Any other is " +
       "refused with 409, a suggested name, and `details.changes`. Each change has the `revision` it breaks with, `side` " +

@@ -120,7 +120,6 @@ export const DELIVERY_ROUTES: readonly Route[] = [
     "skipDelivery",
     "Give up a failing delivery, so that the next ones are sent",
     {
-      isAudited: true,
       description:
         "For the delivery that blocks an ordered subscription, and for any other that waits for a retry. It ends as `failed`.",
       answer: ["The delivery, failed.", one("Delivery")],

@@ -55,7 +55,6 @@ export const REPLAY_ROUTES: readonly Route[] = [
     method: "POST",
     path: "/v1/subscriptions/:id/replay",
     operationId: "replaySubscription",
-    isAudited: true,
     tag: "replays",
     summary: "Send many past events to a subscription, in the background",
     description:
@@ -93,7 +92,6 @@ export const REPLAY_ROUTES: readonly Route[] = [
     "cancelReplay",
     "Cancel a replay; deliveries that are due already are still sent",
     {
-      isAudited: true,
       answer: ["The cancelled replay.", one("Replay")],
       failures: [404, 409],
       run: (evreg, { id }) => evreg.replays.cancel(id),

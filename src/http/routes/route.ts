@@ -32,8 +32,6 @@ export interface Route {
   readonly access: Access;
   /** The scope its caller needs, in words. */
   readonly scope?: string;
-  /** Whether what it changes is kept with who did it. */
-  readonly isAudited?: boolean;
   readonly query?: QuerySchema;
   /** Request headers it reads beside the usual ones, each with its schema. */
   readonly headers?: Readonly<Record<string, JsonSchema>>;
@@ -72,7 +70,7 @@ interface OperationInput {
   readonly signal?: AbortSignal;
 }
 
-interface Operation extends Pick<Route, "description" | "query" | "body" | "isAudited"> {
+interface Operation extends Pick<Route, "description" | "query" | "body"> {
   /** By default the part of the path after `/v1/`. */
   readonly tag?: string;
   readonly access?: Access;
@@ -113,7 +111,6 @@ export function operation(
       description: route.description,
       query: route.query,
       body,
-      isAudited: route.isAudited,
     }),
     access,
     ...(access === "token" && scope !== null ? { scope } : {}),

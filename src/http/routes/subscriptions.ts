@@ -176,7 +176,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "createSubscription",
     "Send an action's events to a handler, or let consumers claim them",
     {
-      isAudited: true,
       body: NEW_SUBSCRIPTION,
       status: 201,
       answer: [
@@ -193,7 +192,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     run: (evreg, { id }) => evreg.subscriptions.get(id),
   }),
   operation("PUT /v1/subscriptions/:id", "updateSubscription", "Change, pause or reactivate a subscription", {
-    isAudited: true,
     description: "Pausing (`active: false`) holds its unfinished deliveries; reactivating resumes them.",
     body: SUBSCRIPTION_UPDATE,
     answer: ["The subscription; `meta` if a filter was given.", one("Subscription", WARNINGS)],
@@ -205,7 +203,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "rotateSubscriptionSecret",
     "Give a subscription a new secret",
     {
-      isAudited: true,
       description:
         "All subscriptions of its application and name get the same one. The previous secret stays valid for `overlap_ms`. Until then `webhook-signature` has a signature with each, and `X-Evreg-Signature` and `Authorization` use the previous one; afterwards all use the new one. During an overlap another rotation is refused (409), unless its `overlap_ms` is 0, which ends both earlier secrets at once.",
       body: SECRET_ROTATION,
@@ -255,7 +252,6 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "deleteSubscription",
     "Delete a subscription and cancel its unfinished deliveries",
     {
-      isAudited: true,
       answer: ["The deleted subscription.", one("Subscription", CANCELLED)],
       failures: [404],
       run: (evreg, { id }) => evreg.subscriptions.delete(id),

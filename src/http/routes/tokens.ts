@@ -68,7 +68,6 @@ export const TOKEN_ROUTES: readonly Route[] = [
     run: (evreg) => evreg.tokens.list(),
   }),
   operation("POST /v1/tokens", "createToken", "Create a token", {
-    isAudited: true,
     scope: "admin",
     body: NEW_TOKEN,
     status: 201,
@@ -88,7 +87,6 @@ export const TOKEN_ROUTES: readonly Route[] = [
   operation("POST /v1/tokens/exchange", "exchangeSignInCode", "Exchange a code for a token", {
     description:
       "The token is named `browser`, has the scopes of the one that the code was created with, and ends after 12 hours, or with that one if it ends sooner. A code that is exchanged again is refused, and ends the token that was given for it.",
-    isAudited: true,
     access: "open",
     body: CODE_EXCHANGE,
     status: 201,
@@ -99,7 +97,6 @@ export const TOKEN_ROUTES: readonly Route[] = [
   operation("DELETE /v1/tokens/:id", "revokeToken", "Revoke a token", {
     description:
       "A token may revoke itself, whatever its scopes. The tokens of browsers that were signed in with it end with it.",
-    isAudited: true,
     scope: "admin",
     answer: ["The revoked token's record.", one("Token")],
     failures: [404, 409],
