@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
 import { Yielder } from "../../runtime/yielding.ts";
@@ -11,6 +12,8 @@ const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
 /** Readers get their pages in slices of this length, with rests in between, so half of the thread's time is never theirs. */
 const SLICE_MS = 1;
 const REST_MS = 1;
+/** Between two reads of the store. */
+const MAX_REST_MS = 50;
 /** What was read last, and the pages that were made of it, each about so large. */
 const KEPT_BYTES = 2 * 1024 * 1024;
 
@@ -70,7 +73,7 @@ export class SharedPages {
   readonly #reads = new LRUCache<string, Promise<Read>>({ maxSize: KEPT_BYTES });
   readonly #pages = new LRUCache<string, Page>({ maxSize: KEPT_BYTES });
   #readCount = 0;
-  #lastRead: Promise<unknown> = Promise.resolve();
+  #storeIsFree: Promise<void> = Promise.resolve();
 
   constructor(options: SharedPagesOptions) {
     this.#options = options;
@@ -106,10 +109,23 @@ export class SharedPages {
     if (shared !== undefined) return shared;
     this.#readCount += 1;
     const readName = `read ${this.#readCount}`;
-    const reading = this.#lastRead.then(() => this.#read(readName, () => events.next(query)));
-    this.#lastRead = reading.catch(() => undefined);
+    const reading = this.#inTurn(() => this.#read(readName, () => events.next(query)));
     this.#reads.set(name, reading, { size: 1 });
     void this.#keepIfUseful(name, reading, after);
+    return reading;
+  }
+
+  /** After a read behind which there is more comes as long a rest, so half of the time of the store's thread is never theirs. */
+  #inTurn(read: () => Promise<Read>): Promise<Read> {
+    let startedMs = 0;
+    const reading = this.#storeIsFree.then(() => {
+      startedMs = performance.now();
+      return read();
+    });
+    const rest = async ({ isFull }: Read): Promise<void> => {
+      if (isFull) await pause(Math.min(performance.now() - startedMs, MAX_REST_MS));
+    };
+    this.#storeIsFree = reading.then(rest, () => undefined);
     return reading;
   }
 
