@@ -204,3 +204,33 @@ describe.skipIf(small === undefined)(
     });
   },
 );
+
+describe("a subscription that was paused before there was an audit", () => {
+  it.each([
+    [
+      "that had received events",
+      "INSERT INTO delivery (event_id, subscription_id, state, attempt, created_ms, finished_ms) VALUES (1, 1, 2, 1, 10, 10), (2, 1, 2, 1, 20, 20)",
+      3,
+    ],
+    ["that had received none", "SELECT 1", 5],
+  ])("%s is listed with what it has missed", async (_, deliveries, missed) => {
+    writeOlderFile(
+      join(scratch.path, "evreg.db"),
+      12,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a.b', 'x', 1, 1), ('c.d', 'x', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+      `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
+        VALUES ('x', 's', 1, 'https://h.example/', 1, 0, 1)`,
+      "INSERT INTO binding (action_id, subscription_id) VALUES (1, 1)",
+      "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (1, 's', 'secret')",
+      `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5)
+        INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, 10 * n, x'7b7d' FROM n`,
+      "INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) VALUES (6, 2, 1, 60, x'7b7d')",
+      deliveries,
+    );
+    const store = await openLibsqlStore({ folder: scratch.path, owner: testOwner(), logger: silentLogger });
+    const { items } = await store.queue.attention({ nowMs: 100, limit: 10 });
+    expect(items).toMatchObject([{ reason: "paused", subscription_id: 1, since: null, missed }]);
+    await store.close();
+  });
+});

@@ -148,7 +148,8 @@ function* pausedOnes(sql: Sql, candidates: readonly Candidate[]): Steps<readonly
   for (const [index, of] of paused.entries()) {
     const change = changed.get(of.id);
     const sinceMs = change === undefined ? null : change === "created" ? of.created_ms : change;
-    const missed = index < MAX_PAUSED ? yield* countMissed(sql, of.id, sinceMs) : null;
+    const missed =
+      index < MAX_PAUSED ? yield* countMissed(sql, of.id, sinceMs ?? lastReceivedMs(sql, of)) : null;
     if (of.has_due === 0 && (missed ?? 0) === 0) continue;
     found.push({ of, reason: "paused", sinceMs, more: { missed } });
     yield;
@@ -156,9 +157,21 @@ function* pausedOnes(sql: Sql, candidates: readonly Candidate[]): Steps<readonly
   return found;
 }
 
+/**
+ * From when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older evreg, or
+ * too long ago. While it was active, each of its events made a delivery at once.
+ */
+function lastReceivedMs(sql: Sql, { id, created_ms: createdMs }: Candidate): number {
+  const last = sql.first<{ ms: number }>(
+    "SELECT created_ms AS ms FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
+    id,
+  );
+  // What was published in the same millisecond has one, too.
+  return last === undefined ? createdMs : last.ms + 1;
+}
+
 /** Events that a subscription has not got since it receives none. */
-function* countMissed(sql: Sql, subscription: number, sinceMs: number | null): Steps<number | null> {
-  if (sinceMs === null) return null;
+function* countMissed(sql: Sql, subscription: number, sinceMs: number): Steps<number> {
   const heard = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     subscription,
@@ -248,7 +261,7 @@ function* itemOf(
   const counted = countUnfinished(sql, id, max);
   if (reason === "paused") return { ...item, ...counted };
   if (reason === "deactivated") {
-    return { ...item, ...counted, missed: yield* countMissed(sql, id, sinceMs) };
+    return { ...item, ...counted, missed: yield* countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, of)) };
   }
   const error = lastErrorOf(sql, id, item.delivery_id);
   if (reason !== "blocked") return { ...item, ...counted, error };
