@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, type BuildOptions } from "esbuild";
 import { minifySync } from "oxc-minify";
-import { httpByRequire, leanListhen } from "./bundling.ts";
+import { CONSTANTS, httpByRequire, leanListhen } from "./bundling.ts";
 
 // `npm run build` makes `dist`: the modules for users' own code as the compiler writes them, with their types, and the
 // program in `dist/program`. The program is put together with its packages into few files: to load a thousand small ones
@@ -66,6 +66,7 @@ async function bundle(
     legalComments: "none",
     // It finds its native part by where it lies itself.
     external: ["libsql"],
+    define: CONSTANTS,
     plugins: [leanListhen, httpByRequire],
     // Packages in CommonJS ask for Node's modules with it.
     banner: {

@@ -1,6 +1,37 @@
+import { execFileSync } from "node:child_process";
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import type { Plugin } from "esbuild";
+import type { Build } from "../src/runtime/build.ts";
 
-// What both builds of the program leave out, or ask for in another way.
+// What both builds of the program leave out, ask for in another way, or put in.
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url)).replace(/[/\\]$/, "");
+const HASH_CHARACTERS = 12;
+
+/** See `src/runtime/build.ts`. */
+export const CONSTANTS = { EVREG_BUILD: JSON.stringify(JSON.stringify(buildOf(ROOT) ?? null)) };
+
+/** The commit of a checkout; `undefined` for a folder that is none, as one from a tarball. */
+export function buildOf(folder: string): Build | undefined {
+  const git = (...words: string[]): string =>
+    execFileSync("git", ["-C", folder, ...words], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim();
+  try {
+    // Not the checkout of somebody who has evreg among other files.
+    if (realpathSync(git("rev-parse", "--show-toplevel")) !== realpathSync(folder)) return undefined;
+    const [hash = "", seconds = ""] = git("log", "-1", "--format=%H %ct").split(" ");
+    const isModified = git("status", "--porcelain", "--untracked-files=no") !== "";
+    return {
+      commit: hash.slice(0, HASH_CHARACTERS) + (isModified ? "-modified" : ""),
+      date: new Date(Number(seconds) * 1_000).toISOString().replace(".000Z", "Z"),
+    };
+  } catch {
+    return undefined;
+  }
+}
 
 /**
  * What listhen loads and a server has no use for. It would make certificates with node-forge, of 600 KB, and https listens

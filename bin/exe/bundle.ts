@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { build as bundle, type BuildOptions, type Plugin } from "esbuild";
 import type { Interfaces } from "@oclif/core";
-import { leanListhen } from "../bundling.ts";
+import { CONSTANTS, leanListhen } from "../bundling.ts";
 import { ROOT } from "./packages.ts";
 
 // Everything as three scripts: the program, the thread of its store and the one of long checks. The executable can load no
@@ -18,6 +18,7 @@ const COMMON: BuildOptions = {
   minifyWhitespace: true,
   legalComments: "none",
   write: false,
+  define: CONSTANTS,
   logLevel: "warning",
   // Only asked for where the program lies in files.
   logOverride: { "empty-import-meta": "silent" },

@@ -5,6 +5,7 @@ import type { Config } from "../config/schema.ts";
 import { isLoopbackHost } from "../config/values.ts";
 import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
+import { versionText } from "../runtime/build.ts";
 import { toIso } from "../runtime/clock.ts";
 import { restoreLeftovers, type RestoreLeftovers } from "../runtime/data-files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
@@ -146,5 +147,5 @@ function certificateFinding(endsMs: number, nowMs: number): Finding {
 /** @param version of evreg */
 export function programFinding(version: string): Finding {
   const { platform, arch, version: node } = process;
-  return fine("program", `evreg ${version} on Node ${node}, ${platform} ${release()}, ${arch}.`);
+  return fine("program", `evreg ${versionText(version)} on Node ${node}, ${platform} ${release()}, ${arch}.`);
 }

@@ -1,7 +1,8 @@
 import { Config, type Interfaces, run, settings } from "@oclif/core";
 import { asEvregError, EvregError } from "../domain/error.ts";
+import { versionText } from "../runtime/build.ts";
 import { listenForSigint } from "./io/interruption.ts";
-import { outputError } from "./io/output.ts";
+import { outputError, writeOut } from "./io/output.ts";
 import { isServer, logCrash, reportError } from "./report-error.ts";
 import { setTarget } from "./target/next-command.ts";
 import { EXIT, flagsFirst, asUsageError, unknownCommand, unknownFlagAmong } from "./usage-errors.ts";
@@ -41,6 +42,11 @@ export async function runCommandLine(
   setTarget({});
   try {
     config = await loadConfig(await commands());
+    if (argv[0] === "--version") {
+      // oclif knows nothing of the build.
+      await writeOut(`${versionText(config.userAgent)}\n`);
+      return EXIT.done;
+    }
     const result = await run([...argv], config);
     return typeof result === "number" ? result : EXIT.done;
   } catch (error) {

@@ -2,6 +2,7 @@ import { performance } from "node:perf_hooks";
 import { Counter, Gauge, Histogram as HistogramMetric, Registry } from "prom-client";
 import { ATTEMPT_ERROR_CODES } from "../domain/delivery.ts";
 import type { Health } from "../domain/operations.ts";
+import { BUILD } from "../runtime/build.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { Backlog, DeliveryQueue } from "../store/queue.ts";
 import type { Store } from "../store/store.ts";
@@ -306,9 +307,12 @@ function addStoreMetrics(
 
 /** The process and the thread that answers and sends. Names that many programs share are theirs, not evreg's own. */
 function addProcessMetrics({ counter, gauge }: Instruments, { version, loop, clock }: MetricSources): void {
-  gauge("evreg_build_info", "1, with the versions of evreg and Node.", ["version", "node"], () => [
-    [1, version, process.versions.node],
-  ]);
+  const { commit, date } = BUILD ?? {};
+  // An empty label is one that is not there.
+  const built = [version, process.versions.node, commit ?? "", date ?? ""] as const;
+  const about =
+    "1, with the versions of evreg and Node, and the commit that evreg was built from and its date.";
+  gauge("evreg_build_info", about, ["version", "node", "commit", "date"], () => [[1, ...built]]);
   gauge(
     "evreg_event_loop_delay_seconds",
     "How late the event loop of the thread that answers and sends was, over the last period of 10 seconds or more.",

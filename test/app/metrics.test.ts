@@ -173,7 +173,9 @@ describe("GET /metrics", () => {
 
     expect(value("evreg_store_available")).toBe(1);
     expect(value("evreg_engine_running")).toBe(1);
-    expect(value("evreg_build_info", { version: "1.2.3", node: process.versions.node })).toBe(1);
+    expect(
+      value("evreg_build_info", { version: "1.2.3", node: process.versions.node, commit: "", date: "" }),
+    ).toBe(1);
     // One at least for each publish that was stored, as they came one after the other.
     expect(value("evreg_store_commit_duration_seconds_count")).toBeGreaterThanOrEqual(8);
     expect(value("evreg_store_fsyncs_total")).toBeGreaterThan(0);
@@ -240,6 +242,8 @@ describe("GET /metrics", () => {
       mode: ["user", "system"],
       version: ["1.2.3"],
       node: [process.versions.node],
+      commit: [""],
+      date: [""],
     };
     for (const { series } of after.values()) {
       for (const [label, value] of series.flatMap(({ labels }) => Object.entries(labels))) {

@@ -30,7 +30,15 @@ const LINES: readonly (readonly [words: string, expected: object, options?: Comm
   ["events get 9", { code: 3, stdout: "", stderr: expect.stringMatching(/: evreg events\n$/) }],
   ["publish --batch - --json", { code: 7 }, { input: '{"action":"no.such","payload":{}}\n\n[]' }],
   ["actions --url http://127.0.0.1:9 --json", { code: 6, stdout: "" }],
-  ["--version", { code: 0, stdout: expect.stringMatching(/^evreg\/\S+ /) }],
+  [
+    "--version",
+    {
+      code: 0,
+      stdout: expect.stringMatching(
+        /^evreg\/\S+ \S+ node-\S+(?: \([0-9a-f]{12}(?:-modified)?, \d{4}-\S+Z\))?\n$/,
+      ),
+    },
+  ],
 ];
 
 test("a command prints and ends the same in its own process and after others", async () => {
