@@ -357,7 +357,13 @@ test("a token's routes report whose it is, and until when", async () => {
   const answer = await ask("GET", "/v1/whoami", undefined, { authorization: `Bearer ${made.token}` });
   expect({ status: answer.status, body: answer.body }).toEqual({
     status: 200,
-    body: { data: { ...input, data_id: expect.stringMatching(/^[0-9a-f]{32}$/) } },
+    body: {
+      data: {
+        ...input,
+        data_id: expect.stringMatching(/^[0-9a-f]{32}$/),
+        retries: { max_retries: 5, retry_schedule: null },
+      },
+    },
   });
   expectFailure(await ask("GET", "/v1/whoami?full=true"), 400);
 });
