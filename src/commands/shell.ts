@@ -3,6 +3,8 @@ import { BaseCommand, examples } from "../cli/base-command.ts";
 import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
+import { shellWord } from "../cli/io/text.ts";
+import { programCommand } from "../runtime/process.ts";
 import { nearest } from "../config/values.ts";
 
 /** Each asks `evreg complete` at every press of the key, so none grows old with the program. */
@@ -52,8 +54,8 @@ _evreg() {
 }
 if [[ \${funcstack[1]} == _evreg ]]; then _evreg "$@"; else compdef _evreg evreg; fi
 `,
-  fish: `# Completion of evreg's command lines for fish. Once:
-#   evreg completion fish > ~/.config/fish/completions/evreg.fish
+  fish: `# Completion of evreg's command lines for fish. In ~/.config/fish/config.fish:
+#   evreg completion fish | source
 function __evreg_complete
     set -l words (commandline -opc)
     set -l typed (commandline -ct)
@@ -74,14 +76,26 @@ complete -c evreg -f -a '(__evreg_complete)'
 
 type Shell = keyof typeof SCRIPTS;
 
+/** Where no program is found by the name evreg, it becomes a function that starts this one. */
+const FUNCTIONS: Readonly<Record<Shell, (start: string) => string>> = {
+  bash: (start) => `type evreg >/dev/null 2>&1 || evreg() { ${start} "$@"; }\n`,
+  zsh: (start) => `whence evreg >/dev/null || evreg() { ${start} "$@"; }\n`,
+  fish: (start) => `if not type -q evreg\n    function evreg\n        ${start} $argv\n    end\nend\n`,
+};
+
+/** @param program the words that start this one */
+export function completionScript(shell: Shell, program: readonly string[]): string {
+  return SCRIPTS[shell] + FUNCTIONS[shell](program.map(shellWord).join(" "));
+}
+
 export class Completion extends BaseCommand {
   static override summary = "Print the script that completes evreg's command lines in a shell.";
   static override description =
-    "It completes commands, flags and their values, and from the server a command would act on the names of actions, applications and subscriptions and the numbers of replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg, which must be found by that name on the PATH: an alias, or npx without an installed evreg, completes nothing.";
+    "It completes commands, flags and their values, and from the server a command would act on the names of actions, applications and subscriptions and the numbers of replays and tokens. A data folder without a server, one that takes longer than a second, and events and deliveries are left out. The script asks the program evreg. Where none of that name is on the PATH, it makes a function of that name, which starts the program that printed it: so source <(PATH/TO/CHECKOUT/bin/run.js completion bash) in ~/.bashrc gives a checkout its short name, too. An alias completes nothing.";
   static override examples = examples({
     "bash, in ~/.bashrc": "source <(evreg completion bash)",
     "zsh, in ~/.zshrc after compinit": "source <(evreg completion zsh)",
-    "fish, once": "evreg completion fish > ~/.config/fish/completions/evreg.fish",
+    "fish, in ~/.config/fish/config.fish": "evreg completion fish | source",
   });
   static override args = {
     shell: Args.string({
@@ -94,7 +108,7 @@ export class Completion extends BaseCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Completion);
-    await this.outputFor(flags).plain(SCRIPTS[args.shell as Shell]);
+    await this.outputFor(flags).plain(completionScript(args.shell as Shell, programCommand()));
   }
 }
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Harness, startHarness } from "../http/harness.ts";
 import { completionAt, unquoted, wordsOf } from "../../src/cli/completion.ts";
-import { SCRIPTS } from "../../src/commands/shell.ts";
+import { completionScript, SCRIPTS } from "../../src/commands/shell.ts";
 import { cleanEnv, PROGRAM, temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
 
@@ -223,8 +223,8 @@ describe("the scripts", () => {
       ["completion", "fish", "--json"],
       ["completion", "tcsh"],
     ]);
-    expect(bash).toEqual({ code: 0, stdout: SCRIPTS.bash, stderr: "" });
-    expect(JSON.parse(fish!.stdout)).toEqual({ data: SCRIPTS.fish });
+    expect(bash).toEqual({ code: 0, stdout: expect.stringContaining(SCRIPTS.bash) as string, stderr: "" });
+    expect(JSON.parse(fish!.stdout)).toEqual({ data: expect.stringContaining(SCRIPTS.fish) as string });
     expect(none).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining("bash, zsh, fish") });
   });
 
@@ -252,9 +252,20 @@ describe("the scripts", () => {
     expect(quoted).toBe("my\\ shop\\ \\$\\(touch\\ pwned\\)\n");
   });
 
+  test.runIf(has("bash"))("in bash make evreg a function where no program has that name", () => {
+    const script = completionScript("bash", [process.execPath, PROGRAM]);
+    const typed = (before: string) => {
+      const lines = [before, script, "evreg completion bash --json"].join("\n");
+      return execFileSync("bash", ["--norc", "-c", lines], { env: cleanEnv(), encoding: "utf8" });
+    };
+    expect(typed("")).toContain('{"data":"# Completion of');
+    expect(typed("evreg() { echo another; }")).toBe("another\n");
+  });
+
   for (const shell of ["zsh", "fish"] as const) {
     test.runIf(has(shell))(`${shell} can read its one`, () => {
-      const read = spawnSync(shell, ["-n"], { input: SCRIPTS[shell], encoding: "utf8" });
+      const input = completionScript(shell, ["/opt/my evreg"]);
+      const read = spawnSync(shell, ["-n"], { input, encoding: "utf8" });
       expect(read).toMatchObject({ status: 0, stderr: "" });
     });
   }
