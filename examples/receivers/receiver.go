@@ -1,6 +1,7 @@
 // Receives webhooks of evreg. Needs Go 1.22 or later, and no module.
 //
-//	WEBHOOK_SECRET=whsec_... go run receiver.go
+//	go build receiver.go
+//	WEBHOOK_SECRET=whsec_... ./receiver
 //
 // It listens on 127.0.0.1, on port 8080 or PORT: put your HTTPS proxy in front of it. Each event is stored once, as
 // <event_id>.json in the folder "inbox" or INBOX. Then the request is answered. Then handle does the work.
