@@ -1,6 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { eventLine } from "../../src/cli/listen/report.ts";
@@ -206,6 +208,56 @@ test("what is under way after the grace goes back at once", async () => {
     max: undefined,
     readsKeys: false,
   });
+  const { data } = await served.evreg.deliveries.list({ subscription: id });
+  expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+});
+
+test.for(["SIGTERM", "SIGINT"] as const)(
+  "after %s a program that never answers has five seconds, and the delivery goes back",
+  async (signal) => {
+    const id = await subscribed();
+    await publish();
+    const program = createServer();
+    await once(program.listen(0, "127.0.0.1"), "listening");
+    try {
+      const asked = once(program, "request");
+      const { port } = program.address() as AddressInfo;
+      const words = ["--subscription", name, "--forward-to", `${port}/hang`, "--data", served.data];
+      const listener = spawn(
+        STARTED_BY[0]!,
+        [...STARTED_BY.slice(1), "listen", "--action", "order.created", ...words],
+        { env: cleanEnv({}) },
+      );
+      const exit = once(listener, "exit");
+      await asked;
+      listener.kill(signal);
+      expect(await exit).toEqual([0, null]);
+      const { data } = await served.evreg.deliveries.list({ subscription: id });
+      expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
+    } finally {
+      program.closeAllConnections();
+      program.close();
+    }
+  },
+);
+
+test("a fault while an event is handled ends the listener, and the delivery goes back", async () => {
+  const id = await subscribed();
+  await publish();
+  const { data: subscription } = await served.evreg.subscriptions.get(id);
+  const listening = startListening(served.evreg, [subscription], {
+    attempt: () => Promise.reject(new Error("a fault")),
+    program: undefined,
+    report: { event: () => Promise.resolve() },
+    concurrency: 1,
+    leaseMs: 600_000,
+    signAs: undefined,
+    graceMs: 0,
+    signal: new AbortController().signal,
+    max: undefined,
+    readsKeys: false,
+  });
+  await expect(listening).rejects.toThrow("a fault");
   const { data } = await served.evreg.deliveries.list({ subscription: id });
   expect(data).toMatchObject([{ status: "pending", attempt: 0 }]);
 });

@@ -129,7 +129,12 @@ const CODES: readonly (readonly [beginning: string, code: ConsumerErrorCode])[] 
 function errorCodeOf(error: unknown): ConsumerErrorCode {
   if (!(error instanceof Error)) return "network_error";
   if (error.name === "TimeoutError") return "timeout";
-  const { code = "", errors } = error as NodeJS.ErrnoException & { readonly errors?: readonly unknown[] };
+  const { code: systemCode, errors } = error as {
+    readonly code?: unknown;
+    readonly errors?: readonly unknown[];
+  };
+  // An aborted request has a number as its code.
+  const code = typeof systemCode === "string" ? systemCode : "";
   // Of a name with several addresses, each has its own error.
   if (code === "" && errors?.[0] !== undefined) return errorCodeOf(errors[0]);
   return CODES.find(([beginning]) => code.startsWith(beginning))?.[1] ?? "network_error";

@@ -134,6 +134,8 @@ export async function listen(
         () => running.delete(work),
         (error: unknown) => {
           failure ??= error;
+          // The consumer waits for each delivery that it handed out, so none stays without a result.
+          void delivery.release();
           end();
         },
       );
