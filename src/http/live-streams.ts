@@ -118,12 +118,12 @@ function dataLines(json: string): string {
 }
 
 /** A stream ends lines at LF, CR and CRLF and has one form for all of them, so a payload with CR comes as base64 as well. */
-function eventJson({ payload, ...event }: StreamedEvent): string {
-  const members = JSON.stringify(event);
-  if (payload === undefined) return members;
+function eventJson(event: StreamedEvent): string {
+  if (event.payload === undefined) return JSON.stringify(event);
+  const { payload, ...others } = event;
   const { bytes } = payload;
   const base64 = bytes.includes(CR) ? `,"payload_base64":"${Buffer.from(bytes).toString("base64")}"` : "";
-  return `${members.slice(0, -1)},"payload":${payload.text()}${base64}}`;
+  return `${JSON.stringify(others).slice(0, -1)},"payload":${payload.text()}${base64}}`;
 }
 
 const CR = 0x0d;

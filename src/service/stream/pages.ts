@@ -15,7 +15,7 @@ const REST_MS = 1;
 /** Between two reads of the store. */
 const MAX_REST_MS = 50;
 /** What was read last, and the pages that were made of it, each about so large. */
-const KEPT_BYTES = 2 * 1024 * 1024;
+const KEPT_BYTES = 512 * 1024;
 
 /** What one view shows after a position. Its messages are one list for all readers, so that they are encoded once. */
 export interface Page {
@@ -54,7 +54,7 @@ interface Place {
   /** See `keyOf`. */
   readonly key: string;
   readonly position: Required<StreamPosition>;
-  /** Whether it has had everything: then it shares its reads with all views, and else with those of the same filter. */
+  /** Whether it has had everything, and keeps up: then it shares its reads with all views, and else with those of its filter. */
   readonly isCurrent: boolean;
 }
 
@@ -109,21 +109,24 @@ export class SharedPages {
     if (shared !== undefined) return shared;
     this.#readCount += 1;
     const readName = `read ${this.#readCount}`;
-    const reading = this.#inTurn(() => this.#read(readName, () => events.next(query)));
+    const reading = this.#inTurn(() => this.#read(readName, () => events.next(query)), isCurrent);
     this.#reads.set(name, reading, { size: 1 });
     void this.#keepIfUseful(name, reading, after);
     return reading;
   }
 
-  /** After a read behind which there is more comes as long a rest, so half of the time of the store's thread is never theirs. */
-  #inTurn(read: () => Promise<Read>): Promise<Read> {
+  /**
+   * After a read for one that catches up comes as long a rest, so half of the time of the store's thread is never theirs. What
+   * just happened is read once for all, and is not to wait.
+   */
+  #inTurn(read: () => Promise<Read>, isCurrent: boolean): Promise<Read> {
     let startedMs = 0;
     const reading = this.#storeIsFree.then(() => {
       startedMs = performance.now();
       return read();
     });
     const rest = async ({ isFull }: Read): Promise<void> => {
-      if (isFull) await pause(Math.min(performance.now() - startedMs, MAX_REST_MS));
+      if (isFull && !isCurrent) await pause(Math.min(performance.now() - startedMs, MAX_REST_MS));
     };
     this.#storeIsFree = reading.then(rest, () => undefined);
     return reading;

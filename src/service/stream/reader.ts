@@ -122,7 +122,7 @@ export class Reader implements ChangeStream {
       view: this.#view,
       key: this.#key,
       position: this.#position,
-      isCurrent: this.#isReady,
+      isCurrent: this.#isReady && !this.#isSlow,
     });
     return this.#host.isOpen(this) ? page : undefined;
   }

@@ -80,8 +80,8 @@ export function messagesOf(
   for (const event of events) {
     if (!hasEvent(view, event)) continue;
     const id = idAt(view, source, { event: event.rowid, change: from.change });
-    messages.push({ type: "event", id, data: shownEvent(event, view.payloads) });
-    bytes += MESSAGE_BYTES + (view.payloads ? (event.payload?.length ?? 0) : 0);
+    messages.push({ type: "event", id, data: shownEvent(event) });
+    bytes += MESSAGE_BYTES + (event.payload?.length ?? 0);
   }
   for (const change of changes) {
     if (!hasChange(view, change)) continue;
@@ -124,9 +124,11 @@ function subscriptionIn(change: Exclude<NumberedChange, { topic: "actions" }>): 
 /** In place of a damaged payload. No other payload is `null`, as each is an object. */
 const NO_PAYLOAD = RawJson.fromText("null");
 
-function shownEvent({ payload, ...event }: NextEvent, withPayload: boolean): StreamedEvent {
-  if (!withPayload || payload === undefined) return event;
-  return { ...event, payload: payload === null ? NO_PAYLOAD : new RawJson(payload) };
+/** What was read for views without payloads has none, and is shown as it is: it lasts as long as the page, and a copy would too. */
+function shownEvent(event: NextEvent): StreamedEvent {
+  if (event.payload === undefined) return event as Omit<NextEvent, "payload">;
+  const payload = event.payload === null ? NO_PAYLOAD : new RawJson(event.payload);
+  return { ...event, payload };
 }
 
 export function changeTopics({ topics }: View): readonly StreamTopic[] {
