@@ -33,7 +33,7 @@ type Verdict = Failure | undefined | Promise<Failure | undefined>;
 
 /**
  * Validates payloads: short checks at once, long ones on another thread. Counted steps decide which, so that both give the
- * same verdict. No check follows a long one in the same turn of the event loop, as many requests may bring one each.
+ * same verdict. Many requests may bring a long one each: checks after it wait for a slice of a later turn of the event loop.
  */
 export class PayloadValidator {
   readonly #options: PayloadValidatorOptions;
