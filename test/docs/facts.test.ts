@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXIT } from "../../src/cli/usage-errors.ts";
@@ -81,6 +81,23 @@ describe("commands", () => {
       return one.flags.filter((flag) => !known.has(flag)).map((flag) => `${one.page}: ${one.text}: ${flag}`);
     });
     expect(unknown).toEqual([]);
+  });
+
+  test("each command that the page of the server shows is one of the program, and has its flags", () => {
+    const folder = join(ROOT, "src/ui");
+    const texts = readdirSync(folder, { recursive: true, encoding: "utf8" })
+      .filter((name) => /\.tsx?$/.test(name))
+      .map((name) => readFileSync(join(folder, name), "utf8"))
+      .flatMap((source) => source.match(/(?<=(?:["'`>]|with )evreg )[a-z].*/g) ?? [])
+      // Sentences about evreg.
+      .filter((text) => !/^(?:gave|sends|publishes|has|does)\b/.test(text));
+    const wrong = texts.filter((text) => {
+      const flags = text.match(/(?<= )--[a-z-]+/g) ?? [];
+      const id = idOf({ page: "", text, words: text.match(/[a-z-]+/g) ?? [], flags });
+      return id === undefined || flags.some((flag) => !flagsOf(id).add("--help").has(flag));
+    });
+    expect(wrong).toEqual([]);
+    expect(texts.length).toBeGreaterThan(50);
   });
 
   test("each flag that stands alone in a document is one of some command", () => {

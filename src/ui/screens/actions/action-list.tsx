@@ -193,7 +193,7 @@ function NoActions({ isFiltered }: { readonly isFiltered: boolean }) {
   }
   return (
     <Empty
-      title="No action yet"
+      title="No action of your own yet"
       command="evreg actions create user.created --application accounts --schema user.json"
     >
       An action is a kind of event: its name, the application that owns it, and the schema of its payloads.

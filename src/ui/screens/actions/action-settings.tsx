@@ -188,7 +188,7 @@ export function ActionSettings({ action, reload }: PartProps) {
         </div>
       </FieldGroup>
       <Command
-        text={`evreg actions ${deprecated ? "retire" : "deprecate"} ${quoted(name)}${named === null ? "" : ` --successor ${quoted(named)}`}`}
+        text={`${deprecated ? "evreg actions retire" : "evreg actions deprecate"} ${quoted(name)}${named === null ? "" : ` --successor ${quoted(named)}`}`}
       />
     </div>
   );

@@ -15,7 +15,7 @@ const COMMANDS: Readonly<Record<string, string>> = {
   listEventDeliveries: "evreg events deliveries {id}",
   listSubscriptions: "evreg subscriptions",
   createSubscription:
-    "evreg subscriptions create --application APP --name NAME --action ACTION --handler URL",
+    "evreg subscriptions create --application APP --subscription NAME --action ACTION --handler URL",
   getSubscription: "evreg subscriptions get {id}",
   listSubscriptionAttempts: "evreg subscriptions attempts {id}",
   updateSubscription: "evreg subscriptions update {id}",

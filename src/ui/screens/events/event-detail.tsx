@@ -136,7 +136,7 @@ function Acts(props: {
         label="Copy as curl"
       />
       <Copy
-        text={async () => runnable(`evreg publish ${quoted(action)} --payload ${quoted(await readIt())}`)}
+        text={async () => runnable(`evreg publish ${quoted(action)} ${quoted(await readIt())}`)}
         what="the command that publishes it"
         label="Copy as command"
       />

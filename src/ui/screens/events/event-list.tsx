@@ -170,7 +170,7 @@ function NoEvents(props: {
     );
   }
   return (
-    <Empty title="No event yet" command={`evreg publish user.created --payload '{"id":1}'`}>
+    <Empty title="No event yet" command={`evreg publish user.created '{"id":1}'`}>
       An event is published to an action, and goes to each subscription of it.
     </Empty>
   );

@@ -77,7 +77,7 @@ export function SettingsFields(props: FormProps) {
             hint={
               isPush
                 ? "Each event is posted to the handler."
-                : "Programs of yours ask for deliveries, with evreg consume or the client. This cannot be changed later."
+                : "Programs of yours ask for deliveries, with evreg listen or the client. This cannot be changed later."
             }
           />
         )}
