@@ -40,7 +40,8 @@ const subscription = (given: Partial<Subscription> = {}): Subscription => ({
   ...given,
 });
 
-const none = { deliveries: 0, sinceMs: undefined };
+const part = (deliveries: number) => ({ deliveries, sinceMs: undefined });
+const none = part(0);
 const WELL: DoctorInput = {
   tokens: [token()],
   subscriptions: [subscription(), subscription({ active: false })],
@@ -232,14 +233,18 @@ describe("findings of the doctor", () => {
   });
 
   it("count the deliveries that wait where a handler fails", () => {
-    const backlog = { ...WELL.backlog, waiting: { deliveries: 19_992, sinceMs: undefined } };
+    const backlog = { ...WELL.backlog, due: part(1), busy: part(10), waiting: part(13), blocked: part(11) };
     expect(backlogOf({ ...WELL, backlog })?.status).toBe("ok");
     const subscriptions = [subscription({ failing_since: inHours(-0.1) })];
     expect(backlogOf({ ...WELL, backlog, subscriptions })).toMatchObject({
       status: "warning",
-      found: expect.stringMatching(/^19992 deliveries wait while handlers fail\./),
+      found: expect.stringMatching(/^24 deliveries wait while handlers fail\./),
+      remedy: expect.stringContaining(
+        "at once with `evreg deliveries retry --status waiting --subscription 7`",
+      ),
     });
-    expect(backlogOf({ ...WELL, subscriptions })?.status).toBe("ok");
+    const slow = { ...WELL.backlog, due: part(1), busy: part(10) };
+    expect(backlogOf({ ...WELL, backlog: slow, subscriptions })?.status).toBe("ok");
   });
 
   it("accept a server without tokens where none is needed", () => {

@@ -305,14 +305,14 @@ function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput):
   const { due, busy, delivering, waiting, blocked, held } = counts;
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
-    const behind = due.deliveries + busy.deliveries + waiting.deliveries + blocked.deliveries;
+    const behind = waiting.deliveries + blocked.deliveries;
     if (!subscriptions.some(isFailing) || behind === 0) return fine("backlog", found);
     const failing = subscriptions.filter(isFailing);
     const only = failing.length === 1 ? ` --subscription ${failing[0]!.rowid}` : "";
     return warning(
       "backlog",
       `${count(behind, "delivery waits", "deliveries wait")} while handlers fail. ${found}`,
-      `Fix the handlers: waiting deliveries are then sent without further help. Send those that failed for good again with \`evreg deliveries retry --status failed${only}\`.`,
+      `Fix the handlers: waiting deliveries are then sent without further help, or at once with \`evreg deliveries retry --status waiting${only}\`. Send those that failed for good again with \`evreg deliveries retry --status failed${only}\`.`,
     );
   }
   return warning(
