@@ -69,9 +69,9 @@ export class Access {
     if (!this.allows(scope, application)) throw this.#forbidden(scope, application, undefined, true);
   }
 
-  /** @throws `forbidden` unless the scope is held for anything at all */
-  requireSome(scope: ScopeName): void {
-    if (!this.allowsSome(scope)) throw this.#forbidden(scope);
+  /** @throws `forbidden`, naming the action if given, which need not exist, unless the scope is held for anything at all */
+  requireSome(scope: ScopeName, action?: string): void {
+    if (!this.allowsSome(scope)) throw this.#forbidden(scope, undefined, action);
   }
 
   /**
@@ -112,9 +112,16 @@ export class Access {
 
   #heldInstead(scope: ScopeName): string {
     const reach = this.#reach.get(scope);
-    if (reach === undefined || reach === true) return "does not hold it";
+    if (reach === undefined || reach === true) return this.#heldAtAll();
     if (reach.size > MAX_NAMED) return `holds it only for ${reach.size} other applications`;
     return `holds only ${[...reach].map((application) => `${scope}:${application}`).join(", ")}`;
+  }
+
+  #heldAtAll(): string {
+    const { scopes } = this.principal;
+    if (scopes.length === 0) return "holds none";
+    const more = scopes.length - MAX_NAMED;
+    return `holds only ${scopes.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
   }
 }
 

@@ -1,6 +1,7 @@
 import type { PayloadError } from "../domain/action.ts";
 import { asEvregError, EvregError, invalidField, tooLarge } from "../domain/error.ts";
 import type { Event, NewEvent } from "../domain/event.ts";
+import { NAME_LENGTH } from "../domain/names.ts";
 import { checkIdempotencyKey } from "../domain/publish-body.ts";
 import type { Published } from "../evreg.ts";
 import { RawJson } from "../json/raw-json.ts";
@@ -60,7 +61,7 @@ export class Publisher {
 
   async #publish(input: NewEvent): Promise<Published> {
     const { counts, payloads } = this.#context;
-    this.#access.requireSome("publish");
+    this.#access.requireSome("publish", nameIn(input));
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
     const caller = { caller: this.#access.principal, explained: { left: 1 } };
@@ -179,6 +180,12 @@ function validated(item: NewEvent, action: LoadedAction, fault: EvregError | und
 export function checkNewEvent(item: NewEvent, payloadBytes: number): void {
   checkItem(item, payloadBytes);
   checkPayload(item.payload);
+}
+
+/** The name of an action that an unchecked event has, unless no action can have it. */
+function nameIn(item: unknown): string | undefined {
+  const { action } = Object(item) as { readonly action?: unknown };
+  return typeof action === "string" && action.length <= NAME_LENGTH ? action : undefined;
 }
 
 function checkItem(item: NewEvent, payloadBytes: number): void {

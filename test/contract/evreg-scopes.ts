@@ -107,6 +107,15 @@ export function scopesContract(open: OpenEvreg): void {
       expect((await under.evreg.events.list({ action: "shop.a" })).meta.total).toBe(1);
     });
 
+    it("are named, with those that are held, where an event is refused, whether or not its action exists", async () => {
+      const evreg = await under.as(["read:shop"]);
+      for (const action of ["shop.a", "unknown"]) {
+        const { message } = await refusal(publish(evreg, newEvent({}, action)), "forbidden");
+        expect(message).toContain(`The action ${action} needs the scope publish; `);
+        expect(message).toContain(" holds only read:shop. ");
+      }
+    });
+
     it("write actions only of the application, before and after", async () => {
       const { actions } = await under.as(["write:crm"]);
       await refusal(actions.create(newAction({ action: "x", application: "shop" })), "forbidden");
