@@ -7,7 +7,7 @@ import { HELP_TOPICS, helpOn } from "../../src/cli/help/topics.ts";
 import { EXIT } from "../../src/cli/usage-errors.ts";
 import { CONFIG_KEYS } from "../../src/config/schema.ts";
 import { deliveryHeaders } from "../../src/delivery/attempt.ts";
-import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
+import { ATTEMPT_ERROR_CODES, DELIVERY_STATUSES, TLS_REASONS } from "../../src/domain/delivery.ts";
 import { EXIT_CODE } from "../../src/domain/error.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { runMany } from "../support/run-many.ts";
@@ -35,6 +35,11 @@ test("every state and error code of a delivery has a meaning", async () => {
   const text = await helpOn("delivery-states", 80);
   const told = [...text.matchAll(/^ {2}([a-z_]+)\n {6}\S/gm)].map(([, name]) => name);
   expect(told).toEqual([...DELIVERY_STATUSES, ...ATTEMPT_ERROR_CODES]);
+});
+
+test("every reason why TLS fails has a remedy", async () => {
+  const text = (await helpOn("delivery-states", 80)).replaceAll(/\s+/g, " ");
+  for (const reason of TLS_REASONS) expect(text).toMatch(new RegExp(`\\b${reason} \\([a-z]`));
 });
 
 test("every environment variable has a line of its own", async () => {

@@ -1,5 +1,5 @@
 import { CONFIG_FILE_ENV, CONFIG_KEYS, type ConfigKey, CONTEXT_ENV } from "../../config/schema.ts";
-import type { AttemptErrorCode, DeliveryStatus } from "../../domain/delivery.ts";
+import type { AttemptErrorCode, DeliveryStatus, TlsReason } from "../../domain/delivery.ts";
 
 const STATES_HEAD =
   "An event goes to each active subscription to its action as one delivery, in one of these states. `evreg deliveries` lists them, and `evreg deliveries get ID` shows each attempt.";
@@ -22,6 +22,16 @@ const RETRIES =
 const ERRORS =
   "The last error is HTTP and the status that the handler answered, or one of these where there was no answer:";
 
+const TLS_REASONS: Readonly<Record<TlsReason, string>> = {
+  expired: "the handler renews its certificate",
+  not_yet_valid: "check the clocks of both machines",
+  wrong_name: "use the certificate's name in the handler's URL",
+  self_signed: "name the certificate in delivery.ca",
+  unknown_authority: "name the authority in delivery.ca; the handler sends the whole chain",
+  certificate_refused: "revoked, broken or not for this use: the handler gets another one",
+  handshake_failed: "check the port; evreg speaks TLS 1.2 and 1.3",
+};
+
 const CODES: Readonly<Record<AttemptErrorCode, string>> = {
   timeout: "It took longer than the subscription's --timeout, else delivery.timeoutMs.",
   dns_failed: "The host's name could not be looked up.",
@@ -29,8 +39,11 @@ const CODES: Readonly<Record<AttemptErrorCode, string>> = {
     "The host has an address that deliveries may not go to (delivery.allowNetworks), or it is http: where that is not allowed (delivery.allowHttp).",
   connection_refused: "Nothing listens there.",
   connection_reset: "The connection ended before the answer.",
-  tls_failed:
-    "The certificate of that host is not trusted, or https was not agreed on; the attempt says which. delivery.ca names further authorities.",
+  tls_failed: `The certificate of that host is not trusted, or https was not agreed on. The attempt says which: ${Object.entries(
+    TLS_REASONS,
+  )
+    .map(([reason, remedy]) => `${reason} (${remedy})`)
+    .join(", ")}.`,
   protocol_error: "What came was no HTTP answer.",
   interrupted: "The server ended during the attempt. It counts for nothing and is made again.",
   secret_unreadable: "The subscription's secret is encrypted with a key that the server was not given.",
