@@ -213,11 +213,11 @@ export async function leftBehindNote(
   const rest = left.length - MAX_LEFT_BEHIND;
   const names = left.slice(0, MAX_LEFT_BEHIND).map((one) => `${nameOf(one)} (${one.rowid})`);
   const all = escapeControl(names.join(", ")) + (rest > 0 ? ` and ${rest} more` : "");
-  if (successor === null) return `Subscribers that stay behind: ${all}.`;
+  if (successor === null) return `Still subscribed to ${action}: ${all}.`;
   const { application, subscription, mode, handler } = first;
   const where = mode === "pull" ? { mode } : { handler: handler ?? "URL" };
   const create = `subscriptions create${flagWords({ application, subscription, action: successor, ...where })}`;
-  return `Subscribers that stay behind, as they do not get ${successor}: ${all}. Subscribe the first: ${nextCommand(create)}`;
+  return `Still subscribed to ${action}, and not to ${successor}: ${all}. Subscribe the first: ${nextCommand(create)}`;
 }
 
 function nameOf({ application, subscription }: Subscription): string {

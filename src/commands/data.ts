@@ -306,6 +306,6 @@ const MIGRATION_RECORD: readonly Column<MigrationShown>[] = [
       `it takes up to ${byteCount(room.needed_bytes)} on the disk; ${byteCount(room.free_bytes)} are free`,
     color: ({ room }) => (room && room.free_bytes < room.needed_bytes ? "red" : undefined),
   },
-  { title: "Done now", value: ({ applied }) => applied && (applied.join(", ") || "nothing") },
+  { title: "Done now", value: ({ applied }) => applied?.join(", ") || undefined },
   { title: "Copy", value: ({ copy }) => copy },
 ];

@@ -247,7 +247,8 @@ export function logAttempt(
     ...(refusal === undefined ? {} : { refusal }),
     durationMs,
     ...by,
-    ...(next.kind === "retry" ? { retryInMs: next.atMs - startedAtMs - durationMs } : {}),
+    // A retry that is due at once may be due before the end, which was measured by another clock.
+    ...(next.kind === "retry" ? { retryInMs: Math.max(0, next.atMs - startedAtMs - durationMs) } : {}),
   };
   logger[level](fields, message);
 }

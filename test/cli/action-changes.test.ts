@@ -283,10 +283,10 @@ test("an action that ends names the subscribers that do not get its successor", 
   const named = await run(["actions", "retire", "b.old", "--successor", "b.new"]);
   const undone = await run(["actions", "retire", "b.old", "--undo"]);
   expect(alone.stderr).toMatch(
-    /^Subscribers that stay behind: books\/(behind|moved) \(\d+\), books\/(behind|moved) \(\d+\)\.\n$/,
+    /^Still subscribed to b\.old: books\/(behind|moved) \(\d+\), books\/(behind|moved) \(\d+\)\.\n$/,
   );
   expect(named.stderr).toMatch(
-    /^Subscribers that stay behind, as they do not get b\.new: books\/behind \(\d+\)\. Subscribe the first: evreg subscriptions create --application books --subscription behind --action b\.new --mode pull\n$/,
+    /^Still subscribed to b\.old, and not to b\.new: books\/behind \(\d+\)\. Subscribe the first: evreg subscriptions create --application books --subscription behind --action b\.new --mode pull\n$/,
   );
   expect(undone).toMatchObject({ code: 0, stderr: "" });
 });

@@ -1,5 +1,5 @@
-import { describe, expect, it } from "vitest";
-import { Attempts } from "../../src/delivery/attempt.ts";
+import { describe, expect, it, vi } from "vitest";
+import { Attempts, logAttempt } from "../../src/delivery/attempt.ts";
 import type { SendResult } from "../../src/delivery/exchange.ts";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { DeliveryCounts } from "../../src/metrics/counters.ts";
@@ -51,6 +51,15 @@ describe("attempts in flight", () => {
     expect(results).toEqual(["delivered"]);
     ends[1]!({ kind: "answered", statusCode: 500 });
     expect(results).toEqual(["delivered", "retry"]);
+  });
+
+  it("are logged with a wait that is never below zero", () => {
+    const info = vi.fn<(fields: object) => void>();
+    const shown = { ...CLAIM, eventId: 1, action: "a", publishedAtMs: 0 };
+    const retry = { kind: "retry", atMs: 1_010 } as const;
+    const result = { deliveryId: 1, claimId: 1, startedAtMs: 1_000, durationMs: 11, next: retry };
+    logAttempt({ ...silentLogger, info }, shown, result, { consumer: true });
+    expect(info.mock.lastCall?.[0]).toMatchObject({ retryInMs: 0 });
   });
 
   it("may break off as they start", () => {
