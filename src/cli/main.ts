@@ -42,7 +42,7 @@ export async function runCommandLine(
   setTarget({});
   try {
     config = await loadConfig(await commands());
-    if (argv[0] === "--version") {
+    if (argv[0] === "--version" || argv[0] === "-v") {
       // oclif knows nothing of the build.
       await writeOut(`${versionText(config.userAgent)}\n`);
       return EXIT.done;

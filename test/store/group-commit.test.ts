@@ -71,8 +71,8 @@ it("splits what is too much for one transaction, in order, and takes a single me
 
 it("does the writes of a kind one by one where they fail together, and answers each by itself", () => {
   const connection = openFile(`${scratch.path}/evreg.db`);
-  const fenced = [9, 9, 1, 1, 200, null, null, { kind: "delivered" }];
-  const broken = [9, 9, 1, 1, 200, null, null];
+  const fenced = [9, 9, 1, 1, null, 200, null, null, { kind: "delivered" }];
+  const broken = [9, 9, 1, 1, null, 200, null, null];
   const { outcomes } = commitBatch(connection, takeBatch([finish(1, [fenced, broken]), finish(2, [fenced])]));
   expect(outcomes[0]).toMatchObject([{ outcomes: [{ ok: { answer: { state: -1 } } }, { error: {} }] }]);
   expect(outcomes[1]).toEqual([{ packed: [-1] }]);

@@ -60,17 +60,24 @@ describe("results across the thread", () => {
       nowMs: 12,
       disableAfterMs: 99,
       rows:
-        `[[9007199254740991,140737488355327,1790000000001.5,3,null,null,null,{"kind":"delivered"},null],` +
-        `[7,140737488355327,1790000000001.5,3,503,null,3,{"kind":"retry","atMs":9007199254740991},` +
+        `[[9007199254740991,140737488355327,1790000000001.5,3,null,null,null,null,{"kind":"delivered"},null],` +
+        `[7,140737488355327,1790000000001.5,3,null,503,null,3,{"kind":"retry","atMs":9007199254740991},` +
         `{"connection":{"connectMs":2,"firstByteMs":4},"slow":{"untilMs":9,"handler":"https://h.example/"}}],` +
-        `[9007199254740991,140737488355327,1790000000001.5,3,null,"address_refused",0,{"kind":"gone","reason":"x","handler":"h"},null]]`,
+        `[9007199254740991,140737488355327,1790000000001.5,3,null,null,"address_refused",0,{"kind":"gone","reason":"x","handler":"h"},null]]`,
     });
   });
 
   test("come out as they went in, each with the place of its text", () => {
     const [one, two, three] = unpackResults(structuredClone(packResults(calls)), 20);
     const common = { claimId: 2 ** 47 - 1, startedAtMs: 1_790_000_000_001.5, durationMs: 3, nowMs: 12 };
-    const none = { statusCode: null, errorCode: null, disableAfterMs: 99, more: null, textOffset: 20 };
+    const none = {
+      latencyMs: null,
+      statusCode: null,
+      errorCode: null,
+      disableAfterMs: 99,
+      more: null,
+      textOffset: 20,
+    };
     expect(one).toEqual({ ...common, ...none, deliveryId: MAX, textBytes: null, next: bare.next });
     expect(two).toEqual({
       ...common,
