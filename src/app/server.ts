@@ -27,6 +27,9 @@ export const loadMigrations = () => import("../store/libsql/migration-status.ts"
 /** For looking through a data file that nobody has open, such as a backup. */
 export const loadFileChecks = () => import("../store/libsql/files/file-tasks.ts");
 
+/** For what to type where the data are damaged or gone. */
+export const loadRestoreAdvice = () => import("../store/libsql/files/earlier-data.ts");
+
 /** For putting a backup into a data folder that nobody has open. */
 export const loadRestore = () => import("../store/libsql/files/restore.ts");
 

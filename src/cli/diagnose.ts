@@ -146,7 +146,7 @@ async function folderTargetFindings(
     return [problem("folder", `${folder} is no folder.`, "Name another with --data."), listening];
   }
   const about = [
-    warning("server", `No server runs on ${folder}: nothing is delivered.`, "Start one with `evreg serve`."),
+    notRunning(folder, "Start one with `evreg serve`."),
     listening,
     ...transportFindings(config),
   ];
@@ -187,12 +187,23 @@ async function folderTargetFindings(
     }
   } catch (error) {
     if (!(error instanceof EvregError)) throw error;
-    return [...about, ...folderFindings(folder), problem("data", error.message, folderRemedy(error))];
+    const [, ...others] = about;
+    const server = notRunning(folder, "None can be started before the problem with the data is solved.");
+    const { restoreAdvice } = await app.loadRestoreAdvice();
+    const remedy =
+      error.code === "invalid"
+        ? `Stop what uses the folder, and ${restoreAdvice(folder, " --force")}.`
+        : folderRemedy(error);
+    const data = problem("data", error.message, remedy);
+    return [server, ...others, ...folderFindings(folder), data];
   }
 }
 
+function notRunning(folder: string, remedy: string): Finding {
+  return warning("server", `No server runs on ${folder}: nothing is delivered.`, remedy);
+}
+
 function folderRemedy({ code }: EvregError): string {
-  if (code === "invalid") return "Restore the last backup that is whole: `evreg restore FILE --force`.";
   if (code === "conflict") return "End that process, or ask again when it has ended.";
   return "Fix what it says, and ask again.";
 }

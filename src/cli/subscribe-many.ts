@@ -4,7 +4,8 @@ import { isPattern } from "../domain/names.ts";
 import type { RetryDefaults } from "../domain/retry.ts";
 import type { NewSubscription, Subscription, SubscriptionWithSecret } from "../domain/subscription.ts";
 import type { Evreg } from "../evreg.ts";
-import { escapeControl, shellWord } from "./io/text.ts";
+import { shellWord } from "../domain/formats.ts";
+import { escapeControl } from "./io/text.ts";
 
 /** What came of a subscription for each of several actions. */
 export interface Subscribed {

@@ -257,6 +257,7 @@ export class Migrate extends ConfigCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Migrate);
+    setTarget(flags);
     const { config } = await readSettings(flags);
     if (flags.status && !existsSync(config.data)) {
       throw new EvregError(

@@ -89,11 +89,10 @@ export function findingLines(findings: readonly Finding[], width: number | undef
     return lineWidth === undefined ? [line] : wrap(line, lineWidth);
   };
   return findings
-    .flatMap(({ check, status, found, remedy: bare }) => {
-      const remedy = bare === null ? null : withTarget(bare);
-      const [first = "", ...rest] = lines(found);
+    .flatMap(({ check, status, found, remedy }) => {
+      const [first = "", ...rest] = lines(withTarget(found));
       const mark = styleText(COLORS[status], pad(status, STATUS_WIDTH, "left"), { stream: process.stdout });
-      const next = remedy === null ? [] : lines(`> ${remedy}`);
+      const next = remedy === null ? [] : lines(`> ${withTarget(remedy)}`);
       return [
         `${mark}${GAP}${pad(check, checkWidth, "left")}${GAP}${first}`,
         ...[...rest, ...next].map((line) => `${" ".repeat(indent)}${line}`),

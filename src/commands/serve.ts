@@ -6,8 +6,9 @@ import { openInBrowser } from "../cli/io/browser.ts";
 import { acceptLossFlag, numberFlag, textFlag, choiceFlag } from "../cli/flags.ts";
 import { releaseSigint } from "../cli/io/interruption.ts";
 import { writeOut } from "../cli/io/output.ts";
-import { programName } from "../cli/target/next-command.ts";
-import { escapeControl, shellWord } from "../cli/io/text.ts";
+import { programName, setTarget } from "../cli/target/next-command.ts";
+import { shellWord } from "../domain/formats.ts";
+import { escapeControl } from "../cli/io/text.ts";
 import { setCrashLog } from "../cli/report-error.ts";
 import { contextInUse, readSettings } from "../cli/target/target.ts";
 import type { LoadedConfig } from "../config/load.ts";
@@ -51,6 +52,7 @@ export class Serve extends ConfigCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Serve);
+    setTarget(flags);
     const { config, places, file } = await readSettings(flags);
     const [{ createLogger }, { listenForStop }, { boundServerHeap }, { startServer }] = await Promise.all([
       import("../runtime/logger.ts"),

@@ -3,7 +3,7 @@ import { BaseCommand, examples } from "../cli/base-command.ts";
 import { HELP_TOPICS, helpOn, isHelpTopic } from "../cli/help/topics.ts";
 import { terminalWidth, writeOut } from "../cli/io/output.ts";
 import { unknownCommand, usageError } from "../cli/usage-errors.ts";
-import { shellWord } from "../cli/io/text.ts";
+import { shellWord } from "../domain/formats.ts";
 import { programCommand } from "../runtime/process.ts";
 import { nearest } from "../config/values.ts";
 

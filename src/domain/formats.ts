@@ -110,3 +110,8 @@ export function parseEncryptionKey(text: string): Uint8Array | undefined {
 export function withoutUserInfo(address: string): string {
   return address.replace(/^(\s*[a-z][a-z0-9+.-]*:[/\\]+)?.*@/is, "$1[redacted]@");
 }
+
+/** A text as one word of a command, quoted where a shell would read it otherwise. */
+export function shellWord(text: string): string {
+  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmodSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -8,6 +8,7 @@ import { type Harness, startHarness, VERSION } from "../http/harness.ts";
 import { fileFindings, serverFindings } from "../../src/cli/diagnose.ts";
 import { connect } from "../../src/client/client.ts";
 import { findingLines } from "../../src/commands/diagnostics.ts";
+import { shellWord } from "../../src/domain/formats.ts";
 import type { Finding } from "../../src/domain/operations.ts";
 import { commandLine } from "../support/command-line.ts";
 import { temporaryFolder } from "../support/program.ts";
@@ -66,6 +67,33 @@ test("doctor checks a data folder, and reports damage as a problem", async () =>
     remedy: expect.stringContaining("evreg restore"),
   });
 });
+
+test.each([
+  ["emptied", (file: string) => truncateSync(file)],
+  ["missing", (file: string) => rmSync(file)],
+  ["damaged", (file: string) => writeFileSync(file, "not a data file")],
+])(
+  "where the data file is %s, what serve, doctor and migrate suggest restores that folder from its newest backup",
+  async (how, lose) => {
+    const here = commandLine(join(folder.path), { EVREG_PORT: "0" });
+    const lost = join(folder.path, `it's ${how}`);
+    await here.run(["migrate", "--data", lost]);
+    const backup = join(lost, "of today.db");
+    await here.run(["backup", backup, "--data", lost]);
+    for (const ending of ["-wal", "-shm"]) rmSync(join(lost, `evreg.db${ending}`), { force: true });
+    lose(join(lost, "evreg.db"));
+    const force = how === "damaged" ? " --force" : "";
+    const suggested = `\`evreg restore ${shellWord(backup)}${force} --data ${shellWord(lost)}\``;
+    for (const command of ["serve", "doctor", "migrate"]) {
+      const { code, stdout, stderr } = await here.run([command, "--data", lost]);
+      expect(code).not.toBe(0);
+      expect(stdout + stderr).toContain(suggested);
+      expect(stdout + stderr).not.toContain("evreg serve");
+    }
+    const words = ["restore", backup, ...(force === "" ? [] : ["--force"]), "--data", lost];
+    expect(await here.run(words)).toMatchObject({ code: 0 });
+  },
+);
 
 const disk = mountSmallDisk(20);
 

@@ -50,6 +50,13 @@ test.each([
   }
 });
 
+test("a suggested restore has its folder and configuration, and no server or token, which it does not take", () => {
+  setTarget({ url: "https://events.example.com", token: "evreg_secret", data: "mine", config: "my.yaml" });
+  expect(withTarget("Run `evreg restore FILE --force`, or `evreg restore a.db --data other`.")).toBe(
+    "Run `evreg restore FILE --force --data mine --config my.yaml`, or `evreg restore a.db --data other --config my.yaml`.",
+  );
+});
+
 test("commands in a sentence of evreg's act where this one did, unless they name a place", () => {
   setTarget({ data: "mine", token: "evreg_secret" });
   expect(

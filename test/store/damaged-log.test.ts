@@ -225,7 +225,9 @@ describe("a data file that was truncated while it was closed", () => {
     expect(db.length).toBeGreaterThan(before);
     const refused = expect.objectContaining({
       code: "unavailable",
-      message: expect.stringMatching(/it was cut short while nobody had it open.*evreg restore/i),
+      message: expect.stringMatching(
+        /it was cut short while nobody had it open.*evreg restore FILE --force --data \S+/i,
+      ),
     }) as unknown;
     for (const [bytes, left] of [
       [before - 4_096, wal],

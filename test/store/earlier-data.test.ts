@@ -66,7 +66,7 @@ describe.each(GONE)("a data file that is %s", (how, lose) => {
     writeFileSync(at(name), "x");
     const message = expect.stringMatching(
       new RegExp(
-        `evreg\\.db ${holds}, but the folder has had data: it has ${name}\\. .*\`evreg restore FILE\``,
+        `evreg\\.db ${holds}, but the folder has had data: it has ${name}\\. .*\`evreg restore FILE --data ${folder}\``,
       ),
     ) as unknown;
     await isRefused({ code: "unavailable", message });
@@ -81,7 +81,9 @@ describe.each(GONE)("a data file that is %s", (how, lose) => {
     writeFileSync(at("newer-but-with-a-log.db-wal"), "newest part");
     writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
     lose(at("evreg.db"));
-    const message = expect.stringContaining(`the newest one in the folder is ${at("mine.db")}.`) as unknown;
+    const message = expect.stringContaining(
+      `restore the newest backup in the folder, or another, with \`evreg restore ${at("mine.db")} --data ${folder}\`.`,
+    ) as unknown;
     await isRefused({ code: "unavailable", message });
 
     const content = [readFileSync(at("mine.db"))];
@@ -138,7 +140,7 @@ describe("a data file whose beginning is damaged", () => {
       putCopy("mine.db", 3_000);
       damage(offset);
       const message = expect.stringMatching(
-        /is damaged: it does not begin as evreg writes it.*evreg restore FILE --force.*mine\.db\.$/,
+        /is damaged: it does not begin as evreg writes it.*evreg restore \S+\/mine\.db --force --data \S+\/data`\.$/,
       ) as unknown;
       await isRefused({ code: "invalid", message });
 

@@ -1,4 +1,6 @@
 // oxlint-disable no-control-regex -- finding them is what this file is for
+import { shellWord } from "../../domain/formats.ts";
+
 /**
  * Names, payloads and handlers' answers come from outside. Written raw, an escape sequence in one of them could repaint
  * the terminal, rename its window or answer a prompt, and a bidirectional override could show another text than is there.
@@ -166,8 +168,4 @@ export function flagWords(flags: object): string {
       return value === true ? ` --${name}` : ` --${name} ${shellWord(String(value))}`;
     })
     .join("");
-}
-
-export function shellWord(text: string): string {
-  return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

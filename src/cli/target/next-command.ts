@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { isSea } from "node:sea";
-import { flagWords, escapeControl, shellWord } from "../io/text.ts";
+import { shellWord } from "../../domain/formats.ts";
+import { flagWords, escapeControl } from "../io/text.ts";
 
 export interface TargetFlags {
   readonly url?: string | undefined;
@@ -97,6 +98,12 @@ export function plainCommand(words: string): string {
  */
 export function withTarget(sentence: string): string {
   return sentence.replace(/`evreg ([^`]+)`/g, (whole, words: string) => {
+    const { data, config } = typed;
+    // It takes no server and no token; its configuration has the key of the secrets.
+    if (/^restore\b/.test(words)) {
+      const place = / --data\b/.test(words) ? { config } : { data, config };
+      return escapeControl(`\`${programName()} ${words}${flagWords(place)}\``);
+    }
     if (/ --(?:data|url|help)\b/.test(words)) return whole.replace(NAME, programName());
     const [, flags] = /^serve\b(.*)$/.exec(words) ?? [];
     return `\`${flags === undefined ? nextCommand(words) : serveCommand(flags)}\``;

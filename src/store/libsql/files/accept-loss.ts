@@ -1,9 +1,11 @@
 import { randomUUID } from "node:crypto";
 import { chmodSync, constants, copyFileSync, truncateSync } from "node:fs";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { checkLog, type LogCheck, logOf } from "../thread/wal-check.ts";
+import { restoreAdvice } from "./earlier-data.ts";
 import { checkFile, moveNumbers, settleFile } from "./file-tasks.ts";
 import { removeCopy, replaceFile } from "./replace-file.ts";
 
@@ -76,7 +78,7 @@ function refusal(file: string, error: unknown): EvregError {
   return new EvregError(
     "unavailable",
     `The data of ${file} cannot go on without the end of its log: ${why.replace(/\.$/, "")}. Nothing was changed; ` +
-      "restore a backup with `evreg restore FILE --force`, which keeps the two files.",
+      `${restoreAdvice(dirname(file), " --force")}, which keeps the two files.`,
     { file },
     { cause: error },
   );

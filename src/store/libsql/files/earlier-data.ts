@@ -1,6 +1,7 @@
 import { readdirSync, readSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
+import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
@@ -77,7 +78,7 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
     throw refusal(
       path,
       `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, rest)}. ` +
-        "Restore a backup with `evreg restore FILE`, with --force if a log is left; or, to begin without that data, move that file and the log away.",
+        `To go on, ${restoreAdvice(folder, sizeOf(log) > 0 ? " --force" : "")}; or, to begin without that data, move that file and the log away.`,
     );
   }
   // The engine would take the log, which is the newest part of the data, for a leftover and remove it.
@@ -101,8 +102,10 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
 /** @param options words of the command behind the file, such as ` --force` */
 export function restoreAdvice(folder: string, options = ""): string {
   const copy = newestCopy(folder);
-  const advice = `restore a backup with \`evreg restore FILE${options}\``;
-  return copy === undefined ? advice : `${advice}; the newest one in the folder is ${copy}`;
+  const backup = copy === undefined ? "a backup" : "the newest backup in the folder, or another,";
+  // With the folder, as it may be typed where another one is the default.
+  const words = `restore ${shellWord(copy ?? "FILE")}${options} --data ${shellWord(folder)}`;
+  return `restore ${backup} with \`evreg ${words}\``;
 }
 
 /** The newest backup, or copy from before an upgrade or a restore, that is in the folder and whole without a log. */

@@ -1,8 +1,10 @@
 import { existsSync, fstatSync, readSync, realpathSync, statSync } from "node:fs";
 import { endianness } from "node:os";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
+import { restoreAdvice } from "../files/earlier-data.ts";
 import {
   committedPages,
   FRAME_HEADER_BYTES,
@@ -100,7 +102,7 @@ function damagedLog(file: string, { commitsBehind, pagesBehind }: LogCheck): Evr
     "unavailable",
     `The log ${log} is damaged, and the engine would drop what lies behind the damage: at least ${commitsBehind} ` +
       `transactions on ${pagesBehind} pages, which were acknowledged between ${writtenAt(file)} and ${writtenAt(log)}. ` +
-      "Nothing was changed. Put back the two files from a copy, or restore a backup with `evreg restore FILE --force`; " +
+      `Nothing was changed. Put back the two files from a copy, or ${restoreAdvice(dirname(file), " --force")}; ` +
       "or go on without those transactions with `evreg serve --accept-loss`, or `evreg migrate --accept-loss`, " +
       "which keep both files as they are beside the data.",
     { file: log, transactions: commitsBehind, pages: pagesBehind },
@@ -340,7 +342,7 @@ function cutShort(file: string, bytes: number, expected: number): EvregError {
   return new EvregError(
     "unavailable",
     `The data file ${file} is damaged: it ${what}. It was cut short while nobody had it open. Nothing was changed. ` +
-      "Put it back from a copy, or restore a backup with `evreg restore FILE --force`, which keeps what is there.",
+      `Put it back from a copy, or ${restoreAdvice(dirname(file), " --force")}, which keeps what is there.`,
     { file },
   );
 }
