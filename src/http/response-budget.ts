@@ -6,6 +6,8 @@ import { isByteStream, type Reply, sizeOf } from "./response.ts";
 export interface ResponseLimits {
   /** Of answers that are being made, each counted at its largest. */
   readonly readBytes: number;
+  /** The same of searches, which take seconds: lists wait for none of them. */
+  readonly searchBytes: number;
   /** Of large answers that their clients have not taken yet. */
   readonly heldBytes: number;
   /** An answer up to this size does not count against `heldBytes`. */
@@ -17,6 +19,7 @@ export interface ResponseLimits {
 const MIB = 1024 * 1024;
 const RESPONSE_LIMITS: ResponseLimits = {
   readBytes: 128 * MIB,
+  searchBytes: 64 * MIB,
   heldBytes: 96 * MIB,
   smallBytes: 16 * 1024,
   waitMs: 10_000,
@@ -49,6 +52,7 @@ export class ResponseBudget {
   readonly #clock: Clock;
   readonly #limits: ResponseLimits;
   readonly #reading: ByteBudget;
+  readonly #searching: ByteBudget;
   readonly #held: ByteBudget;
 
   constructor(clock: Clock, limits: Partial<ResponseLimits> = {}) {
@@ -59,6 +63,7 @@ export class ResponseBudget {
       return new ByteBudget(clock, { maxBytes: bytes - small.maxBytes, maxWaiting, small }, TOO_MUCH);
     };
     this.#reading = budget(this.#limits.readBytes, READS_WAITING);
+    this.#searching = budget(this.#limits.searchBytes, READS_WAITING);
     this.#held = budget(this.#limits.heldBytes, HELD_WAITING);
   }
 
@@ -66,12 +71,26 @@ export class ResponseBudget {
    * Makes an answer once the budget has enough for it. One that is too large to be held then is dropped, and made again when
    * it can be held. `unavailable` when that takes too long.
    */
-  async answer(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+  answer(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+    return this.#answerWithin(this.#reading, request, maxBytes, make);
+  }
+
+  /** An answer of a search. */
+  answerSearch(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
+    return this.#answerWithin(this.#searching, request, maxBytes, make);
+  }
+
+  async #answerWithin(
+    budget: ByteBudget,
+    request: BudgetedRequest,
+    maxBytes: number,
+    make: () => Promise<Reply>,
+  ): Promise<Reply> {
     const untilMs = this.#clock.monotonicMs() + this.#limits.waitMs;
     let reservation: Reservation | undefined;
     try {
       for (;;) {
-        const reading = await this.#reserve(this.#reading, request, maxBytes, untilMs);
+        const reading = await this.#reserve(budget, request, maxBytes, untilMs);
         const outcome = await this.#makeOnce(request, make, reservation).finally(() => reading.release());
         if (typeof outcome === "object") {
           reservation = undefined;

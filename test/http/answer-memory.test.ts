@@ -8,7 +8,13 @@ import { until } from "../support/until.ts";
 import { type Harness, type HarnessOptions, startHarness } from "./harness.ts";
 import { RawConnection } from "./raw-connection.ts";
 
-const LIMITS: ResponseLimits = { readBytes: 100, heldBytes: 100, smallBytes: 10, waitMs: 1_000 };
+const LIMITS: ResponseLimits = {
+  readBytes: 100,
+  searchBytes: 100,
+  heldBytes: 100,
+  smallBytes: 10,
+  waitMs: 1_000,
+};
 
 function asking(token: unknown): BudgetedRequest {
   return {

@@ -209,13 +209,15 @@ export const EVENT_ROUTES: readonly Route[] = [
       const isSearch = (query.where ?? query.outcome ?? query.key) !== undefined;
       // It reads payloads also where it answers none.
       const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
-      const largestBytes = !isSearch ? listBytes : Math.min(mostBytes, searchBytes);
-      return request.untilDisconnect((signal) =>
-        responses.answer(request, largestBytes, async () => {
+      return request.untilDisconnect((signal) => {
+        const make = async (): Promise<Reply> => {
           const { data, meta } = await evreg.events.list(query, signal);
           return eventListReply(data, meta);
-        }),
-      );
+        };
+        return isSearch
+          ? responses.answerSearch(request, Math.min(mostBytes, searchBytes), make)
+          : responses.answer(request, listBytes, make);
+      });
     },
   },
   {
