@@ -6,6 +6,7 @@ import { type FlushableLogger, scrub } from "../runtime/logger.ts";
 import { MAX_FAILURES } from "../schema/limits.ts";
 import { flagWords, escapeControlInJson, escapeControl, escapeControlKeepingLines } from "./io/text.ts";
 import {
+  isOwnTokenReplaced,
   nextCommand,
   plainCommand,
   renewContextCommand,
@@ -96,6 +97,8 @@ const NOBODY_THERE = new Set<unknown>(["ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH",
 function nextStep({ code, message, details }: EvregError, command: string | undefined): string | undefined {
   const { suggestion, application = "NAME", cause, option } = details;
   if (code === "unauthorized") {
+    if (isOwnTokenReplaced())
+      return "Leave out --token and --token-file: the token of the data folder itself is used then.";
     const renew = renewContextCommand();
     const once = "Give a token with --token-file FILE or EVREG_TOKEN.";
     return renew === undefined ? once : `${once} Or for good: ${renew}`;

@@ -10,8 +10,8 @@ import { localUrl } from "../cli/listen/address.ts";
 import { forwardTo, type LocalAttempt, type LocalProgram, programAt } from "../cli/listen/forward.ts";
 import { listen, replaySince } from "../cli/listen/listen.ts";
 import { ListenReport } from "../cli/listen/report.ts";
-import { nameOf, noteOthers, scopeHint, subscriptionsFor } from "../cli/listen/subscriptions.ts";
-import { secretOfFlag, subscriptionId } from "../cli/subscription-name.ts";
+import { nameOf, noteOthers, scopeHint, signerOf, subscriptionsFor } from "../cli/listen/subscriptions.ts";
+import { secretOfFlag } from "../cli/subscription-name.ts";
 import { usageError } from "../cli/usage-errors.ts";
 import { ISO_TIME_EXPECTED, parseIsoTime } from "../domain/formats.ts";
 import { PULL_LIMITS } from "../domain/pull.ts";
@@ -102,13 +102,13 @@ It needs a token with the scopes listen and read, or one that may write. On a te
       flags,
       async (evreg) => {
         const wanted = { application, subscription, actions, ordered };
+        const signer = flags["secret-of"];
+        const signAs = signer === undefined ? undefined : await signerOf(evreg, signer);
         const found = await subscriptionsFor(evreg, wanted).catch(async (error: unknown) => {
           const hint = await scopeHint(evreg, error, wanted);
           if (hint !== undefined) note(hint);
           throw error;
         });
-        const signer = flags["secret-of"];
-        const signAs = signer === undefined ? undefined : await subscriptionId(evreg, signer);
         await noteOthers(evreg, found);
         if (since !== undefined) await replaySince(evreg, found, since);
         const readsKeys = canAsk() && output.format === "table";

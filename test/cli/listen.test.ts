@@ -284,6 +284,13 @@ test("a program that answers 401 is said to know another secret, once, and gets 
   expect(verify(sent!.headers, sent!.body, known.secret)).toMatchObject({ action: "order.created" });
 });
 
+test("a secret that cannot be used is refused before a subscription is made", async () => {
+  const refused = await listen(1, "--secret-of", "nobody/none");
+  expect(refused).toMatchObject({ code: 3, stderr: expect.not.stringContaining("Made the") });
+  const { data } = await served.evreg.subscriptions.list();
+  expect(data.some(({ subscription }) => subscription === name)).toBe(false);
+});
+
 test("a program is back once its port takes connections", async () => {
   const first = await startReceiver();
   await first.close();

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import {
+  isOwnTokenReplaced,
   nextCommand,
   plainCommand,
   serveCommand,
@@ -48,6 +49,14 @@ test.each([
   } finally {
     set(before);
   }
+});
+
+test("a folder's own token is replaced only where a folder and a token were typed", () => {
+  const areReplaced = [{ data: "mine" }, { token: "bad" }, { data: "mine", token: "bad" }].map((flags) => {
+    setTarget(flags);
+    return isOwnTokenReplaced();
+  });
+  expect(areReplaced).toEqual([false, false, true]);
 });
 
 test("a suggested restore has its folder and configuration, and no server or token, which it does not take", () => {

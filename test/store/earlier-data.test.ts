@@ -162,3 +162,13 @@ describe("a data file whose beginning is damaged", () => {
     await isRefused({ code: "usage", message });
   });
 });
+
+it("an empty data file with nothing else in the folder is begun anew with a warning", async () => {
+  rmSync(folder, { recursive: true });
+  mkdirSync(folder);
+  writeFileSync(at("evreg.db"), "");
+  const warnings: string[] = [];
+  const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+  await (await openLibsqlStore({ folder, owner: testOwner(), logger })).close();
+  expect(warnings).toEqual([expect.stringContaining("empty, so the data begin anew")]);
+});

@@ -8,6 +8,7 @@ import { subscriptionOf } from "../../resources/deliveries.ts";
 import { note } from "../io/output.ts";
 import { escapeControl } from "../io/text.ts";
 import { commandWithOtherToken, nextCommand } from "../target/next-command.ts";
+import { subscriptionId, type TypedSubscription } from "../subscription-name.ts";
 import { usageError } from "../usage-errors.ts";
 
 /** What nobody listens to for so long is deleted by the server. */
@@ -149,6 +150,26 @@ function mustFit(found: Subscription, { ordered }: Wanted): void {
       `The subscription ${nameOf(found)} is paused: ${nextCommand(`subscriptions update ${found.rowid} --active`)}.`,
     );
   }
+}
+
+/**
+ * The ID of the subscription whose secret is to sign, checked before anything is made.
+ * @throws EvregError `not_found`; `forbidden` with the scope that the token lacks
+ */
+export async function signerOf(evreg: Evreg, typed: TypedSubscription): Promise<number> {
+  const { data: signer } = await evreg.subscriptions.get(await subscriptionId(evreg, typed));
+  const { data: caller } = await evreg.whoami();
+  const isAllowed = caller.scopes.some((scope) => {
+    const { name, application = signer.application } = parseScope(scope) ?? {};
+    return (name === "write" || name === "admin") && application === signer.application;
+  });
+  if (isAllowed) return signer.rowid;
+  const scope = `write:${signer.application}`;
+  throw new EvregError(
+    "forbidden",
+    `To sign with the secret of ${nameOf(signer)} takes the scope ${escapeControl(scope)}, which this token does not have. Nothing was made.`,
+    { scope },
+  );
 }
 
 /** Says where somebody else takes deliveries of it now. */

@@ -81,6 +81,12 @@ export function commandWithOtherToken(words: string): string {
   return escapeControl(`${programName()} ${words}${flagWords(rest)} --token-file FILE`);
 }
 
+/** Whether a data folder was typed, and a token in place of the folder's own. */
+export function isOwnTokenReplaced(): boolean {
+  const { data, token, "token-file": tokenFile } = typed;
+  return data !== undefined && (token ?? tokenFile) !== undefined;
+}
+
 /** The command that starts a server on the data folder this one acted on. @param flags more of it, such as ` --dev` */
 export function serveCommand(flags = ""): string {
   const { data, config } = typed;

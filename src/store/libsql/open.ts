@@ -10,7 +10,16 @@ import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
 import { Backups } from "./files/backup.ts";
-import { copiesIn, dataFileOf, holdFolder, inUse, prepareFile, prepareFolder } from "./files/data-folder.ts";
+import {
+  copiesIn,
+  dataFileOf,
+  fileExists,
+  hasDataAt,
+  holdFolder,
+  inUse,
+  prepareFile,
+  prepareFolder,
+} from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { CODECS, createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
@@ -108,7 +117,15 @@ async function openFile(
   clock: Clock,
 ): Promise<{ supervisor: WorkerSupervisor; report: OpenReport }> {
   // Before the engine opens it, which would write to it.
+  const dataFile = dataFileOf(folder);
+  const isEmpty = fileExists(dataFile) && !hasDataAt(dataFile);
   const path = prepareFile(folder, { needsData, refusesOlderForm });
+  if (isEmpty) {
+    logger.warn(
+      { file: path },
+      `The data file ${path} was there and empty, so the data begin anew. If there were data in it before, stop this, and ${restoreAdvice(folder, " --force")}.`,
+    );
+  }
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerClient> =>
