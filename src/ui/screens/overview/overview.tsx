@@ -110,7 +110,7 @@ export function Overview({ route }: { readonly route: Route }) {
           )}
         </section>
       </div>
-      {!isEmpty && table}
+      {!isEmpty && (table || <Waiting error={subscriptions.error} reload={subscriptions.reload} rows={3} />)}
       {may("admin") && <DoctorProblems />}
     </>
   );
