@@ -12,6 +12,7 @@ import { pages } from "./scenarios/pages.ts";
 import { publish } from "./scenarios/publish.ts";
 import { pull } from "./scenarios/pull.ts";
 import { reads } from "./scenarios/reads.ts";
+import { relay } from "./scenarios/relay.ts";
 import { replay } from "./scenarios/replay.ts";
 import { schemas } from "./scenarios/schemas.ts";
 import { searches } from "./scenarios/searches.ts";
@@ -28,6 +29,7 @@ export const SCENARIOS: readonly Scenario[] = [
   bulk,
   backlog,
   sustained,
+  relay,
   latency,
   lowrate,
   pages,
