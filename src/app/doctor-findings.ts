@@ -24,7 +24,7 @@ const FULL_BYTES = 64 * 1024 * 1024;
 export function folderFindings(folder: string): readonly Finding[] {
   const leftover = restoreLeftovers(folder);
   return [
-    permissions(folder),
+    permissionsFinding(folder),
     ...readableFiles(folder),
     diskSpace(folder),
     sizes(folder, leftover),
@@ -32,7 +32,8 @@ export function folderFindings(folder: string): readonly Finding[] {
   ];
 }
 
-function permissions(folder: string): Finding {
+/** Who may write to the data folder. */
+export function permissionsFinding(folder: string): Finding {
   try {
     accessSync(folder, constants.W_OK);
   } catch (error) {

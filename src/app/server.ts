@@ -10,11 +10,11 @@ import type { Listeners } from "../http/server.ts";
 import { readAuthorities } from "../runtime/certificate.ts";
 import { readTokenFile, tokenFileOf, writeTokenFile } from "../runtime/find-server.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../runtime/heap.ts";
-import { folderWarning, writeOwner, readOwner } from "../runtime/owner-file.ts";
+import { readOwner, writeOwner } from "../runtime/owner-file.ts";
 import type { Service } from "../service/service.ts";
 import type { Store } from "../store/store.ts";
 import { type AppOptions, compose, storeBegins } from "./compose.ts";
-import { certificateFindings, transportFindings } from "./doctor-findings.ts";
+import { certificateFindings, permissionsFinding, transportFindings } from "./doctor-findings.ts";
 
 // Composition root: the one place that knows every part. Parts are loaded when they are needed, so that commands which
 // act on another server never load them.
@@ -91,8 +91,10 @@ export async function startServer(options: StartOptions): Promise<RunningServer>
     const { service, store, background, owner, published, delivered, stats } = composed;
     const { loop, offThread, clock, random } = composed;
     undo.push(() => store.close());
-    const warning = folderWarning(config.data);
-    if (warning !== undefined) logger.warn({ data: config.data }, warning);
+    const permissions = permissionsFinding(config.data);
+    if (permissions.status !== "ok") {
+      logger.warn({ data: config.data }, `${permissions.found} ${permissions.remedy}`);
+    }
     for (const { found, remedy } of transportFindings(config)) {
       logger.warn({ host: config.host }, `${found} ${remedy}`);
     }

@@ -31,30 +31,22 @@ export interface Owner {
   readonly url?: string;
 }
 
-const MAX_BYTES = 64 * 1024;
-
-/** An owner with who wrote its file. */
-interface WrittenOwner {
-  readonly owner: Owner;
-  readonly uid: number;
-  /** The file's permissions, as `Stats.mode`. */
-  readonly mode: number;
+/** An owner with the user and the permissions of its file. */
+interface WrittenOwner extends Owner {
+  readonly file: Pick<Stats, "uid" | "mode">;
 }
+
+const MAX_BYTES = 64 * 1024;
 
 /**
  * The last owner that wrote its file, or `undefined` when there is none that can be read. Anybody who may write to the
- * folder may have made it up: good for a message, not for trusting.
+ * folder may have made it up: good for a message, and for anything else only after `trustOwner`.
  */
-export function readOwner(folder: string): Owner | undefined {
-  return readWrittenOwner(folder)?.owner;
-}
-
-/** The same, with what `trustOwner` needs. */
-export function readWrittenOwner(folder: string): WrittenOwner | undefined {
+export function readOwner(folder: string): WrittenOwner | undefined {
   try {
     const { text, uid, mode } = readOwned(ownerFileOf(folder), MAX_BYTES);
     const value: unknown = JSON.parse(text);
-    return isOwner(value) ? { owner: value, uid, mode } : undefined;
+    return isOwner(value) ? { ...value, file: { uid, mode } } : undefined;
   } catch {
     return undefined;
   }
@@ -64,29 +56,14 @@ export function ownerFileOf(folder: string): string {
   return join(folder, OWNER_FILE);
 }
 
-/** Also where the system limits what one user may store. */
-const DISK_FULL_CODES = new Set(["ENOSPC", "EDQUOT"]);
-
-/**
- * Replaces the file in one step, readable by its owner only. A full disk is only logged, as reading needs no space.
- * @throws EvregError `unavailable` when the folder cannot be written to
- */
+/** Replaces the file in one step, readable by its owner only. A failure is only logged: the lock is what counts. */
 export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
   try {
     replaceFile(ownerFileOf(folder), `${JSON.stringify(owner)}\n`, { durable: false });
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (!DISK_FULL_CODES.has(code ?? "")) {
-      throw new EvregError(
-        "unavailable",
-        `The file ${OWNER_FILE} cannot be written to the data folder ${folder}: the system says: ${message}; make it writable, or give another folder with --data.`,
-        { folder },
-        { cause: error },
-      );
-    }
     logger.warn(
-      { folder },
-      "The disk of the data folder is full, so other commands cannot see which process has the folder.",
+      { folder, why: (error as Error).message },
+      `The file ${OWNER_FILE} cannot be written, so other commands cannot see which process has the data folder; until the next start, name this server to them with --url.`,
     );
   }
 }
@@ -102,18 +79,22 @@ export function describeOwner(owner: Owner): string {
   return `evreg ${owner.command} (process ${owner.pid},${address} since ${owner.started_at})`;
 }
 
+/** Whether the process it names is there, be it this one's successor under the same number or another user's. */
+export function isOwnerAlive({ pid }: Owner): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}
+
 function isOwner(value: unknown): value is Owner {
   if (typeof value !== "object" || value === null) return false;
   const { pid, command, instance, started_at, url = "" } = value as Record<string, unknown>;
   return (
     typeof pid === "number" && [command, instance, started_at, url].every((text) => typeof text === "string")
   );
-}
-
-/** Why the files of a folder cannot be trusted, and what to do about it; both as parts of a sentence. */
-interface TrustProblem {
-  readonly why: string;
-  readonly remedy: string;
 }
 
 /**
@@ -123,14 +104,33 @@ interface TrustProblem {
  * @returns the user who wrote it, where that is neither this one nor root
  * @throws EvregError `usage` when it cannot be trusted
  */
-export function trustOwner(folder: string, file: WrittenOwner): number | undefined {
-  const problem = folderTrustProblem(folder) ?? fileTrustProblem(folder, file);
-  if (problem === undefined) return isOurs(file) ? undefined : file.uid;
+export function trustOwner(folder: string, { file }: WrittenOwner): number | undefined {
+  const isForeign = !isOurs(file) && !(isRoot() && file.uid === statSync(folder).uid);
+  if (!isForeign && !othersMayWrite(file) && folderTrustProblem(folder) === undefined) {
+    return isOurs(file) ? undefined : file.uid;
+  }
+  const { why, remedy } = folderTrustProblem(folder) ?? {
+    why: isForeign ? `it belongs to another user (${file.uid})` : "other users may write to it",
+    remedy: `Remove ${ownerFileOf(folder)} and start the server again`,
+  };
   throw new EvregError(
     "usage",
-    `${ownerFileOf(folder)} says where the server on this data folder is, but it cannot be trusted: ${problem.why}. ${problem.remedy}; or name the server with --url, and its token with --token-file.`,
+    `${ownerFileOf(folder)} says where the server on this data folder is, but it cannot be trusted: ${why}. ${remedy}; or name the server with --url, and its token with --token-file.`,
     { folder },
   );
+}
+
+/** Why others could tamper with a folder's files, and what to do about it, as parts of a sentence; `undefined` when only this user and root can. */
+export function folderTrustProblem(folder: string): { why: string; remedy: string } | undefined {
+  const stats = statSync(folder);
+  if (!isOurs(stats) && !isRoot()) {
+    return {
+      why: `${folder} belongs to another user (${stats.uid})`,
+      remedy: "Run evreg as that user, or on a folder of your own",
+    };
+  }
+  if (!othersMayWrite(stats)) return undefined;
+  return { why: `other users may write to ${folder}`, remedy: `Run: chmod 700 ${folder}` };
 }
 
 /**
@@ -152,44 +152,23 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
 function hasDataOpen(folder: string, pid: number): boolean {
   const process = `/proc/${pid}`;
   const data = join(realpathSync(folder), DATA_FILE);
+  const isData = (descriptor: string): boolean => {
+    try {
+      const path = readlinkSync(`${process}/fd/${descriptor}`);
+      // A server still serves a file that was removed.
+      return path === data || path === `${data} (deleted)`;
+    } catch {
+      // It was closed meanwhile.
+      return false;
+    }
+  };
   try {
     const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
     const isKnown = isOurs({ uid: Number(uid) }) || Number(uid) === statSync(folder).uid;
-    const names = readdirSync(`${process}/fd`).map((fd) => linkTarget(`${process}/fd/${fd}`));
-    // A server still serves a file that was removed.
-    return isKnown && names.some((name) => name === data || name === `${data} (deleted)`);
+    return isKnown && readdirSync(`${process}/fd`).some(isData);
   } catch {
     return false;
   }
-}
-
-/** `undefined` for a descriptor that was closed meanwhile. */
-function linkTarget(path: string): string | undefined {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-/** A sentence for the log of a server on a folder that others can tamper with, or `undefined`. */
-export function folderWarning(folder: string): string | undefined {
-  const problem = folderTrustProblem(folder);
-  if (problem === undefined) return undefined;
-  return `The data folder is open to others: ${problem.why}. ${problem.remedy}.`;
-}
-
-/** Why others could tamper with a folder's files; `undefined` when only this user and root can. */
-export function folderTrustProblem(folder: string): TrustProblem | undefined {
-  const stats = statSync(folder);
-  if (!isOurs(stats) && !isRoot()) {
-    return {
-      why: `${folder} belongs to another user (${stats.uid})`,
-      remedy: "Run evreg as that user, or on a folder of your own",
-    };
-  }
-  if (!othersMayWrite(stats)) return undefined;
-  return { why: `other users may write to ${folder}`, remedy: `Run: chmod 700 ${folder}` };
 }
 
 /**
@@ -206,13 +185,6 @@ export function assertNotForeignLink(folder: string): void {
     `${folder} is a link to ${target}, which belongs to another user (${uid}), and root does not follow it. Run evreg as that user; or, if you mean that folder, name it: --data ${target}`,
     { folder },
   );
-}
-
-function fileTrustProblem(folder: string, file: Pick<Stats, "uid" | "mode">): TrustProblem | undefined {
-  const remedy = `Remove ${ownerFileOf(folder)} and start the server again`;
-  const isTrustedUser = isOurs(file) || (isRoot() && file.uid === statSync(folder).uid);
-  if (!isTrustedUser) return { why: `it belongs to another user (${file.uid})`, remedy };
-  return othersMayWrite(file) ? { why: "other users may write to it", remedy } : undefined;
 }
 
 function isRoot(): boolean {

@@ -35,10 +35,7 @@ describe("start and stop", () => {
     const data = dataFolder();
     const server = await start(data);
     expect(readOwner(data)).toMatchObject({ command: "serve", pid: process.pid, url: server.url });
-    expect(await findServer(data, { isNamed: false })).toEqual({
-      url: server.url,
-      tokenFile: join(data, "token"),
-    });
+    expect(await findServer(data, { isNamed: false })).toEqual({ url: server.url });
     await server.stop();
     expect(readOwner(data)).toBeUndefined();
     expect(await findServer(data)).toBeUndefined();

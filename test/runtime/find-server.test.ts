@@ -37,12 +37,10 @@ const healthy = (instance: string): RequestListener => {
 };
 
 describe("findServer", () => {
-  test("returns the address, and the token file when there is one", async () => {
+  test("returns the address", async () => {
     const url = await answering(healthy("abc"));
     owned(url);
     expect(await findServer(folder)).toEqual({ url });
-    writeTokenFile(folder, "t");
-    expect(await findServer(folder)).toEqual({ url, tokenFile: join(folder, "token") });
   });
 
   test("finds a server that is unavailable at the moment", async () => {

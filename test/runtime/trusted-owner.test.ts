@@ -4,10 +4,11 @@ import type { AddressInfo } from "node:net";
 import { networkInterfaces, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { permissionsFinding } from "../../src/app/doctor-findings.ts";
 import { findServer, readTokenFile } from "../../src/runtime/find-server.ts";
 import { isLocalUrl } from "../../src/runtime/local-addresses.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { folderWarning, readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
+import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
 
 const STRANGER = 65_534;
 const isRoot = process.getuid?.() === 0;
@@ -109,10 +110,11 @@ describe.skipIf(process.platform === "win32")("whose announcement of a server is
     expect(readOwner(folder)).toBeUndefined();
   });
 
-  test("an open folder leads to a warning in the log, a closed one does not", () => {
-    expect(folderWarning(folder)).toBeUndefined();
+  test("an open folder is found by the doctor, and logged at a start", () => {
+    expect(permissionsFinding(folder)).toMatchObject({ status: "ok" });
     chmodSync(folder, 0o775);
-    expect(folderWarning(folder)).toContain(`chmod 700 ${folder}`);
+    const remedy = expect.stringContaining(`chmod 700 ${folder}`) as string;
+    expect(permissionsFinding(folder)).toMatchObject({ status: "warning", remedy });
   });
 });
 

@@ -61,7 +61,7 @@ describe("the data folder", () => {
   it("names who has it while it is open, and not after", async () => {
     const owner = testOwner("actions list");
     const store = await open(scratch.path, owner);
-    expect(readOwner(scratch.path)).toEqual(owner);
+    expect(readOwner(scratch.path)).toMatchObject(owner);
     await store.close();
     expect(readOwner(scratch.path)).toBeUndefined();
   });

@@ -5,7 +5,7 @@ import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { restoreLeftovers } from "../../runtime/data-files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { writeOwner, type Owner, readOwner, removeOwner } from "../../runtime/owner-file.ts";
+import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { Store, StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
@@ -78,12 +78,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
       await backups.close();
       releaseFolder();
     };
-    try {
-      writeOwner(folder, owner, logger);
-    } catch (error) {
-      await close();
-      throw error;
-    }
+    writeOwner(folder, owner, logger);
     logReport(logger, report, folder);
     if (owner.command === "serve") warnOfLeftovers(logger, folder);
     return createLibsqlStore({
@@ -218,19 +213,9 @@ export async function startAlone(folder: string, start: () => Promise<WorkerClie
           { cause: error },
         );
       }
-      if (tries === MAX_TRIES || isOwnerAlive(folder)) throw inUse(folder);
+      const holder = readOwner(folder);
+      if (tries === MAX_TRIES || (holder !== undefined && isOwnerAlive(holder))) throw inUse(folder);
       await pause(systemRandom.fraction() * MAX_PAUSE_MS);
     }
-  }
-}
-
-function isOwnerAlive(folder: string): boolean {
-  const owner = readOwner(folder);
-  if (owner === undefined) return false;
-  try {
-    process.kill(owner.pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EPERM";
   }
 }
