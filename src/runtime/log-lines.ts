@@ -1,45 +1,32 @@
 import { styleText } from "node:util";
 import { ATTEMPT_ERROR_WORDS } from "../domain/attempt-words.ts";
 
-/** As `delivery/attempt.ts` logs attempts. */
-interface AttemptFields {
+/** The members that have a place in a line, as `delivery/attempt.ts` and `http/response.ts` log them; others may come with them. */
+interface LogRecord {
+  readonly time: string;
+  readonly level: string;
+  readonly msg?: string;
+  readonly err?: unknown;
+  readonly status?: number;
+  readonly durationMs?: number;
   readonly action?: string;
   readonly event?: number;
   readonly to?: string;
   readonly attempt?: number;
-  readonly status?: number;
   readonly error?: string;
   readonly refusal?: string;
   /** Why TLS failed, in words. */
   readonly why?: string;
-  readonly durationMs?: number;
   readonly retryInMs?: number;
-}
-
-/** As `http/response.ts` logs requests. */
-interface RequestFields {
   readonly method?: string;
   readonly path?: string;
-  readonly status?: number;
-  readonly durationMs?: number;
   readonly reason?: string;
   readonly by?: string;
   readonly address?: string;
 }
 
-/** Others have members of their own. */
-interface LogRecord extends AttemptFields, RequestFields {
-  readonly time: string;
-  readonly level: string;
-  readonly msg?: string;
-  readonly err?: unknown;
-}
+type Fields = Omit<LogRecord, "time" | "level" | "msg">;
 type Style = Parameters<typeof styleText>[0];
-
-/** Columns grow with what comes, up to this, and never past it: a long name moves its own line only. */
-const MAX_ACTION = 24;
-const MAX_EVENT = 8;
-const MAX_HANDLER = 28;
 
 const OUTCOMES: Readonly<Record<string, Style>> = {
   delivered: "green",
@@ -61,11 +48,8 @@ const LEVELS: Readonly<Record<string, readonly [word: string, style: Style]>> = 
  */
 export class LogLines {
   readonly #colors: boolean;
-  /** The read that the last line told of. */
+  /** The read that the last line reports, if it reports one. */
   #lastRead: string | undefined;
-  #actionWidth = 0;
-  #eventWidth = 0;
-  #handlerWidth = 0;
 
   constructor(colors: boolean) {
     this.#colors = colors;
@@ -84,67 +68,38 @@ export class LogLines {
       return json;
     }
     const { time, level, msg: message = "", ...fields } = record;
-    const at = this.#styled("dim", clockTime(time));
     const read = message === "request" && level === "debug" ? readOf(fields) : undefined;
     if (read !== undefined && (QUIET.test(read) || read === this.#lastRead)) return "";
     this.#lastRead = read;
-    if (OUTCOMES[message] !== undefined && fields["event"] !== undefined) {
-      return `${at}  ${this.#attempt(message, fields)}\n`;
-    }
-    if (message === "request") return `${at}  ${this.#request(fields)}\n`;
-    return `${at}  ${this.#other(level, message, fields)}\n`;
+    return `${this.#styled("dim", clockTime(time))}  ${this.#line(level, message, fields)}\n`;
   }
 
-  #attempt(message: string, fields: AttemptFields): string {
-    const {
-      action = "",
-      event = 0,
-      to = "",
-      attempt = 1,
-      status,
-      error,
-      durationMs,
-      retryInMs,
-      refusal,
-      why,
-    } = fields;
-    const id = `#${event}`;
-    this.#actionWidth = wider(this.#actionWidth, action, MAX_ACTION);
-    this.#eventWidth = wider(this.#eventWidth, id, MAX_EVENT);
-    this.#handlerWidth = wider(this.#handlerWidth, to, MAX_HANDLER);
-    const parts = [
-      action.padEnd(this.#actionWidth),
-      id.padEnd(this.#eventWidth),
-      `→ ${to.padEnd(this.#handlerWidth)}`,
-    ];
+  #line(level: string, message: string, fields: Fields): string {
+    if (OUTCOMES[message] !== undefined && fields.event !== undefined) return this.#attempt(message, fields);
+    return message === "request" ? this.#request(fields) : this.#other(level, message, fields);
+  }
+
+  #attempt(message: string, fields: Fields): string {
+    const { action, event, to, attempt = 1, status, error, durationMs, retryInMs, refusal, why } = fields;
     const results: string[] = [];
     if (status !== undefined) results.push(String(status));
-    // Of what a consumer took there is no status.
+    // A consumer reports no status.
     else if (message === "filtered" || (message === "delivered" && error === undefined))
       results.push(message);
     if (error !== undefined) results.push(reasonOf(error, refusal, why));
     // How soon it was refused says nothing.
-    const isTold = error === undefined || error === "timeout";
-    if (isTold && durationMs !== undefined) results.push(span(durationMs));
+    const isTimed = error === undefined || error === "timeout";
+    if (isTimed && durationMs !== undefined) results.push(span(durationMs));
     const notes: string[] = [];
     if (attempt > 1) notes.push(`attempt ${attempt}`);
     if (retryInMs !== undefined) notes.push(retryInMs <= 0 ? "again now" : `again in ${span(retryInMs)}`);
     if (message.startsWith("delivery failed")) notes.push("failed for good");
     if (message.endsWith("gone")) notes.push("subscription deactivated");
-    const result = this.#styled(OUTCOMES[message]!, results.join("  "));
-    const note = notes.length === 0 ? "" : `  ${this.#styled(OUTCOMES[message]!, notes.join(", "))}`;
-    return `${parts.join("  ")}  ${result}${note}`;
+    if (notes.length > 0) results.push(notes.join(", "));
+    return `${action}  #${event}  → ${to}  ${this.#styled(OUTCOMES[message]!, results.join("  "))}`;
   }
 
-  #request({
-    method = "",
-    path = "",
-    status = 0,
-    durationMs = 0,
-    reason,
-    by,
-    address,
-  }: RequestFields): string {
+  #request({ method, path, status = 0, durationMs = 0, reason, by, address }: Fields): string {
     const style: Style = status >= 500 ? "red" : status >= 400 ? "yellow" : "dim";
     const line = this.#styled(style, `${method} ${path}  ${status}  ${span(durationMs)}`);
     const why = reason === undefined ? "" : `  ${reason}`;
@@ -153,7 +108,7 @@ export class LogLines {
     return `${line}${why}${who}`;
   }
 
-  #other(level: string, message: string, { err, ...fields }: Omit<LogRecord, "time" | "level">): string {
+  #other(level: string, message: string, { err, ...fields }: Fields): string {
     const [word, style] = LEVELS[level] ?? [];
     const text = style === undefined ? message : this.#styled(style, `${word}${message}`);
     const members = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
@@ -169,26 +124,18 @@ export class LogLines {
 /** What programs ask by themselves, all the time. */
 const QUIET = /^\/health$|^\/v1\/subscriptions\/\d+\/(?:claims|finishes)$/;
 
-/** In the log, of a request whose caller left. */
+/** The status that is logged for a request whose caller left. */
 const LEFT = 499;
 
 /** The path of a read that went well, and of a claim, also one whose caller left. */
-function readOf({ method, path = "", status = 0 }: RequestFields): string | undefined {
+function readOf({ method, path = "", status = 0 }: Fields): string | undefined {
   if (status >= 400 && status !== LEFT) return undefined;
   return (method === "GET" && status < 400) || QUIET.test(path) ? path : undefined;
 }
 
-function wider(width: number, text: string, max: number): number {
-  return Math.max(width, Math.min(text.length, max));
-}
-
-function two(value: number): string {
-  return String(value).padStart(2, "0");
-}
-
+/** `14:03:09`, in the zone of this machine. */
 function clockTime(iso: string): string {
-  const date = new Date(iso);
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  return new Date(iso).toTimeString().slice(0, 8);
 }
 
 function reasonOf(code: string, refusal: string | undefined, why: string | undefined): string {

@@ -125,21 +125,6 @@ describe("lines for people", () => {
     expect(await lineOf({ ...request, path: "/v1/subscriptions" }, "request")).toContain("499");
   });
 
-  test("stand below each other, and a long name moves its own line only", async () => {
-    const out = target(true);
-    const logger = await createLogger({ level: "debug", format: "pretty" }, out);
-    for (const fields of [
-      { action: "a.b", event: 9, to: "shop/x" },
-      { action: "order.created", event: 10, to: "billing/invoices" },
-      { action: "a".repeat(60), event: 11, to: "shop/x" },
-      { action: "a.b", event: 12, to: "shop/x" },
-    ]) {
-      logger.debug({ ...ATTEMPT, status: 200, ...fields }, "delivered");
-    }
-    const arrows = out.lines.map((line) => line.indexOf("→"));
-    expect(arrows.map((at) => at - 10)).toEqual([9, 20, 67, 31]);
-  });
-
   test("tell of a request what it was and, of a refused one, why", async () => {
     const request = { requestId: "r", method: "POST", path: "/v1/events", bytes: 2, durationMs: 3 };
     expect(await lineOf({ ...request, status: 201, by: "local", address: "127.0.0.1" }, "request")).toMatch(
