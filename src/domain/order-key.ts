@@ -1,6 +1,5 @@
 import { hash } from "node:crypto";
-import { textOf } from "../json/nodes.ts";
-import { valueAt } from "../json/pointed.ts";
+import { valueOf } from "../json/nodes.ts";
 
 // The key of an event in a subscription that is ordered by key: a number for the value at its JSON Pointer. Equal values have
 // the same number, however they are written; two others have the same one as good as never, and then only wait for each other.
@@ -10,7 +9,7 @@ export const KEY_POINTER = "^(/([^~/]|~[01])*)+$";
 /** Characters of a pointer. */
 export const KEY_POINTER_LENGTH = 256;
 
-/** Of all events without a value there: an object or a list is none either. */
+/** The key of all events without a value there; an object or a list is none either. */
 export const NO_KEY = 0;
 
 export function pointerSteps(pointer: string): readonly string[] {
@@ -20,13 +19,12 @@ export function pointerSteps(pointer: string): readonly string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
+type Scalar = string | number | boolean | null;
+
 /** @param payload `undefined` for one that cannot be read */
 export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly string[]): number {
-  const span = payload === undefined ? undefined : valueAt(payload, steps);
-  if (payload === undefined || span === undefined) return NO_KEY;
-  const first = payload[span.start];
-  if (first === 0x7b || first === 0x5b) return NO_KEY;
-  return keyOfScalar(textOf(payload, span));
+  const value = payload === undefined ? undefined : scalarAt(payload, steps);
+  return value === undefined ? NO_KEY : keyOfScalar(value);
 }
 
 /**
@@ -34,47 +32,56 @@ export function orderKeyOf(payload: Uint8Array | undefined, steps: readonly stri
  * @returns `undefined` where there is none, or another, at the pointer
  */
 export function keyTextOf(payload: Uint8Array, steps: readonly string[], key: number): string | undefined {
-  if (key === NO_KEY || orderKeyOf(payload, steps) !== key) return undefined;
-  const json = textOf(payload, valueAt(payload, steps)!);
-  return json.startsWith('"') ? (JSON.parse(json) as string) : json;
+  const value = scalarAt(payload, steps);
+  return value === undefined || keyOfScalar(value) !== key ? undefined : String(value);
 }
 
 /** The keys that somebody may mean who types this: those of the text and, where it is JSON, of that value. */
 export function keysOfText(text: string): readonly number[] {
-  const asText = keyOfScalar(JSON.stringify(text));
+  const asText = keyOfScalar(text);
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? [asText] : [asText, keyOfScalar(text.trim())];
+    return isScalar(value) ? [asText, keyOfScalar(value)] : [asText];
   } catch {
     return [asText];
   }
 }
 
-/** @param json of a string, a number, `true`, `false` or `null` */
-function keyOfScalar(json: string): number {
-  const digest = hash("sha256", canonical(json), "buffer");
+/** The value that the steps of a JSON Pointer lead to; `undefined` where they lead nowhere, or to an object or a list. */
+function scalarAt(payload: Uint8Array, steps: readonly string[]): Scalar | undefined {
+  let value = valueOf(payload, { start: 0, end: payload.length });
+  for (const step of steps) {
+    const isPlace = !Array.isArray(value) || LIST_INDEX.test(step);
+    if (!isPlace || typeof value !== "object" || value === null || !Object.hasOwn(value, step))
+      return undefined;
+    value = (value as Record<string, unknown>)[step];
+  }
+  return isScalar(value) ? value : undefined;
+}
+
+/** A list has other members that are its own, such as `length`. */
+const LIST_INDEX = /^(?:0|[1-9]\d*)$/;
+
+function isScalar(value: unknown): value is Scalar {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
+}
+
+function keyOfScalar(value: Scalar): number {
+  const digest = hash("sha256", textOf(value), "buffer");
   // 53 bits: all that is exact everywhere.
   const key = (digest.readUInt32BE(0) % 2 ** 21) * 2 ** 32 + digest.readUInt32BE(4);
   return key === NO_KEY ? 1 : key;
 }
 
-function canonical(json: string): string {
-  if (json.startsWith('"')) return `"${JSON.parse(json) as string}`;
-  return /^[tfn]/.test(json) ? json : canonicalNumber(json);
+/** Stored keys are made from this. */
+function textOf(value: Scalar): string {
+  if (typeof value === "string") return `"${value}`;
+  return typeof value === "number" ? digitsOf(value) : String(value);
 }
 
-const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-
-/** Longer numbers are taken as they are written: they could take long to compare. */
-const MAX_NUMBER_LENGTH = 400;
-
-/** `1`, `1.0` and `10e-1` are the same; large ones are compared digit by digit, not rounded. */
-function canonicalNumber(json: string): string {
-  if (json.length > MAX_NUMBER_LENGTH) return json;
-  const [, sign, whole = "", fraction = "", exponent = "0"] = NUMBER.exec(json) ?? [];
-  const digits = (whole + fraction).replace(/^0+/, "");
-  if (digits === "") return "0";
-  const significant = digits.replace(/0+$/, "");
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - significant.length);
-  return `${sign}${significant}e${power}`;
+/** All digits, and a power of ten behind them, such as `42e0` and `-15e-1`. */
+function digitsOf(value: number): string {
+  const [decimal = "", exponent] = value.toExponential().split("e");
+  const [whole, fraction = ""] = decimal.split(".");
+  return value === 0 ? "0" : `${whole}${fraction}e${Number(exponent) - fraction.length}`;
 }
