@@ -3,7 +3,6 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import type { CommitReport } from "../../src/store/health.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
-import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -25,7 +24,7 @@ async function watched(store: Store, action: string, count: number): Promise<voi
   await Promise.all(Array.from({ length: count }, subscribe));
 }
 
-it("cuts what makes very many deliveries into several transactions, also when it comes at once", async () => {
+it("cuts a batch that makes very many deliveries into several transactions, unless it is atomic", async () => {
   const store = await open();
   const { rowid: actionId } = await store.catalog.createAction(
     { action: "a.b", application: "x", schemata: {} },
@@ -36,13 +35,6 @@ it("cuts what makes very many deliveries into several transactions, also when it
 
   // An event and its deliveries are 1,000 rows, and a transaction takes 4,000.
   let before = commits.length;
-  const single = await Promise.all(Array.from({ length: 9 }, () => store.events.record([event], 1)));
-  expect(single.flat()).toEqual(
-    Array.from({ length: 9 }, () => expect.objectContaining({ deliveries: 999 })),
-  );
-  expect(commits.length - before).toBe(3);
-
-  before = commits.length;
   const batch = await store.events.record(
     Array.from({ length: 9 }, () => event),
     1,
@@ -57,42 +49,6 @@ it("cuts what makes very many deliveries into several transactions, also when it
     { atomic: true },
   );
   expect(commits.length - before).toBe(1);
-  await store.close();
-});
-
-it("cuts results that tell very many of what came of them, and tells each once", async () => {
-  const store = await open();
-  const { rowid: actionId } = await store.catalog.createAction(
-    { action: "a.b", application: "x", schemata: {} },
-    1,
-  );
-  await watched(store, "a.b", 1);
-  await watched(store, "evreg.delivery.failed", 999);
-  const event = { actionId, revision: 1, payload: Buffer.from("{}") };
-  await store.events.record(
-    Array.from({ length: 9 }, () => event),
-    1,
-  );
-  const { claims } = await store.queue.claim(claimRequest({ nowMs: 2 }));
-  const before = commits.length;
-  const results = claims.map(({ deliveryId, claimId }) => {
-    const next = { kind: "failed" } as const;
-    return { deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 500, next };
-  });
-  expect(await store.queue.finish(results, 3)).toEqual(
-    claims.map(() => ({ kind: "stored", state: "failed" })),
-  );
-  expect(commits.length - before).toBe(3);
-  const { events } = await store.events.list({
-    action: "evreg.delivery.failed",
-    order: "asc",
-    limit: 99,
-    page: 1,
-  });
-  const told = events.map(
-    ({ payload }) => (JSON.parse(Buffer.from(payload!).toString()) as { delivery_id: number }).delivery_id,
-  );
-  expect(told).toEqual(claims.map(({ deliveryId }) => deliveryId));
   await store.close();
 });
 

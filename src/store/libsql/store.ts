@@ -100,26 +100,25 @@ export function createLibsqlStore(parts: StoreParts): Store {
       if (idempotencyKey !== undefined) checkText("idempotency_key", idempotencyKey);
     }
     const outcomes: RecordOutcome[] = [];
-    let maxEvents = batch.length;
+    let portion = batch.length;
     while (outcomes.length < batch.length) {
-      const events = batch.slice(outcomes.length, outcomes.length + maxEvents);
-      let stored: readonly StoredOutcome[];
+      const events = batch.slice(outcomes.length, outcomes.length + portion);
+      let taken: readonly StoredOutcome[];
       try {
         // A claim is for the first event that is recorded.
         const isFirst = outcomes.every(({ kind }) => kind !== "recorded");
         const call: RecordCall = { events, nowMs, atomic, claim: isFirst ? claim : undefined };
         const payloads = events.map(({ payload }) => payload);
         const pending = { name: "recordEvents", call, rows: events.length, payloads };
-        stored = (await queue.append(pending, outcomes.length > 0)).value as readonly StoredOutcome[];
+        taken = (await queue.append(pending)).value as readonly StoredOutcome[];
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
         return batch.map((_, index) => outcomes[index] ?? failed);
       }
-      const done = stored.filter((outcome) => outcome.kind !== "deferred");
       // The rest is sent in portions of about what was not too much.
-      if (done.length < events.length) maxEvents = Math.max(1, 2 * done.length);
-      for (const outcome of done) {
+      if (taken.length < events.length) portion = 2 * taken.length;
+      for (const outcome of taken) {
         if (outcome.kind === "recorded") supervisor.noteRecorded(outcome.rowid);
         outcomes.push(withClaims(outcome, batch[outcomes.length]!, claim));
       }
@@ -128,7 +127,7 @@ export function createLibsqlStore(parts: StoreParts): Store {
   }
 
   function withClaims(
-    outcome: Exclude<StoredOutcome, { kind: "deferred" }>,
+    outcome: StoredOutcome,
     { payload }: EventRecord,
     claim: RecordClaim | undefined,
   ): RecordOutcome {
@@ -147,12 +146,8 @@ export function createLibsqlStore(parts: StoreParts): Store {
     const call: FinishCall = finishCall(result, nowMs, disableAfterMs);
     const payloads = call.text === undefined ? [] : [call.text];
     const pending = { name: "finishAttempts", call, rows: 1, payloads, lingers: true };
-    for (let isRetry = false; ; isRetry = true) {
-      const { value } = await queue.append(pending, isRetry);
-      const packed = value as PackedFinished;
-      const outcome = outcomeOf(typeof packed === "number" ? { state: packed } : reported(packed));
-      if (outcome !== undefined) return outcome;
-    }
+    const packed = (await queue.append(pending)).value as PackedFinished;
+    return outcomeOf(typeof packed === "number" ? { state: packed } : reported(packed));
   }
 
   function storedEvent({ payload, ...event }: WireEvent, bytes: ArrayBuffer | undefined): StoredEvent {

@@ -39,11 +39,10 @@ export interface RecordedLeases {
   readonly deliveries: readonly (readonly [deliveryId: number, subscriptionId: number])[];
 }
 
-/** What came of one event. `deferred`: the rows before it were enough for one transaction; to be sent again. */
+/** What came of one event. */
 export type StoredOutcome =
   | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
-  | (Omit<RecordOutcome & { kind: "recorded" }, "claims"> & { readonly leases?: RecordedLeases })
-  | { readonly kind: "deferred" };
+  | (Omit<RecordOutcome & { kind: "recorded" }, "claims"> & { readonly leases?: RecordedLeases });
 
 interface EventColumns {
   /** A call after the other: those of `CALL`, those of `EVENT` for each event, and the subscriptions of its claim. */
@@ -119,7 +118,6 @@ const KINDS = [
   "key_conflict",
   "stale",
   "withheld",
-  "deferred",
 ] as const satisfies readonly StoredOutcome["kind"][];
 const KIND_NUMBERS = Object.fromEntries(KINDS.map((kind, number) => [kind, number])) as Readonly<
   Record<StoredOutcome["kind"], number>
@@ -128,6 +126,8 @@ const KIND_NUMBERS = Object.fromEntries(KINDS.map((kind, number) => [kind, numbe
 interface PackedOutcomes {
   /** Those of `OUTCOME` for each event. */
   readonly numbers: Float64Array;
+  /** How many events of each call were taken. */
+  readonly taken: readonly number[];
   /** By the index of the outcome. */
   readonly leases?: ReadonlyMap<number, RecordedLeases>;
 }
@@ -148,16 +148,19 @@ export function packOutcomes(calls: readonly (readonly StoredOutcome[])[]): Pack
     else if (outcome.kind === "replayed") numbers[at + OUTCOME.at.count] = outcome.revision;
     at += OUTCOME.count;
   }
-  return leases.size === 0 ? { numbers } : { numbers, leases };
+  const taken = calls.map(({ length }) => length);
+  return leases.size === 0 ? { numbers, taken } : { numbers, taken, leases };
 }
 
-export function unpackOutcomes(
-  { numbers, leases }: PackedOutcomes,
-  calls: readonly RecordCall[],
-): readonly (readonly StoredOutcome[])[] {
+/** @returns by call, the outcomes of the events that were taken, which are the first of the call */
+export function unpackOutcomes({
+  numbers,
+  taken,
+  leases,
+}: PackedOutcomes): readonly (readonly StoredOutcome[])[] {
   let index = 0;
-  return calls.map(({ events }) =>
-    events.map(() => {
+  return taken.map((length) =>
+    Array.from({ length }, () => {
       const outcome = outcomeAt(numbers, index * OUTCOME.count);
       const own = leases?.get(index);
       index += 1;
@@ -180,7 +183,6 @@ function outcomeAt(numbers: Float64Array, at: number): StoredOutcome {
       return { kind, rowid };
     case "stale":
     case "withheld":
-    case "deferred":
       return { kind };
     default:
       return kind satisfies never;

@@ -25,15 +25,16 @@ interface Accepted extends Incoming {
 }
 
 /**
- * Rows that one transaction may write for calls that are not atomic. A delivery takes about 2.5 µs, so 1,000 events to 1,000
- * subscriptions each would stop all other work for seconds.
+ * Once a transaction writes so many rows, calls that are not atomic get one more event in, and the rest is for their callers to
+ * send again. A delivery takes about 2.5 µs, so 1,000 events to 1,000 subscriptions each would stop all other work for seconds.
  */
-export const CALL_ROWS = 4_000;
+const MANY_ROWS = 4_000;
 
 /**
  * Records the events of many calls with a fixed number of statements: it reads what exists, decides on all events, then writes
  * set-wise.
  * @param bytes of the transaction, in which the payloads lie
+ * @returns by call, the outcomes of the events that were taken: all, or the first of a call that is not atomic
  */
 export function recordEvents(
   sql: Sql,
@@ -78,16 +79,19 @@ export function recordEvents(
   };
 
   let rows = 0;
-  /** Decides on as many as one transaction may write, and at least on one. */
-  const decideOrDefer = (candidate: Incoming): StoredOutcome => {
-    if (rows >= CALL_ROWS) return { kind: "deferred" };
-    const outcome = decide(candidate);
-    rows += outcome.kind === "recorded" ? 1 + outcome.deliveries : 0;
-    return outcome;
+  const decideWhileFew = (events: readonly Incoming[]): readonly StoredOutcome[] => {
+    const decided: StoredOutcome[] = [];
+    for (const candidate of events) {
+      if (rows >= MANY_ROWS && decided.length > 0) break;
+      const outcome = decide(candidate);
+      rows += outcome.kind === "recorded" ? 1 + outcome.deliveries : 0;
+      decided.push(outcome);
+    }
+    return decided;
   };
 
   const outcomes = batches.map(({ atomic, events }) => {
-    if (!atomic) return events.map(decideOrDefer);
+    if (!atomic) return decideWhileFew(events);
     const before = { accepted: accepted.length, steps: steps.length, next, lastMs };
     const decided = events.map(decide);
     if (decided.every(isStored)) return decided;

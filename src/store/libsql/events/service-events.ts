@@ -11,8 +11,8 @@ import { countFailed } from "../history/stats-counts.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import { receiversOf } from "../catalog/hearing.ts";
 import type { Sql } from "../thread/sql.ts";
-import { CALL_ROWS, recordEvents } from "./record.ts";
-import type { EventBatch } from "./record-wire.ts";
+import { recordEvents } from "./record.ts";
+import type { Incoming } from "./record-wire.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
 // otherwise it costs one query. Deliveries of service events are not reported: a handler that fails would make more of
@@ -168,7 +168,7 @@ function subscribedAction(sql: Sql, name: ServiceEventName): SubscribedAction | 
   return action === undefined || action.subscribers === 0 ? undefined : action;
 }
 
-/** Records them like published events, each as an atomic batch, which is never deferred. */
+/** Records them like published events, as an atomic batch: all of them go in. */
 function recordServiceEvents(
   sql: Sql,
   events: readonly ServiceEvent[],
@@ -177,46 +177,13 @@ function recordServiceEvents(
   if (events.length === 0) return undefined;
   const payloads = events.map(({ payload }) => Buffer.from(JSON.stringify(payload)));
   let offset = 0;
-  const batches = events.map(({ action }, index): EventBatch => {
+  const incoming = events.map(({ action }, index): Incoming => {
     const length = payloads[index]!.byteLength;
     const event = { actionId: action.id, revision: action.revision, offset, length, key: null, nowMs };
     offset += length;
-    return { atomic: true, events: [event] };
+    return event;
   });
-  const outcomes = recordEvents(sql, batches, Buffer.concat(payloads)).flat();
+  const outcomes = recordEvents(sql, [{ atomic: true, events: incoming }], Buffer.concat(payloads)).flat();
   const deliveries = outcomes.map((outcome) => (outcome.kind === "recorded" ? outcome.deliveries : 0));
   return { events: events.length, deliveries: deliveries.reduce((sum, one) => sum + one, 0) };
-}
-
-/**
- * Limits the service events of a transaction to the rows of one publish call. What it does not admit is left to another
- * transaction, with the change that it reports.
- */
-export class ServiceEventBudget {
-  readonly #sql: Sql;
-  /** Rows that one event writes, with its deliveries. */
-  readonly #rowsOf = new Map<ServiceEventName, number>();
-  #rows = 0;
-
-  constructor(sql: Sql) {
-    this.#sql = sql;
-  }
-
-  /** Whether these may be recorded too; the first with a subscription always may. */
-  admits(names: readonly ServiceEventName[]): boolean {
-    const rows = names.reduce((sum, name) => sum + this.#rowsFor(name), 0);
-    if (rows > 0 && this.#rows > 0 && this.#rows + rows > CALL_ROWS) return false;
-    this.#rows += rows;
-    return true;
-  }
-
-  #rowsFor(name: ServiceEventName): number {
-    let rows = this.#rowsOf.get(name);
-    if (rows === undefined) {
-      const action = subscribedAction(this.#sql, name);
-      rows = action === undefined ? 0 : 1 + action.subscribers;
-      this.#rowsOf.set(name, rows);
-    }
-    return rows;
-  }
 }

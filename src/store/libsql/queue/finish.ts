@@ -1,11 +1,6 @@
 import type { OnExhausted } from "../../../domain/subscription-settings.ts";
 import type { NextStep } from "../../queue.ts";
-import type { ServiceEventName } from "../../../domain/service-events.ts";
-import {
-  type WithServiceEvents,
-  ServiceEventBudget,
-  recordDeliveryEvents,
-} from "../events/service-events.ts";
+import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -15,7 +10,7 @@ import { applySignals, noSignals, addSignal } from "./handler-health.ts";
 import { type OrderKey, settleKeys } from "./key-order.ts";
 import { settingOf } from "./order.ts";
 import { lastAttempted } from "./last-attempts.ts";
-import { DEFERRED, errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
+import { errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -47,7 +42,6 @@ export function finishAttempts(
   const counts = new StatsCounts();
   const signals = noSignals();
   const lastOnes = lastAttempted(sql);
-  const budget = new ServiceEventBudget(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
   const states = results.map((row, index) => {
@@ -56,9 +50,6 @@ export function finishAttempts(
     const constraint = constraints.get(leased.id);
     const transition = transitionOf(leased, row, constraint, nowMs);
     const handlerChanged = constraint?.has_other_handler === 1;
-    if (transition !== undefined && !budget.admits(serviceEventsOf(row, transition, handlerChanged))) {
-      return DEFERRED;
-    }
     leases.delete(leased.id);
     collect(writes, leased, row, transition, nowMs);
     if (row.next.kind !== "unsent" && row.next.kind !== "filtered") {
@@ -87,26 +78,13 @@ export function finishAttempts(
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
-  const told = isNextDue ? states.findIndex((state) => state !== FENCED && state !== DEFERRED) : -1;
+  const told = isNextDue ? states.findIndex((state) => state !== FENCED) : -1;
   return states.map((stored, index) => {
     const state = index === told ? stored + NEXT_IS_DUE : stored;
     const own = byIndex.get(index);
     const answer = own === undefined ? { state } : { state, deactivated: own };
     return { answer, serviceEvents: index === 0 ? serviceEvents : undefined };
   });
-}
-
-/** The service events that storing it would make, as far as that is known before. */
-function serviceEventsOf(
-  { next }: FinishedRow,
-  transition: Transition,
-  handlerChanged: boolean,
-): readonly ServiceEventName[] {
-  const names: ServiceEventName[] = [];
-  if (transition.state === DELIVERY_STATE.failed) names.push("evreg.delivery.failed");
-  if (transition.startsBlocking) names.push("evreg.subscription.blocked");
-  if (next.kind === "gone" && !handlerChanged) names.push("evreg.subscription.deactivated");
-  return names;
 }
 
 /** A delivery that is leased. */

@@ -1,6 +1,5 @@
 import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
 import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
-import { ServiceEventBudget } from "../events/service-events.ts";
 import type { Deactivated } from "../../queue.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -111,10 +110,8 @@ function storeFailures(
     disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs),
   );
   if (disableAfterMs === undefined) return [];
-  // One that the budget does not admit is deactivated at its next failure.
-  const budget = new ServiceEventBudget(sql);
   return failing
-    .filter(({ total_ms }) => total_ms >= disableAfterMs && budget.admits(["evreg.subscription.deactivated"]))
+    .filter(({ total_ms }) => total_ms >= disableAfterMs)
     .map(({ id, since_ms }) => ({
       subscriptionId: id,
       reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),

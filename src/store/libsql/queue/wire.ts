@@ -331,7 +331,7 @@ export function unpackResults(
 
 /** What came of one result, see `finish.ts`. */
 export interface Finished {
-  /** The state its delivery is in now, or why it was not stored: `FENCED` or `DEFERRED`. */
+  /** The state its delivery is in now, or `FENCED` where it was not stored. */
   readonly state: number;
   /** Its subscription was deactivated by it. */
   readonly deactivated?: Deactivated;
@@ -339,8 +339,6 @@ export interface Finished {
 
 /** Another claim holds the delivery. */
 export const FENCED = -1;
-/** Its service events would be too many for one transaction: it has to be sent again. */
-export const DEFERRED = -2;
 
 /** Added to the state where the next delivery of a key is due by that. */
 export const NEXT_IS_DUE = 16;
@@ -358,10 +356,9 @@ const OUTCOMES = new Map<number, FinishOutcome>([
   }),
 ]);
 
-/** `undefined` for one that is to be sent again. */
-export function outcomeOf({ state, deactivated }: Finished): FinishOutcome | undefined {
-  const outcome = OUTCOMES.get(state);
-  return deactivated === undefined || outcome?.kind !== "stored" ? outcome : { ...outcome, deactivated };
+export function outcomeOf({ state, deactivated }: Finished): FinishOutcome {
+  const outcome = OUTCOMES.get(state)!;
+  return deactivated === undefined || outcome.kind !== "stored" ? outcome : { ...outcome, deactivated };
 }
 
 /** For most the state says all. */

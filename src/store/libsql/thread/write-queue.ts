@@ -40,8 +40,6 @@ interface Waiting {
 /** The writes that go with the next batch. */
 interface NextBatch {
   readonly writes: Waiting[];
-  /** Those at the front that were deferred. */
-  retries: number;
   rows: number;
   bytes: number;
   /** Those that never linger. */
@@ -51,7 +49,7 @@ interface NextBatch {
 }
 
 function emptyBatch(): NextBatch {
-  return { writes: [], retries: 0, rows: 0, bytes: 0, urgent: 0, isDue: false };
+  return { writes: [], rows: 0, bytes: 0, urgent: 0, isDue: false };
 }
 
 /** So many are sent at once: the store's thread then works on them while this one goes on with further requests. */
@@ -100,11 +98,8 @@ export class WriteQueue {
     this.#time = time;
   }
 
-  /**
-   * Resolves once it is committed; rejects with why it was not.
-   * @param isRetry whether it was deferred, and so goes before the others
-   */
-  append(write: PendingWrite, isRetry = false): Promise<Reply> {
+  /** Resolves once it is committed; rejects with why it was not. */
+  append(write: PendingWrite): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(new EvregError("unavailable", "The store is closed."));
       const bytes = write.payloads?.reduce((sum, payload) => sum + payload.byteLength, 0) ?? 0;
@@ -114,8 +109,7 @@ export class WriteQueue {
         );
       }
       const next = this.#next;
-      next.writes.splice(isRetry ? next.retries : next.writes.length, 0, { write, bytes, resolve, reject });
-      next.retries += isRetry ? 1 : 0;
+      next.writes.push({ write, bytes, resolve, reject });
       next.rows += write.rows;
       next.bytes += bytes;
       this.#open.writes += 1;
