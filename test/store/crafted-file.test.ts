@@ -173,7 +173,7 @@ describe("rows that evreg could not have written", () => {
     ["UPDATE token SET hash = upper(hash)", /^hash of token 1$/],
     ["UPDATE token SET scopes = 'admin'", /^scopes of token 1$/],
     ["UPDATE data_identity SET id = 'x'", /^id of data_identity 1$/],
-    ["INSERT INTO event_count VALUES (7, 0, 0, 0)", /^level of event_count 7.0.0$/],
+    ["INSERT INTO event_count VALUES (-1, 0, 0)", /^action_id of event_count -1.0$/],
   ])("are named: %s", (statement, named) => {
     const folder = crafted(statement);
     const { impossible } = examined(folder);

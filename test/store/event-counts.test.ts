@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
 import {
-  type BlockShape,
   deleteEvents,
   areAllClosed,
   closeBlocks,
@@ -19,8 +18,8 @@ import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
 
-/** So small that a few dozen events cross every level. */
-const SMALL: BlockShape = { rowids: 4, fanOut: 3, levels: 3 };
+/** Rowids of a block: so few that some dozen events fill several. */
+const SMALL = 4;
 
 /** Of each action, its application. */
 const APPLICATIONS = ["x", "x", "y", "y", "y"];
@@ -121,6 +120,12 @@ describe("counts of sealed blocks", () => {
     });
   }
 
+  function blocksByAction(): unknown {
+    return connection.read.rows(
+      "SELECT action_id, count(*) AS blocks, sum(events) AS events FROM event_count GROUP BY action_id",
+    );
+  }
+
   const some = fc.oneof(
     fc.record({
       kind: fc.constant("record" as const),
@@ -176,31 +181,26 @@ describe("counts of sealed blocks", () => {
     );
   });
 
-  it("exist once per sealed block at each level, and none remains for what was deleted", () => {
+  it("exist once per sealed block, and none remains for what was deleted", () => {
     record(
       Array.from({ length: 80 }, (_, index) => index % 2),
       1,
     );
-    const levels = (): unknown =>
-      connection.read.rows(
-        "SELECT level, count(*) AS blocks, sum(events) AS events FROM event_count WHERE action_id = 0 GROUP BY level",
-      );
-    // Rowids 1 to 80: 20 blocks of 4 end by 79, 6 of 12 by 71, 2 of 36 by 71.
-    expect(levels()).toEqual([
-      { level: 0, blocks: 20, events: 79 },
-      { level: 1, blocks: 6, events: 71 },
-      { level: 2, blocks: 2, events: 71 },
+    // Rowids 1 to 80: 20 blocks of 4 end by 79.
+    expect(blocksByAction()).toEqual([
+      { action_id: 0, blocks: 20, events: 79 },
+      { action_id: 1, blocks: 20, events: 40 },
+      { action_id: 2, blocks: 20, events: 39 },
     ]);
     remove(Array.from({ length: 60 }, (_, index) => index + 1));
-    expect(levels()).toEqual([
-      { level: 0, blocks: 20, events: 19 },
-      { level: 1, blocks: 6, events: 11 },
-      { level: 2, blocks: 2, events: 11 },
+    expect(blocksByAction()).toEqual([
+      { action_id: 0, blocks: 5, events: 19 },
+      { action_id: 1, blocks: 5, events: 10 },
+      { action_id: 2, blocks: 5, events: 9 },
     ]);
-    const left = connection.read.first(
-      "SELECT count(*) AS n FROM event_count WHERE events = 0 AND action_id > 0",
-    );
-    expect(left).toEqual({ n: 0 });
+    // The last one shows how far blocks are closed.
+    remove(Array.from({ length: 20 }, (_, index) => index + 61));
+    expect(blocksByAction()).toEqual([{ action_id: 0, blocks: 1, events: 0 }]);
   });
 
   it.each([60, 2 ** 40])("are exact on both sides of %d skipped numbers", (rowids) => {

@@ -1,62 +1,42 @@
-import type { Steps } from "../../../runtime/yielding.ts";
 import type { Sql } from "../thread/sql.ts";
 import type { RowidRange } from "./timeline.ts";
 
 // Rowids of events only grow. So a block of rowids up to the largest one ever given is closed: its number of events of each
-// action is stored. Larger blocks, each of `fanOut` smaller ones, make any range of rowids the sum of a few hundred numbers. A
-// block that was empty when it was closed may have no count, as the millions of blocks that a restore skips (see
-// `files/id-reservation.ts`) must cost nothing.
+// action is stored. In the table's key the blocks of an action are a run of rows, so the total of a range is the sum of a run,
+// and a count of what the index has before and behind it. A block without events has no count: the millions of blocks that
+// a restore skips (see `files/id-reservation.ts`) and those that retention has emptied must cost nothing.
 
-/** How rowids are divided; part of the file format. */
-export interface BlockShape {
-  /** Rowids of a block of level 0. */
-  readonly rowids: number;
-  /** Blocks of a level in one of the next. */
-  readonly fanOut: number;
-  readonly levels: number;
-}
+/** Rowids of a block; part of the file format. */
+const BLOCK_ROWIDS = 4_096;
 
-export const BLOCKS: BlockShape = { rowids: 4_096, fanOut: 64, levels: 3 };
-
-/** All actions together. Every closed block that had events has such a count, and so has the last one. */
+/** All actions together. Every closed block with events has such a count, and so has the last one. */
 export const ALL_ACTIONS = 0;
 
-function rowidsOf(level: number, { rowids, fanOut }: BlockShape): number {
-  return rowids * fanOut ** level;
-}
-
-/** The first block of a level from `block` on that has a count. */
-function firstCounted(sql: Sql, level: number, block: number): number | undefined {
-  const row = sql.first<{ block: number | null }>(
-    "SELECT min(block) AS block FROM event_count WHERE level = ? AND block >= ?",
-    level,
-    block,
-  );
-  return row?.block ?? undefined;
-}
-
-/** Closes the blocks that end among the rowids after `before` up to `last`, which a transaction gave. */
-export function closePassedBlocks(sql: Sql, before: number, last: number, shape: BlockShape = BLOCKS): void {
-  if (blocksUpTo(before, shape) < blocksUpTo(last, shape)) closeBlocks(sql, last, Infinity, shape);
+/**
+ * Closes the blocks that end among the rowids after `before` up to `last`, which a transaction gave.
+ * @param size rowids of a block; only tests have others
+ */
+export function closePassedBlocks(sql: Sql, before: number, last: number, size = BLOCK_ROWIDS): void {
+  if (blocksUpTo(before, size) < blocksUpTo(last, size)) closeBlocks(sql, last, Infinity, size);
 }
 
 /** Whether every block up to `last`, the largest rowid ever given, is closed. */
-export function areAllClosed(sql: Sql, last: number, shape: BlockShape = BLOCKS): boolean {
-  return closedBlocks(sql) >= blocksUpTo(last, shape);
+export function areAllClosed(sql: Sql, last: number, size = BLOCK_ROWIDS): boolean {
+  return closedBlocks(sql) >= blocksUpTo(last, size);
 }
 
 /**
  * Whether the index leads to all events that the table has, of those in the last block up to `last`: it is open, so their
  * number is stored nowhere. Where it does not, lists and totals lack some, and nothing else shows it.
  */
-export function isIndexWhole(sql: Sql, last: number, { rowids }: BlockShape = BLOCKS): boolean {
+export function isIndexWhole(sql: Sql, last: number, size = BLOCK_ROWIDS): boolean {
   try {
     const found = sql.first<{ events: number; indexed: number | null }>(
       `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid >= ?1) AS events,
           (SELECT sum((SELECT count(*) FROM event AS i INDEXED BY event_action
               CROSS JOIN event AS e NOT INDEXED ON e.rowid = i.rowid
             WHERE i.action_id = a.rowid AND i.rowid BETWEEN ?1 AND ?2)) FROM action AS a) AS indexed`,
-      closedBlocks(sql) * rowids,
+      closedBlocks(sql) * size,
       last,
     );
     return found?.events === (found?.indexed ?? 0);
@@ -67,86 +47,57 @@ export function isIndexWhole(sql: Sql, last: number, { rowids }: BlockShape = BL
 }
 
 /** Closes the next `maxBlocks` blocks up to `last`; empty ones in a row count as one. */
-export function closeBlocks(sql: Sql, last: number, maxBlocks: number, shape: BlockShape = BLOCKS): void {
-  const end = blocksUpTo(last, shape);
+export function closeBlocks(sql: Sql, last: number, maxBlocks: number, size = BLOCK_ROWIDS): void {
+  const end = blocksUpTo(last, size);
   let block = closedBlocks(sql);
-  for (let steps = 0; block < end && steps < maxBlocks; steps += 1) {
-    const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, shape) ?? end));
+  for (let closed = 0; block < end && closed < maxBlocks; closed += 1) {
+    const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, size) ?? end));
     // The last of empty ones gets a count, which shows how far blocks are closed.
-    countEvents(sql, next - 1, shape);
-    addUpPassed(sql, block, next, shape);
+    closeBlock(sql, next - 1, size);
     block = next;
   }
 }
 
 /** The first block from this one on that has an event. */
-function blockOfNextEvent(sql: Sql, block: number, { rowids }: BlockShape): number | undefined {
-  const row = sql.first<{ id: number | null }>(
-    "SELECT min(rowid) AS id FROM event WHERE rowid >= ?",
-    block * rowids,
-  );
-  const id = row?.id ?? undefined;
-  return id === undefined ? undefined : Math.floor(id / rowids);
+function blockOfNextEvent(sql: Sql, block: number, size: number): number | undefined {
+  const id = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", block * size);
+  return id === null ? undefined : Math.floor(id / size);
 }
 
-/** Counts the larger blocks that end from `block` to before `next`; all of these but the first are empty. */
-function addUpPassed(sql: Sql, block: number, next: number, shape: BlockShape): void {
-  for (let level = 1; level < shape.levels; level += 1) {
-    const blocks = shape.fanOut ** level;
-    const larger = Math.floor(block / blocks);
-    if ((larger + 1) * blocks > next) break;
-    addUp(sql, level, larger, shape);
-  }
-}
-
-function blocksUpTo(last: number, { rowids }: BlockShape): number {
-  return Math.floor((last + 1) / rowids);
+function blocksUpTo(last: number, size: number): number {
+  return Math.floor((last + 1) / size);
 }
 
 function closedBlocks(sql: Sql): number {
-  const row = sql.first<{ closed: number }>(
-    "SELECT coalesce(max(block) + 1, 0) AS closed FROM event_count WHERE level = 0",
-  );
-  return row?.closed ?? 0;
+  return sql.value(`SELECT coalesce(max(block) + 1, 0) FROM event_count WHERE action_id = ${ALL_ACTIONS}`);
 }
 
 /** Looks up each action's part of the index, which sorts nothing and reads no event. */
-function countEvents(sql: Sql, block: number, { rowids }: BlockShape): void {
+function closeBlock(sql: Sql, block: number, size: number): void {
   sql.run(
-    `INSERT INTO event_count (level, block, action_id, events)
-      SELECT 0, ?1, action_id, events FROM (
+    `INSERT INTO event_count (action_id, block, events)
+      SELECT action_id, ?1, events FROM (
         SELECT a.rowid AS action_id, (SELECT count(*) FROM event AS e INDEXED BY event_action
           WHERE e.action_id = a.rowid AND e.rowid BETWEEN ?2 AND ?3) AS events
         FROM action AS a)
       WHERE events > 0`,
     block,
-    block * rowids,
-    (block + 1) * rowids - 1,
+    block * size,
+    (block + 1) * size - 1,
   );
   sql.run(
-    `INSERT INTO event_count (level, block, action_id, events)
-      SELECT 0, ?1, ${ALL_ACTIONS}, coalesce(sum(events), 0) FROM event_count WHERE level = 0 AND block = ?1`,
+    `INSERT INTO event_count (action_id, block, events)
+      SELECT ${ALL_ACTIONS}, ?1, coalesce(sum(c.events), 0)
+      FROM action AS a CROSS JOIN event_count AS c ON c.action_id = a.rowid AND c.block = ?1`,
     block,
-  );
-}
-
-function addUp(sql: Sql, level: number, block: number, { fanOut }: BlockShape): void {
-  sql.run(
-    `INSERT INTO event_count (level, block, action_id, events)
-      SELECT ?1, ?2, action_id, sum(events) FROM event_count
-      WHERE level = ?1 - 1 AND block BETWEEN ?3 AND ?4 GROUP BY action_id`,
-    level,
-    block,
-    block * fanOut,
-    (block + 1) * fanOut - 1,
   );
 }
 
 /** A range of rowids, and how many of the selected events are in it. */
 export interface CountedRange extends RowidRange {
-  /** Of a closed block; `undefined` for a part of a block or an open one. */
-  readonly level: number | undefined;
   readonly events: number;
+  /** Whether it is made of closed blocks; else it has at most as many rowids as one, or is open. */
+  readonly isRun: boolean;
 }
 
 /** Selects events by the rowids of their actions. */
@@ -156,160 +107,116 @@ export interface ActionFilter {
   readonly counted: readonly number[];
 }
 
-type Uncounted = Omit<CountedRange, "events">;
-
-/** Look-ups of one step; each takes up to half a microsecond. */
-const STEP_LOOKUPS = 2_000;
-/** Pieces that one step makes; each of the largest needs a query. */
-const STEP_PIECES = 500;
-
-/** Divides ranges into the largest blocks that fit, in rising order, and counts them. */
-export function* countRanges(
+/** Counts the selected events of ranges. Divides each into its closed blocks, and what is before and behind these. */
+export function countRanges(
   sql: Sql,
   ranges: readonly RowidRange[],
   filter: ActionFilter,
-  shape: BlockShape,
-): Steps<readonly CountedRange[]> {
-  const closed = closedBlocks(sql) * shape.rowids;
-  const pieces: Uncounted[] = [];
-  for (const range of ranges) {
-    for (const piece of divide(sql, range, closed, shape)) {
-      pieces.push(piece);
-      if (pieces.length % STEP_PIECES === 0) yield;
-    }
-  }
-  return yield* count(sql, pieces, filter, shape);
+  size = BLOCK_ROWIDS,
+): readonly CountedRange[] {
+  const closedRowids = closedBlocks(sql) * size;
+  return ranges.flatMap(({ low, high }) => {
+    const first = Math.ceil(low / size) * size;
+    const end = Math.min(Math.floor((high + 1) / size) * size, closedRowids);
+    if (end <= first) return [countRest(sql, low, high, filter)];
+    const run = {
+      low: first,
+      high: end - 1,
+      events: sumBlocks(sql, first / size, end / size - 1, filter),
+      isRun: true,
+    };
+    const before = first > low ? [countRest(sql, low, first - 1, filter)] : [];
+    const behind = end <= high ? [countRest(sql, end, high, filter)] : [];
+    return [...before, run, ...behind];
+  });
 }
 
-/** Counts the blocks that a larger block is made of, in rising order. */
-export function countParts(
-  sql: Sql,
-  piece: CountedRange,
-  filter: ActionFilter,
-  shape: BlockShape,
-): Steps<readonly CountedRange[]> {
-  const level = (piece.level ?? 0) - 1;
-  const size = rowidsOf(level, shape);
-  const parts = Array.from({ length: shape.fanOut }, (_, index): Uncounted => {
-    const low = piece.low + index * size;
-    return { low, high: low + size - 1, level };
-  });
-  return count(sql, parts, filter, shape);
+function sumBlocks(sql: Sql, first: number, last: number, { counted }: ActionFilter): number {
+  return sql.value(
+    `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
+      WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
+    JSON.stringify(counted),
+    first,
+    last,
+  );
 }
+
+function countRest(sql: Sql, low: number, high: number, { actions }: ActionFilter): CountedRange {
+  const events = sql.value<number>(
+    `SELECT count(*) FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
+      WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
+    JSON.stringify(actions),
+    low,
+    high,
+  );
+  return { low, high, events, isRun: false };
+}
+
+/** Counts that one query looks up, each in about half a microsecond. */
+const LOOKUPS = 2_000;
 
 /**
- * Makes some 250 pieces of the longest range, and one more for each 16 million rowids with events. Those without, such as those
- * that a restore skipped, are left out.
+ * Takes some blocks off a run, at its end or its beginning.
+ * @returns the blocks in rising order, and the run without them where there are more
  */
-function* divide(
+export function takeBlocks(
   sql: Sql,
-  { low, high }: RowidRange,
-  closed: number,
-  shape: BlockShape,
-): Generator<Uncounted, void> {
-  const top = shape.levels - 1;
-  const lastWhole = Math.min(high, closed - 1);
-  for (let at = low; at <= high;) {
-    let level = top;
-    while (level >= 0) {
-      const size = rowidsOf(level, shape);
-      if (at % size === 0 && at + size - 1 <= lastWhole) break;
-      level -= 1;
-    }
-    const size = rowidsOf(Math.max(0, level), shape);
-    if (level === top) {
-      const end = Math.floor((lastWhole + 1) / size);
-      const next = Math.min(end, firstCounted(sql, top, at / size) ?? end) * size;
-      if (next > at) {
-        at = next;
-        continue;
-      }
-    }
-    const end = level < 0 ? Math.min(high, at - (at % size) + size - 1) : at + size - 1;
-    yield { low: at, high: end, level: level < 0 ? undefined : level };
-    at = end + 1;
-  }
-}
-
-function* count(
-  sql: Sql,
-  pieces: readonly Uncounted[],
-  filter: ActionFilter,
-  shape: BlockShape,
-): Steps<readonly CountedRange[]> {
-  const events = new Map<Uncounted, number>();
-  const blocks = pieces.filter(({ level }) => level !== undefined);
-  const counted = JSON.stringify(filter.counted);
-  for (const some of chunks(blocks, STEP_LOOKUPS / filter.counted.length)) {
-    const requested = some.map(({ level, low }) => [level, low / rowidsOf(level ?? 0, shape)]);
-    add(events, some, sql.rows(BLOCK_COUNTS, JSON.stringify(requested), counted));
-    yield;
-  }
-  const actions = JSON.stringify(filter.actions);
-  const parts = pieces.filter(({ level }) => level === undefined);
-  for (const some of chunks(parts, STEP_LOOKUPS / (filter.actions.length + shape.rowids / 8))) {
-    const requested = some.map(({ low, high }) => [low, high]);
-    add(events, some, sql.rows(INDEX_COUNTS, JSON.stringify(requested), actions));
-    yield;
-  }
-  return pieces.map((piece) => ({ ...piece, events: events.get(piece) ?? 0 }));
-}
-
-const BLOCK_COUNTS = `
-  SELECT p.key AS place, (SELECT sum(c.events) FROM json_each(?2) AS a CROSS JOIN event_count AS c
-      WHERE c.level = p.value ->> 0 AND c.block = p.value ->> 1 AND c.action_id = a.value) AS events
-    FROM json_each(?1) AS p`;
-
-const INDEX_COUNTS = `
-  SELECT p.key AS place, (SELECT count(*) FROM json_each(?2) AS a CROSS JOIN event AS e INDEXED BY event_action
-      WHERE e.action_id = a.value AND e.rowid BETWEEN p.value ->> 0 AND p.value ->> 1) AS events
-    FROM json_each(?1) AS p`;
-
-function add(
-  events: Map<Uncounted, number>,
-  pieces: readonly Uncounted[],
-  counts: readonly { readonly place: number; readonly events: number | null }[],
-): void {
-  for (const { place, events: found } of counts) {
-    const piece = pieces[place];
-    if (piece !== undefined) events.set(piece, found ?? 0);
-  }
-}
-
-function* chunks<T>(all: readonly T[], size: number): Generator<readonly T[]> {
-  const length = Math.max(1, Math.floor(size));
-  for (let at = 0; at < all.length; at += length) yield all.slice(at, at + length);
+  run: CountedRange,
+  { counted }: ActionFilter,
+  order: "asc" | "desc",
+  size = BLOCK_ROWIDS,
+): readonly CountedRange[] {
+  const limit = Math.ceil(LOOKUPS / counted.length);
+  const rows = sql.rows<{ block: number; events: number | null }>(
+    `SELECT b.block, (SELECT sum(c.events) FROM json_each(?1) AS a CROSS JOIN event_count AS c
+        WHERE c.action_id = a.value AND c.block = b.block) AS events
+      FROM event_count AS b WHERE b.action_id = ${ALL_ACTIONS} AND b.block BETWEEN ?2 AND ?3
+      ORDER BY b.block ${order} LIMIT ?4`,
+    JSON.stringify(counted),
+    run.low / size,
+    (run.high + 1) / size - 1,
+    limit,
+  );
+  const blocks = rows.map(({ block, events }) => {
+    return { low: block * size, high: (block + 1) * size - 1, events: events ?? 0, isRun: false };
+  });
+  const last = blocks.at(-1);
+  if (last === undefined || blocks.length < limit) return order === "asc" ? blocks : blocks.toReversed();
+  const events = run.events - blocks.reduce((sum, block) => sum + block.events, 0);
+  return order === "asc"
+    ? [...blocks, { ...run, low: last.high + 1, events }]
+    : [{ ...run, high: last.low - 1, events }, ...blocks.toReversed()];
 }
 
 /**
  * Deletes events to which nothing refers any more, and subtracts them from the counts of their blocks. Answers how many there
  * were. Events are deleted nowhere else, as a count that does not follow stays wrong.
  */
-export function deleteEvents(sql: Sql, eventIds: readonly number[], shape: BlockShape = BLOCKS): number {
+export function deleteEvents(sql: Sql, eventIds: readonly number[], size = BLOCK_ROWIDS): number {
   const gone = JSON.stringify(eventIds);
-  for (let level = 0; level < shape.levels; level += 1) {
-    // An open block has no count to change.
-    sql.run(
-      `WITH gone (block, action_id) AS (
-          SELECT e.rowid / ?2, e.action_id
-          FROM (SELECT DISTINCT value AS id FROM json_each(?1)) AS g CROSS JOIN event AS e ON e.rowid = g.id
-        ), lost (block, action_id, events) AS (
-          SELECT block, action_id, count(*) FROM gone GROUP BY 1, 2
-          UNION ALL SELECT block, ${ALL_ACTIONS}, count(*) FROM gone GROUP BY 1
-        )
-        UPDATE event_count SET events = event_count.events - lost.events FROM lost
-        WHERE event_count.level = ?3 AND event_count.block = lost.block AND event_count.action_id = lost.action_id`,
-      gone,
-      rowidsOf(level, shape),
-      level,
-    );
-    sql.run(
-      `DELETE FROM event_count WHERE events = 0 AND action_id <> ${ALL_ACTIONS} AND level = ?3
+  // An open block has no count to change.
+  sql.run(
+    `WITH gone (block, action_id) AS (
+        SELECT e.rowid / ?2, e.action_id
+        FROM (SELECT DISTINCT value AS id FROM json_each(?1)) AS g CROSS JOIN event AS e ON e.rowid = g.id
+      ), lost (block, action_id, events) AS (
+        SELECT block, action_id, count(*) FROM gone GROUP BY 1, 2
+        UNION ALL SELECT block, ${ALL_ACTIONS}, count(*) FROM gone GROUP BY 1
+      )
+      UPDATE event_count SET events = event_count.events - lost.events FROM lost
+      WHERE event_count.action_id = lost.action_id AND event_count.block = lost.block`,
+    gone,
+    size,
+  );
+  sql.run(
+    `DELETE FROM event_count WHERE events = 0 AND NOT (action_id = ${ALL_ACTIONS} AND block = ?3)
+        AND action_id IN (SELECT ${ALL_ACTIONS}
+          UNION SELECT e.action_id FROM json_each(?1) AS g CROSS JOIN event AS e ON e.rowid = g.value)
         AND block IN (SELECT value / ?2 FROM json_each(?1))`,
-      gone,
-      rowidsOf(level, shape),
-      level,
-    );
-  }
+    gone,
+    size,
+    // The last one's count shows how far blocks are closed.
+    closedBlocks(sql) - 1,
+  );
   return sql.run("DELETE FROM event WHERE rowid IN (SELECT value FROM json_each(?))", gone);
 }

@@ -3,15 +3,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import {
-  ALL_ACTIONS,
-  BLOCKS,
-  type BlockShape,
-  countParts,
-  countRanges,
-  type CountedRange,
-  type ActionFilter,
-} from "./counts.ts";
+import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, takeBlocks } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
 import { idsHolding } from "./holding.ts";
 import { heardBy } from "../catalog/hearing.ts";
@@ -50,7 +42,7 @@ export function* listEvents(
   sql: Sql,
   query: EventSelection,
   out: ByteWriter,
-  shape: BlockShape = BLOCKS,
+  blockRowids?: number,
 ): Steps<WirePage> {
   const filter = selectActions(sql, query);
   if (filter.actions.length === 0) return emptyPage(0);
@@ -58,7 +50,7 @@ export function* listEvents(
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges, filter);
   const { after, order, limit } = query;
   const isCounted = after === undefined || query.total !== false;
-  const counted = isCounted ? yield* countRanges(sql, ranges, filter, shape) : [];
+  const counted = isCounted ? countRanges(sql, ranges, filter, blockRowids) : [];
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
   const skip = after === undefined ? (query.page - 1) * limit : 0;
@@ -67,10 +59,10 @@ export function* listEvents(
   const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
   if (filter.counted.length === 1) {
-    ids = yield* pageOfAction(sql, page, counted, skip, shape);
+    ids = yield* pageOfAction(sql, page, counted, skip, blockRowids);
   } else {
-    const rest = after === undefined ? counted : yield* countRanges(sql, onward, filter, shape);
-    ids = yield* pageOfActions(sql, page, rest, skip, shape);
+    const rest = after === undefined ? counted : countRanges(sql, onward, filter, blockRowids);
+    ids = yield* pageOfActions(sql, page, rest, skip, blockRowids);
   }
   const possible = query.holding === undefined ? ids : yield* idsHolding(sql, ids, query.holding);
   const rows = sql.rows<EventRow>(
@@ -161,9 +153,9 @@ function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow
 
 type Order = EventSelection["order"];
 
-/** A page begins in this piece, after `skip` of its events. */
+/** A page begins in this part, after `skip` of its events. */
 interface PageStart {
-  readonly piece: CountedRange;
+  readonly part: CountedRange;
   readonly skip: number;
 }
 
@@ -181,10 +173,10 @@ function* pageOfAction(
   { ranges, filter, order, limit }: PageRequest,
   counted: readonly CountedRange[],
   skip: number,
-  shape: BlockShape,
+  blockRowids: number | undefined,
 ): Steps<readonly number[]> {
   const start =
-    skip === 0 ? undefined : yield* findPageStart(sql, stackOf(counted, order), skip, filter, order, shape);
+    skip === 0 ? undefined : findPageStart(sql, stackOf(counted, order), skip, filter, order, blockRowids);
   if (skip > 0 && start === undefined) return [];
   const [action] = filter.counted;
   const source =
@@ -192,8 +184,8 @@ function* pageOfAction(
   const found: number[] = [];
   let offset = start?.skip ?? 0;
   for (const range of order === "asc" ? ranges : ranges.toReversed()) {
-    const low = order === "asc" ? Math.max(range.low, start?.piece.low ?? 0) : range.low;
-    const high = order === "desc" ? Math.min(range.high, start?.piece.high ?? Infinity) : range.high;
+    const low = order === "asc" ? Math.max(range.low, start?.part.low ?? 0) : range.low;
+    const high = order === "desc" ? Math.min(range.high, start?.part.high ?? Infinity) : range.high;
     if (low > high) continue;
     const rows = sql.rows<{ id: number }>(
       `SELECT rowid AS id FROM ${source} AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid ${order} LIMIT ?3 OFFSET ?5`,
@@ -211,26 +203,26 @@ function* pageOfAction(
   return found;
 }
 
-/** Of several actions: piece by piece, each sorted by itself, which is never many. */
+/** Of several actions: part by part, each sorted by itself, which is never many. */
 function* pageOfActions(
   sql: Sql,
   { filter, order, limit }: Omit<PageRequest, "ranges">,
   counted: readonly CountedRange[],
   skip: number,
-  shape: BlockShape,
+  blockRowids: number | undefined,
 ): Steps<readonly number[]> {
   const actions = JSON.stringify(filter.actions);
   const stack = stackOf(counted, order);
   const found: number[] = [];
   for (let remaining = skip; found.length < limit; remaining = 0) {
-    const start = yield* findPageStart(sql, stack, remaining, filter, order, shape);
+    const start = findPageStart(sql, stack, remaining, filter, order, blockRowids);
     if (start === undefined) break;
     const rows = sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
         WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
       actions,
-      start.piece.low,
-      start.piece.high,
+      start.part.low,
+      start.part.high,
       limit - found.length,
       start.skip,
     );
@@ -240,20 +232,20 @@ function* pageOfActions(
   return found;
 }
 
-/** Skips `skip` events, dividing blocks where needed. Takes pieces from the end of `stack`. */
-function* findPageStart(
+/** Skips `skip` events. Takes parts from the end of `stack`, and divides runs of blocks where needed. */
+function findPageStart(
   sql: Sql,
   stack: CountedRange[],
   skip: number,
   filter: ActionFilter,
   order: Order,
-  shape: BlockShape,
-): Steps<PageStart | undefined> {
+  blockRowids: number | undefined,
+): PageStart | undefined {
   let remaining = skip;
-  for (let piece = stack.pop(); piece !== undefined; piece = stack.pop()) {
-    if (piece.events <= remaining) remaining -= piece.events;
-    else if ((piece.level ?? 0) === 0) return { piece, skip: remaining };
-    else stack.push(...stackOf(yield* countParts(sql, piece, filter, shape), order));
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    if (part.events <= remaining) remaining -= part.events;
+    else if (!part.isRun) return { part, skip: remaining };
+    else stack.push(...stackOf(takeBlocks(sql, part, filter, order, blockRowids), order));
   }
   return undefined;
 }

@@ -82,7 +82,6 @@ const CONDITIONS: ReadonlyMap<string, Condition> = new Map(
       ],
       [count, ["first_event", "first_delivery", "delivery.attempt", "failures", "tried", "queued"]],
       [count, ["block", "events", "event_count.action_id"]],
-      [between(0, 2), ["level"]],
       [optional(count), ["breaks", "total"]],
       [time, ["created_ms", "timestamped_ms", "noticed_ms", "claimed_ms", "until_ms", "started_ms"]],
       [time, ["from_ms", "to_ms", "last_ms"]],
@@ -171,7 +170,7 @@ const TABLES: readonly Table[] = [
   { table: "write_check", key: ["one"] },
   { table: "last_backup", key: ["one"] },
   { table: "removed_events", key: ["one"] },
-  { table: "event_count", key: ["level", "block", "action_id"] },
+  { table: "event_count", key: ["action_id", "block"] },
   { table: "replay", key: ["rowid"], json: ["ranges"], isReadWhole: true },
 ];
 

@@ -2,7 +2,7 @@ import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../.
 import { toIso } from "../../../runtime/clock.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
-import { BLOCKS, countRanges } from "../events/counts.ts";
+import { countRanges } from "../events/counts.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
@@ -178,7 +178,7 @@ function* countMissed(sql: Sql, subscription: number, sinceMs: number): Steps<nu
   );
   const actions = heard.map(({ id }) => id);
   const ranges = yield* idRangesOf(sql, "event", sinceMs, undefined);
-  const counted = yield* countRanges(sql, ranges, { actions, counted: actions }, BLOCKS);
+  const counted = countRanges(sql, ranges, { actions, counted: actions });
   return counted.reduce((sum, { events }) => sum + events, 0);
 }
 
