@@ -40,7 +40,7 @@ describe("query plans", () => {
       for (const action of ["a", "b"])
         WRITES.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], new Uint8Array(1));
+      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("0"));
     });
   });
 
