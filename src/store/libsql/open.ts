@@ -25,8 +25,8 @@ import { CODECS, createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
 import { EngineFailure } from "./thread/sql.ts";
+import { StoreThreads } from "./thread/store-threads.ts";
 import { WorkerSupervisor } from "./thread/supervisor.ts";
-import { WorkerClient } from "./thread/worker-client.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -123,16 +123,16 @@ async function openFile(
   }
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
-  const start = (which: { release: boolean; expected?: FileId }): Promise<WorkerClient> =>
-    WorkerClient.start(
+  const start = (which: { release: boolean; expected?: FileId }): Promise<StoreThreads> =>
+    StoreThreads.start(
       { path, encryption, ...which, nowMs: clock.now() },
       (reason) => supervisor?.stop(reason),
       checkpoints,
     );
-  const worker = await startAlone(folder, () => start({ release: true }));
-  const { report } = worker;
-  const startWorker = (): Promise<WorkerClient> => start({ release: false, expected: report.file });
-  supervisor = new WorkerSupervisor({ clock, logger, startWorker, onFatal }, worker);
+  const threads = await startAlone(folder, () => start({ release: true }));
+  const { report } = threads;
+  const startThreads = (): Promise<StoreThreads> => start({ release: false, expected: report.file });
+  supervisor = new WorkerSupervisor({ clock, logger, startThreads, onFatal }, threads);
   return { supervisor, report };
 }
 
@@ -197,7 +197,7 @@ const MAX_PAUSE_MS = 80;
  * Starts the worker, which takes the file's lock.
  * @throws EvregError `conflict` naming the owner when another process has it; `unavailable` when the engine cannot open it
  */
-export async function startAlone(folder: string, start: () => Promise<WorkerClient>): Promise<WorkerClient> {
+export async function startAlone(folder: string, start: () => Promise<StoreThreads>): Promise<StoreThreads> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await start();

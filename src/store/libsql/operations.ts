@@ -41,7 +41,7 @@ import type { ByteWriter } from "./thread/protocol.ts";
 import type { Steps } from "../../runtime/yielding.ts";
 import type { Sql } from "./thread/sql.ts";
 
-/** Reads between two transactions. The last argument takes the bytes that go with the answer. */
+/** Reads, each in a transaction of its own. The last argument takes the bytes that go with the answer. */
 export const READS = {
   findAction,
   listActions,
@@ -62,10 +62,12 @@ export const READS = {
   listAudit,
   findToken,
   listTokens,
-  holdLog,
-  moveLog,
-  releaseLog,
+  listAttempts,
 } as const;
+
+/** What the thread that writes does with its log between two transactions. */
+export const LOG_READS = { holdLog, moveLog, releaseLog } as const;
+export type LogReadName = keyof typeof LOG_READS;
 
 /** The same in steps, as they may take longer than a transaction should wait. */
 export const SLICED_READS = {
@@ -73,7 +75,6 @@ export const SLICED_READS = {
   nextEvents,
   eventBounds,
   listDeliveries,
-  listAttempts,
   listAttention,
   countPending,
   countDeliveries,

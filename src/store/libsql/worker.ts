@@ -8,14 +8,16 @@ import { areAllClosed, closeBlocks, isIndexWhole } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
 import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
-import { commitBatch, type Message, ReadTask, takeBatch } from "./group-commit.ts";
-import { FILE_TASKS, type FileTask } from "./operations.ts";
+import { commitBatch, type Message, takeBatch } from "./group-commit.ts";
+import { FILE_TASKS, type FileTask, LOG_READS, type LogReadName } from "./operations.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/release.ts";
+import { Reader } from "./reader.ts";
 import { Connection } from "./thread/connection.ts";
 import {
   type FromWorker,
   type OpenReport,
+  type ReaderSetup,
   toWireError,
   type ToWorker,
   type WireOutcome,
@@ -23,13 +25,13 @@ import {
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-// The thread that owns the data file, or one for a single task on a file that nobody has open. The owner does one thing at a
-// time: a transaction of all the writes that wait, then the start of a read, then a slice of a long read, and so on. Its end,
-// however it comes, closes the file and releases its lock; nothing less does (see Connection).
+// The thread that writes the data file, the one that reads it (see Reader), or one for a single task on a file that nobody
+// has open. The writer does one thing at a time: a transaction of all the writes that wait, and then the next one. Its end,
+// however it comes, closes the file; nothing less does (see Connection).
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
-const task = workerData as FileTask | WorkerSetup;
+const task = workerData as FileTask | ReaderSetup | WorkerSetup;
 
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
@@ -38,13 +40,12 @@ const BLOCKS_AT_ONCE = 256;
 
 const waitingWrites: Message[] = [];
 const reads: ReadMessage[] = [];
-/** Started and not done. */
-const readTasks: ReadTask[] = [];
 let isClosing = false;
 /** After this, the connection might acknowledge writes that never reach the file. */
 let connectionFailure: EngineFailure | undefined;
 
 if ("run" in task) port.postMessage(outcomeOf(task));
+else if ("role" in task) new Reader(port).start();
 else start(task);
 
 function start(setup: WorkerSetup): void {
@@ -111,7 +112,7 @@ function cleanUp(sql: Sql, nowMs: number): number {
 function take(message: ToWorker): void {
   if (message.kind === "write") waitingWrites.push(message);
   else if (message.kind === "read") reads.push(message);
-  else isClosing = true;
+  else if (message.kind === "close") isClosing = true;
 }
 
 /** Takes the messages that wait, without a turn of the event loop. */
@@ -123,12 +124,10 @@ function takeAll(): void {
 }
 
 function serve(connection: Connection): void {
-  for (takeAll(); waitingWrites.length + reads.length + readTasks.length > 0; takeAll()) {
+  for (takeAll(); waitingWrites.length + reads.length > 0; takeAll()) {
     if (waitingWrites.length > 0) write(connection);
     const read = reads.shift();
-    if (read !== undefined) runRead(connection, new ReadTask(connection.read, read));
-    const started = readTasks.shift();
-    if (started !== undefined) runRead(connection, started);
+    if (read !== undefined) runRead(connection, read);
   }
   if (!isClosing) return;
   connection.checkpointIfPossible();
@@ -164,13 +163,11 @@ function write(connection: Connection): void {
   }
 }
 
-function runRead(connection: Connection, read: ReadTask): void {
-  const { id } = read;
+function runRead(connection: Connection, { id, name, args }: ReadMessage): void {
   try {
     connection.mustBeInPlace();
-    const done = read.runSlice();
-    if (done === undefined) return void readTasks.push(read);
-    post({ kind: "readDone", id, outcome: { ok: done.value }, bytes: done.bytes });
+    const read = LOG_READS[name as LogReadName] as (sql: Sql, ...all: readonly unknown[]) => unknown;
+    post({ kind: "readDone", id, outcome: { ok: read(connection.read, ...args) } });
   } catch (error) {
     post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }

@@ -43,7 +43,7 @@ const PAGES_AT = 28;
  */
 export async function liveCopy(options: LiveCopyOptions): Promise<number> {
   const { path, source, target, supervisor } = options;
-  const pageBytes = (await supervisor.read("holdLog", [])).value as number;
+  const pageBytes = (await supervisor.readByWriter("holdLog", [])).value as number;
   try {
     const copy = new LiveCopy(options, pageBytes);
     await copy.moveLog();
@@ -57,7 +57,7 @@ export async function liveCopy(options: LiveCopyOptions): Promise<number> {
     await makePlain(target);
     return bytes;
   } finally {
-    await supervisor.read("releaseLog", []);
+    await supervisor.readByWriter("releaseLog", []);
   }
 }
 
@@ -79,7 +79,7 @@ class LiveCopy {
   }
 
   async moveLog(): Promise<void> {
-    const { value } = await this.#options.supervisor.read("moveLog", [this.#logPath, this.#position]);
+    const { value } = await this.#options.supervisor.readByWriter("moveLog", [this.#logPath, this.#position]);
     const { position, pages } = value as MovedLog;
     this.#position = position;
     this.#movedAtMs = performance.now();

@@ -9,7 +9,6 @@ import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySignals, noSignals, addSignal } from "./handler-health.ts";
 import { type OrderKey, settleKeys } from "./key-order.ts";
 import { settingOf } from "./order.ts";
-import { lastAttempted } from "./last-attempts.ts";
 import { errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
 
 /**
@@ -41,7 +40,6 @@ export function finishAttempts(
   };
   const counts = new StatsCounts();
   const signals = noSignals();
-  const lastOnes = lastAttempted(sql);
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
   const states = results.map((row, index) => {
@@ -52,11 +50,8 @@ export function finishAttempts(
     const handlerChanged = constraint?.has_other_handler === 1;
     leases.delete(leased.id);
     collect(writes, leased, row, transition, nowMs);
-    if (row.next.kind !== "unsent" && row.next.kind !== "filtered") {
-      lastOnes.note(leased.subscription_id, leased.id);
-      if (row.next.kind !== "returned") {
-        counts.attempted(leased.action_id, leased.subscription_id, row, nowMs);
-      }
+    if (row.next.kind !== "unsent" && row.next.kind !== "filtered" && row.next.kind !== "returned") {
+      counts.attempted(leased.action_id, leased.subscription_id, row, nowMs);
     }
     if (leased.key !== null) writes.keys.push([leased.subscription_id, leased.key]);
     addSignal(signals, leased.subscription_id, row, {

@@ -2,7 +2,6 @@ import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { NORMAL } from "./delivery-state.ts";
 import { keysOfDeliveries, settleKeys } from "./key-order.ts";
-import { lastAttempted } from "./last-attempts.ts";
 
 /**
  * Makes leased deliveries due again. Their attempt is recorded as cut short and does not count against the retries.
@@ -24,13 +23,11 @@ export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number)
       WHERE s.rowid = subscription_id AND delivery.rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
     nowMs,
   );
-  const attempted = sql.rows<{ id: number; attempt: number; subscription_id: number }>(
-    `SELECT d.rowid AS id, d.attempt, d.subscription_id FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
+  const attempted = sql.rows<{ id: number; attempt: number }>(
+    `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
       WHERE ${ended}`,
     nowMs,
   );
-  const lastOnes = lastAttempted(sql);
-  for (const { id, subscription_id: subscription } of attempted) lastOnes.note(subscription, id);
   const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
   if (long.length > 0) dropMiddleAttempts(sql, long);
   const keys = keysOfDeliveries(

@@ -25,7 +25,7 @@ const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
 
 /** Set on the connection in this order, then read back. */
 const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: string | number])[] = [
-  // A wait for a lock would block the whole thread, and with the file held alone there is nothing to wait for.
+  // A wait for a lock would block the whole thread, and nobody else writes.
   ["busy_timeout", "0", 0],
   ["journal_mode", "WAL", "wal"],
   ["synchronous", "FULL", 2],
@@ -38,7 +38,7 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 ];
 
 /**
- * The one connection to the data file.
+ * The connection that writes the data file. Beside it is only one that reads (see `ReadConnection`).
  *
  * It is the only one of the client's pool: the client itself prepares each statement anew, and may silently replace a
  * connection whose rollback failed by one without pragmas and without the lock. After an `EngineFailure` a connection is
@@ -68,7 +68,12 @@ export class Connection {
   /** Whether what an earlier process left in the log is in the file. */
   #isLogMoved = false;
 
-  private constructor({ pool, log }: OpenedDatabase, database: Database, sql: Sql, guard: FileGuard) {
+  private constructor(
+    { pool, log }: { pool: ConnectionPool; log: LogCheck },
+    database: Database,
+    sql: Sql,
+    guard: FileGuard,
+  ) {
     this.#pool = pool;
     this.#database = database;
     this.log = log;
@@ -86,16 +91,16 @@ export class Connection {
     // The engine would create one where there is none.
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
-    const { opened, database, sql } = acquire(path);
+    const log = mustBeUndamaged(path);
+    const { pool, database, sql } = acquire(path, log);
     try {
-      setPragma(sql, "locking_mode", "EXCLUSIVE", "exclusive");
       admit(sql);
       for (const pragma of PRAGMAS) setPragma(sql, ...pragma);
-      const connection = new Connection(opened, database, sql, new FileGuard(path, id));
+      const connection = new Connection({ pool, log }, database, sql, new FileGuard(path, id));
       connection.#moveFoundLog();
       return connection;
     } catch (error) {
-      opened.pool.close();
+      pool.close();
       throw error;
     }
   }
@@ -223,12 +228,24 @@ export class Connection {
   }
 }
 
-function acquire(path: string): { opened: OpenedDatabase; database: Database; sql: Sql } {
+interface OpenedDatabase {
+  readonly pool: ConnectionPool;
+  readonly database: Database;
+  readonly sql: Sql;
+}
+
+/**
+ * Opens a file with the engine. Nothing else does, so that no file is opened through another layer, or with a log of which
+ * the engine would drop a part.
+ * @param log what was found in the log; left out where another connection of this process has the file open
+ * @throws EngineFailure; EvregError `unavailable` for a file that was cut short
+ */
+export function acquire(path: string, log?: LogCheck): OpenedDatabase {
   try {
-    const opened = openDatabase(path);
-    mustBeWholeLength(path, opened.log);
-    const database = opened.pool.acquireSync();
-    return { opened, database, sql: new Statements(database) };
+    const pool = new ConnectionPool(addressOf(path), {}, 1);
+    if (log !== undefined) mustBeWholeLength(path, log);
+    const database = pool.acquireSync();
+    return { pool, database, sql: new Statements(database) };
   } catch (error) {
     throw engineFailure(error, "begin") ?? error;
   }
@@ -264,33 +281,20 @@ export function inSavepoint<T>(sql: Sql, work: () => T): T {
 }
 
 /**
- * The system's own file layer. The engine's default one, made for files that the engine encrypts, takes a failed read for
- * zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself (`store/secret-cipher.ts`).
+ * The system's own file layer, which keeps other processes out while this one has the file open, and lets the connections
+ * of this process share the log's index in memory. The engine's default layer, made for files that the engine encrypts, takes
+ * a failed read for zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself
+ * (`store/secret-cipher.ts`).
  */
-const FILE_LAYER = process.platform === "win32" ? "win32" : "unix";
-
-interface OpenedDatabase {
-  readonly pool: ConnectionPool;
-  /** What its log was like; nothing of it may be left once the file is open. */
-  readonly log: LogCheck;
-}
-
-/**
- * Opens a file with the engine. Nothing else does, so that no file is opened through another layer, or with a log of which
- * the engine would drop a part.
- * @throws EvregError `unavailable` for a damaged log
- */
-function openDatabase(path: string): OpenedDatabase {
-  const log = mustBeUndamaged(path);
-  return { pool: new ConnectionPool(addressOf(path), {}, 1), log };
-}
+const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";
 
 /**
  * Opens a file alone for `work`, then closes it.
- * @throws as `openDatabase` and `work`
+ * @throws EvregError `unavailable` for a damaged log; as `work`
  */
 export function withDatabase<T>(path: string, work: (sql: Sql) => T): T {
-  return withPool(openDatabase(path).pool, (sql) => {
+  mustBeUndamaged(path);
+  return withPool(new ConnectionPool(addressOf(path), {}, 1), (sql) => {
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
     return work(sql);
   });

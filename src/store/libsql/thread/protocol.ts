@@ -19,6 +19,11 @@ export interface WorkerSetup {
   readonly nowMs: number;
 }
 
+/** What the thread that reads is started with. */
+export interface ReaderSetup {
+  readonly role: "reader";
+}
+
 /** All writes of one name in a batch. They are done together. */
 export interface WriteGroup {
   readonly name: string;
@@ -49,6 +54,8 @@ export function singleWrite(name: string, ...args: readonly unknown[]): WriteBat
 export type ToWorker =
   | ({ readonly kind: "write"; readonly id: number } & WriteBatch)
   | { readonly kind: "read"; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
+  /** To the thread that reads, once the other one has the file open as `file`. */
+  | { readonly kind: "open"; readonly path: string; readonly file: FileId }
   | { readonly kind: "close" };
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */

@@ -4,13 +4,14 @@ import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
 import { type GroupOutcome, singleWrite, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
-import type { Reply, WorkerClient } from "./worker-client.ts";
+import type { StoreThreads } from "./store-threads.ts";
+import type { Reply } from "./worker-client.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Starts a worker on the same file, and leaves its leases. */
-  readonly startWorker: () => Promise<WorkerClient>;
+  /** Starts threads on the same file, and leaves its leases. */
+  readonly startThreads: () => Promise<StoreThreads>;
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
@@ -20,28 +21,28 @@ const CHECK_EXTRA_BYTES = 64 * 1024;
 const CHECK_MAX_BYTES = 8 * 1024 * 1024;
 
 /**
- * Replaces the worker after a failure of the engine. Writes are refused until a new one has committed a real write,
+ * Replaces the store's threads after a failure of the engine. Writes are refused until new ones have committed a real write,
  * which is tried about every second. A failure that leaves in doubt what is in the file ends the store for good.
  */
 export class WorkerSupervisor {
   readonly #dependencies: SupervisorDependencies;
-  #worker: WorkerClient | undefined;
+  #threads: StoreThreads | undefined;
   #status: "ok" | "recovering" | "failed" | "closed" = "ok";
   /** Why it is not ok. */
   #failure = new EngineFailure("replace", "");
-  /** The largest event that was answered as recorded; a worker that does not find it is on the wrong file. */
+  /** The largest event that was answered as recorded; threads that do not find it are on the wrong file. */
   #lastRecorded: number;
   /** How much to write as a trial: more than the write that failed, so that it does not fit into a gap which that left. */
   #checkBytes = 0;
   #cancelTimer: (() => void) | undefined;
   #recovering: Promise<void> | undefined;
-  /** The end of the worker of a store that has failed. */
+  /** The end of the threads of a store that has failed. */
   #ending: Promise<void> | undefined;
 
-  constructor(dependencies: SupervisorDependencies, worker: WorkerClient) {
+  constructor(dependencies: SupervisorDependencies, threads: StoreThreads) {
     this.#dependencies = dependencies;
-    this.#worker = worker;
-    this.#lastRecorded = worker.report.lastEvent;
+    this.#threads = threads;
+    this.#lastRecorded = threads.report.lastEvent;
   }
 
   condition(): StoreCondition {
@@ -56,11 +57,11 @@ export class WorkerSupervisor {
 
   /** @throws EvregError `unavailable` while nothing can be committed */
   async write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
-    if (this.#status !== "ok" || this.#worker === undefined) throw this.#unavailable();
+    if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
     // Read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
     try {
-      return await this.#worker.write(batch);
+      return await this.#threads.write(batch);
     } catch (error) {
       if (!(error instanceof EngineFailure)) throw error;
       this.#checkBytes = Math.min(size + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
@@ -69,26 +70,38 @@ export class WorkerSupervisor {
     }
   }
 
-  /** Reads go on while the disk is full, and wait while a worker is replaced. */
+  /** Reads go on while the disk is full, and wait while the threads are replaced. */
   async read(name: string, args: readonly unknown[]): Promise<Reply> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#status === "closed" || this.#status === "failed") break;
-      const worker = this.#worker;
-      if (worker === undefined) {
+      const threads = this.#threads;
+      if (threads === undefined) {
         if (this.#recovering === undefined) break;
         await this.#recovering;
         continue;
       }
       try {
-        return await worker.read(name, args);
+        return await threads.read(name, args);
       } catch (error) {
         if (!(error instanceof EngineFailure)) throw error;
-        // Otherwise it was ended to be replaced; the next one gets the request.
-        if (worker === this.#worker) this.#fail(error);
+        // Otherwise they were ended to be replaced; the next ones get the request.
+        if (threads === this.#threads) await this.#failRead(threads, error);
         await this.#recovering;
       }
     }
     throw this.#unavailable();
+  }
+
+  /** What is done between two transactions, on the connection that writes. */
+  async readByWriter(name: string, args: readonly unknown[]): Promise<Reply> {
+    if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
+    try {
+      return await this.#threads.readByWriter(name, args);
+    } catch (error) {
+      if (!(error instanceof EngineFailure)) throw error;
+      this.#fail(error);
+      throw this.#unavailable();
+    }
   }
 
   /** Lets go of the file; what is under way must have ended. */
@@ -96,9 +109,15 @@ export class WorkerSupervisor {
     this.#cancelTimer?.();
     if (this.#status !== "failed") this.#status = "closed";
     await this.#recovering;
-    await this.#worker?.close();
-    this.#worker = undefined;
+    await this.#threads?.close();
+    this.#threads = undefined;
     await this.#ending;
+  }
+
+  /** The other thread may know more of it: where the file was moved, it is the one that makes that file whole. */
+  async #failRead(threads: StoreThreads, failure: EngineFailure): Promise<void> {
+    if (failure.kind === "fatal") await writeCheck(threads, 0).catch(() => undefined);
+    this.#fail(failure);
   }
 
   #fail(failure: EngineFailure): void {
@@ -123,9 +142,9 @@ export class WorkerSupervisor {
 
   async #tryToRecover(): Promise<void> {
     try {
-      // With the disk still full, the worker there is goes on answering reads.
+      // With the disk still full, the threads that there are go on answering reads.
       const isFull = this.#failure.kind === "full";
-      if (this.#worker !== undefined && isFull) await writeCheck(this.#worker, this.#checkBytes);
+      if (this.#threads !== undefined && isFull) await writeCheck(this.#threads, this.#checkBytes);
       await this.#replace();
       if (this.#status !== "recovering") return;
       this.#status = "ok";
@@ -139,19 +158,19 @@ export class WorkerSupervisor {
   }
 
   async #replace(): Promise<void> {
-    const old = this.#worker;
-    this.#worker = undefined;
+    const old = this.#threads;
+    this.#threads = undefined;
     // Waits for its answers: a batch in flight may still be committed, and its callers must hear of it.
     await old?.terminate();
     if (this.#status !== "recovering") return;
-    const fresh = await this.#dependencies.startWorker();
+    const fresh = await this.#dependencies.startThreads();
     if (this.#status !== "recovering") return fresh.terminate();
     if (fresh.report.lastEvent < this.#lastRecorded) {
       await fresh.terminate();
       const reason = `event ${this.#lastRecorded} was recorded, and the file now ends at ${fresh.report.lastEvent}`;
       throw new EngineFailure("fatal", reason);
     }
-    this.#worker = fresh;
+    this.#threads = fresh;
     await writeCheck(fresh, 0);
   }
 
@@ -161,9 +180,9 @@ export class WorkerSupervisor {
     this.#status = "failed";
     this.#failure = new EngineFailure("fatal", reason);
     this.#cancelTimer?.();
-    const worker = this.#worker;
-    this.#worker = undefined;
-    this.#ending = worker?.terminate();
+    const threads = this.#threads;
+    this.#threads = undefined;
+    this.#ending = threads?.terminate();
     const error = this.#unavailable();
     this.#dependencies.logger.error({ reason }, "The store cannot go on; start evreg again.");
     this.#dependencies.onFatal?.(error);
@@ -183,8 +202,8 @@ export class WorkerSupervisor {
 }
 
 /** @throws EngineFailure when these bytes cannot be committed */
-async function writeCheck(worker: WorkerClient, bytes: number): Promise<void> {
-  const { value } = await worker.write(singleWrite("probe", bytes));
+async function writeCheck(threads: StoreThreads, bytes: number): Promise<void> {
+  const { value } = await threads.write(singleWrite("probe", bytes));
   if (value.some((outcome) => "outcomes" in outcome))
     throw new EngineFailure("replace", "a test write failed");
 }

@@ -2,11 +2,13 @@ import type { Worker } from "node:worker_threads";
 import { messageOf } from "../../../domain/error.ts";
 import { startThread } from "../../../runtime/process.ts";
 import type { CommitObserver } from "../../health.ts";
+import type { FileId } from "./file-guard.ts";
 import {
   fromWireError,
   type FromWorker,
   type GroupOutcome,
   type OpenReport,
+  type ReaderSetup,
   type ToWorker,
   type WorkerSetup,
   type WriteBatch,
@@ -30,13 +32,12 @@ const TERMINATE_TIMEOUT_MS = 2_000;
 const SPLICE_AT = 256;
 
 /**
- * One worker thread, from its start to its end; a request that takes long may be answered after a later one. After an
- * `EngineFailure` the only thing left to do with it is to end it.
+ * One thread that has the data file open, from its start to its end; a request that takes long may be answered after a
+ * later one. After an `EngineFailure` the only thing left to do with it is to end it.
  */
-export class WorkerClient {
-  readonly report: OpenReport;
+abstract class WorkerClient {
   readonly #worker: Worker;
-  readonly #commits: CommitObserver;
+  readonly #onCrash: (reason: string) => void;
   /**
    * By id, from `#firstId` on; `undefined` where it is answered. Not a Map: V8 keeps the tables that a Map outgrows,
    * with every answer in them, once it has taken one for long-lived.
@@ -48,74 +49,36 @@ export class WorkerClient {
   #ended: EngineFailure | undefined;
   readonly #exited: Promise<void>;
 
-  private constructor(worker: Worker, report: OpenReport, commits: CommitObserver, exited: Promise<void>) {
+  protected constructor(worker: Worker, onCrash: (reason: string) => void) {
     this.#worker = worker;
-    this.#commits = commits;
-    this.report = report;
-    this.#exited = exited;
-  }
-
-  /** @throws EngineFailure, EvregError why the file could not be opened, once the thread has let go of it */
-  static start(
-    setup: WorkerSetup,
-    onCrash: (reason: string) => void,
-    commits: CommitObserver,
-  ): Promise<WorkerClient> {
-    const worker = storeThread(setup);
-    const { promise: exited, resolve: onExit } = Promise.withResolvers<void>();
-    return new Promise((resolve, reject) => {
-      let client: WorkerClient | undefined;
-      let openError: Error | undefined;
-      let crash = "it ended by itself";
-      worker.on("message", (message: FromWorker) => {
-        if (message.kind === "ready") {
-          resolve((client = new WorkerClient(worker, message.report, commits, exited)));
-        } else if (message.kind === "openFailed") openError = fromWireError(message.error);
-        else if (client !== undefined) client.#receive(message);
-      });
-      worker.on("messageerror", (error) => (crash = error.message));
-      worker.on("error", (error) => (crash = messageOf(error)));
+    this.#onCrash = onCrash;
+    let crash = "it ended by itself";
+    worker.on("message", (message: FromWorker) => this.receive(message));
+    worker.on("messageerror", (error) => (crash = error.message));
+    worker.on("error", (error) => (crash = messageOf(error)));
+    this.#exited = new Promise((resolve) => {
       worker.on("exit", () => {
-        onExit();
-        const failure = new EngineFailure("fatal", `the store's thread failed: ${crash}`);
-        if (client === undefined) reject(openError ?? failure);
-        else if (client.#ended === undefined) {
-          client.#end(failure);
-          onCrash(failure.message);
-        }
+        resolve();
+        this.#exit(crash);
       });
     });
   }
 
-  /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
-  write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
-    const reply = this.#request((id) => ({ kind: "write", id, ...batch }), batch.bytes);
-    return reply as Promise<Reply<readonly GroupOutcome[]>>;
-  }
-
   /** @throws EngineFailure; EvregError as the read does */
   read(name: string, args: readonly unknown[]): Promise<Reply> {
-    return this.#request((id) => ({ kind: "read", id, name, args })) as Promise<Reply>;
+    return this.request((id) => ({ kind: "read", id, name, args })) as Promise<Reply>;
   }
 
-  #request(toMessage: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
-    if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    const pending = Promise.withResolvers<unknown>();
-    this.#post(toMessage(this.#firstId + this.#pending.length), bytes);
-    this.#pending.push(pending);
-    return pending.promise;
-  }
-
-  /** Lets it finish what was requested, move the log into the file, and end. */
+  /** Lets it finish what was requested, let go of the file, and end. */
   async close(): Promise<void> {
     this.#ended ??= new EngineFailure("replace", "the store is closed");
-    this.#post({ kind: "close" });
+    this.post({ kind: "close" });
     await this.#exited;
   }
 
   /**
-   * Ends it once it has answered all requests; those it does not answer soon fail. The file is free when this resolves.
-   * The wait is needed: a thread that is ended inside a call of the driver takes the whole process with it.
+   * Ends it once it has answered all requests; those it does not answer soon fail. It has let go of the file when this
+   * resolves. The wait is needed: a thread that is ended inside a call of the driver takes the whole process with it.
    */
   async terminate(): Promise<void> {
     const failure = new EngineFailure("replace", "the store's thread was ended");
@@ -130,31 +93,22 @@ export class WorkerClient {
     await this.#exited;
   }
 
-  #receive(message: Exclude<FromWorker, { kind: "ready" | "openFailed" }>): void {
-    switch (message.kind) {
-      case "committed":
-        if (message.commit !== undefined) this.#commits.committed(message.commit);
-        for (const { id, outcomes } of message.batches) {
-          this.#takePending(id)?.resolve({ value: outcomes, bytes: message.bytes });
-        }
-        break;
-      case "rolledBack":
-        for (const id of message.ids) this.#takePending(id)?.reject(fromWireError(message.error));
-        break;
-      case "readDone": {
-        const { id, outcome, bytes } = message;
-        if ("error" in outcome) this.#takePending(id)?.reject(fromWireError(outcome.error));
-        else this.#takePending(id)?.resolve({ value: outcome.ok, bytes });
-        break;
-      }
-    }
+  protected request(toMessage: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    const pending = Promise.withResolvers<unknown>();
+    this.post(toMessage(this.#firstId + this.#pending.length), bytes);
+    this.#pending.push(pending);
+    return pending.promise;
   }
 
-  #post(message: ToWorker, bytes?: ArrayBuffer): void {
-    this.#worker.postMessage(message, bytes === undefined ? [] : [bytes]);
+  protected receive(message: FromWorker): void {
+    if (message.kind !== "readDone") return;
+    const { id, outcome, bytes } = message;
+    if ("error" in outcome) this.takePending(id)?.reject(fromWireError(outcome.error));
+    else this.takePending(id)?.resolve({ value: outcome.ok, bytes });
   }
 
-  #takePending(id: number): Pending | undefined {
+  protected takePending(id: number): Pending | undefined {
     const index = id - this.#firstId;
     const pending = this.#pending[index];
     if (pending !== undefined) this.#pending[index] = undefined;
@@ -170,6 +124,22 @@ export class WorkerClient {
     return pending;
   }
 
+  /** It has ended, and nobody asked it to. */
+  protected crashed(failure: EngineFailure): void {
+    this.#onCrash(failure.message);
+  }
+
+  protected post(message: ToWorker, bytes?: ArrayBuffer): void {
+    this.#worker.postMessage(message, bytes === undefined ? [] : [bytes]);
+  }
+
+  #exit(crash: string): void {
+    if (this.#ended !== undefined) return;
+    const failure = new EngineFailure("fatal", `the store's thread failed: ${crash}`);
+    this.#end(failure);
+    this.crashed(failure);
+  }
+
   #end(failure: EngineFailure): void {
     this.#ended ??= failure;
     for (const pending of this.#pending) pending?.reject(this.#ended);
@@ -179,7 +149,81 @@ export class WorkerClient {
   }
 }
 
-/** A thread that has the engine: the one that owns a data file, or one for a single task on a file. */
+/** The thread that writes. It has the file first and lets go of it last. */
+export class WriterClient extends WorkerClient {
+  readonly #commits: CommitObserver;
+  readonly #opened = Promise.withResolvers<OpenReport>();
+  #openError: Error | undefined;
+  #report: OpenReport | undefined;
+
+  private constructor(worker: Worker, onCrash: (reason: string) => void, commits: CommitObserver) {
+    super(worker, onCrash);
+    this.#commits = commits;
+  }
+
+  /** @throws EngineFailure, EvregError why the file could not be opened, once the thread has let go of it */
+  static async start(
+    setup: WorkerSetup,
+    onCrash: (reason: string) => void,
+    commits: CommitObserver,
+  ): Promise<WriterClient> {
+    const client = new WriterClient(storeThread(setup), onCrash, commits);
+    client.#report = await client.#opened.promise;
+    return client;
+  }
+
+  get report(): OpenReport {
+    return this.#report!;
+  }
+
+  /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
+  write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
+    const reply = this.request((id) => ({ kind: "write", id, ...batch }), batch.bytes);
+    return reply as Promise<Reply<readonly GroupOutcome[]>>;
+  }
+
+  protected override receive(message: FromWorker): void {
+    switch (message.kind) {
+      case "ready":
+        this.#opened.resolve(message.report);
+        break;
+      case "openFailed":
+        this.#openError = fromWireError(message.error);
+        break;
+      case "committed":
+        if (message.commit !== undefined) this.#commits.committed(message.commit);
+        for (const { id, outcomes } of message.batches) {
+          this.takePending(id)?.resolve({ value: outcomes, bytes: message.bytes });
+        }
+        break;
+      case "rolledBack":
+        for (const id of message.ids) this.takePending(id)?.reject(fromWireError(message.error));
+        break;
+      case "readDone":
+        super.receive(message);
+    }
+  }
+
+  protected override crashed(failure: EngineFailure): void {
+    if (this.#report === undefined) this.#opened.reject(this.#openError ?? failure);
+    else super.crashed(failure);
+  }
+}
+
+/** The thread that reads. */
+export class ReaderClient extends WorkerClient {
+  /** The thread loads from now on. */
+  static start(onCrash: (reason: string) => void): ReaderClient {
+    return new ReaderClient(storeThread({ role: "reader" } satisfies ReaderSetup), onCrash);
+  }
+
+  /** To be called once the other thread has the file open, and before the first read, which fails where this fails. */
+  open(path: string, file: FileId): void {
+    this.post({ kind: "open", path, file });
+  }
+}
+
+/** A thread that has the engine: one of the two that have a data file open, or one for a single task on a file. */
 export function storeThread(task: unknown): Worker {
   return startThread("evreg-store", "store-thread", task);
 }

@@ -1,0 +1,91 @@
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { systemClock } from "../../runtime/clock.ts";
+import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
+import { ReadTask } from "./group-commit.ts";
+import type { FileId } from "./thread/file-guard.ts";
+import { type FromWorker, toWireError, type ToWorker } from "./thread/protocol.ts";
+import { ReadConnection } from "./thread/read-connection.ts";
+
+type ReadMessage = ToWorker & { readonly kind: "read" };
+
+/** The thread that reads the data file, while another one writes it. */
+export class Reader {
+  readonly #port: MessagePort;
+  #connection: ReadConnection | undefined;
+  /** Why it could not open the file. */
+  #failure: unknown;
+  readonly #reads: ReadMessage[] = [];
+  /** Started and not done. */
+  readonly #tasks: ReadTask[] = [];
+  #isClosing = false;
+
+  constructor(port: MessagePort) {
+    this.#port = port;
+  }
+
+  start(): void {
+    this.#port.on("message", (message: ToWorker) => {
+      this.#take(message);
+      this.#serve();
+    });
+    const compact = (): void => {
+      this.#connection?.shrink();
+      compactHeap();
+    };
+    onIdle(systemClock, threadCpuMs, compact);
+  }
+
+  #take(message: ToWorker): void {
+    if (message.kind === "read") this.#reads.push(message);
+    else if (message.kind === "open") this.#open(message.path, message.file);
+    else if (message.kind === "close") this.#isClosing = true;
+  }
+
+  #open(path: string, file: FileId): void {
+    try {
+      this.#connection = ReadConnection.open(path, file);
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
+  /** Takes the messages that wait, without a turn of the event loop. */
+  #takeAll(): void {
+    for (
+      let next = receiveMessageOnPort(this.#port);
+      next !== undefined;
+      next = receiveMessageOnPort(this.#port)
+    ) {
+      this.#take(next.message as ToWorker);
+    }
+  }
+
+  #serve(): void {
+    for (this.#takeAll(); this.#reads.length + this.#tasks.length > 0; this.#takeAll()) {
+      const read = this.#reads.shift();
+      if (read !== undefined) this.#run(new ReadTask(read));
+      const task = this.#tasks.shift();
+      if (task !== undefined) this.#run(task);
+    }
+    if (!this.#isClosing) return;
+    this.#connection?.close();
+    this.#port.close();
+  }
+
+  #run(task: ReadTask): void {
+    const { id } = task;
+    try {
+      if (this.#connection === undefined) throw this.#failure;
+      const done = this.#connection.read((sql) => task.runSlice(sql));
+      if (done === undefined) return void this.#tasks.push(task);
+      this.#post({ kind: "readDone", id, outcome: { ok: done.value }, bytes: done.bytes });
+    } catch (error) {
+      this.#post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
+    }
+  }
+
+  #post(message: FromWorker): void {
+    const bytes = "bytes" in message ? message.bytes : undefined;
+    this.#port.postMessage(message, bytes === undefined ? [] : [bytes]);
+  }
+}
