@@ -114,10 +114,13 @@ export class WorkerSupervisor {
     await this.#ending;
   }
 
-  /** The other thread may know more of it: where the file was moved, it is the one that makes that file whole. */
+  /**
+   * The thread that writes knows what was done to its files, so its failure goes before that of the one that reads. Where the
+   * data file was moved, it also makes that file whole.
+   */
   async #failRead(threads: StoreThreads, failure: EngineFailure): Promise<void> {
-    if (failure.kind === "fatal") await writeCheck(threads, 0).catch(() => undefined);
-    this.#fail(failure);
+    const known = await writeCheck(threads, 0).catch((error: unknown) => error);
+    this.#fail(known instanceof EngineFailure ? known : failure);
   }
 
   #fail(failure: EngineFailure): void {
