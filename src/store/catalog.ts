@@ -59,7 +59,7 @@ export interface CatalogStore {
    */
   rotateSecret(
     id: number,
-    rotation: { secret: string; overlapMs: number },
+    rotation: SecretRotation,
     nowMs: number,
     by?: Actor,
   ): Promise<Subscription | undefined>;
@@ -122,6 +122,12 @@ export interface SubscriptionRecord {
   /** Default: the secret. */
   readonly bearer?: BearerSetting;
   readonly settings?: Partial<SubscriptionSettings>;
+}
+
+export interface SecretRotation {
+  readonly secret: string;
+  /** How long the previous one stays valid. */
+  readonly overlapMs: number;
 }
 
 export type BearerSetting =

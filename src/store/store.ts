@@ -38,9 +38,9 @@ export interface Store {
 /** What a store did besides what it was asked to do. A hint, which may be lost. */
 export interface StoreChange {
   /** Recorded service events, with their due deliveries. */
-  readonly serviceEvents?: ServiceEventCounts;
+  readonly serviceEvents?: ServiceEventCounts | undefined;
   /** Deliveries that failed for good without an attempt. */
-  readonly failed?: number;
+  readonly failed?: number | undefined;
 }
 
 export interface TokenStore {

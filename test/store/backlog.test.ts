@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
@@ -16,11 +16,11 @@ describe("counting a long backlog", () => {
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
-      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", handler: "h", maxRetries: 1, active: true, secret: "s" };
       for (let id = 1; id <= 50; id += 1) {
         const own = { ...subscription, subscription: `s${id}`, action: "a", active: id % 5 > 0 };
-        WRITES.createSubscription(sql, own, 1);
+        audited.createSubscription(sql, own, 1);
       }
     });
   });

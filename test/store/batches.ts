@@ -1,7 +1,7 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { GroupOutcome, WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
-import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
+import type { EventBatch, RecordRows } from "../../src/store/libsql/events/record-wire.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
 interface Events {
@@ -21,6 +21,15 @@ export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): Event
   return { atomic, events };
 }
 
+/** A call that records events, as it goes over; see `Events.rows`, whose offsets are those of one behind the other. */
+export function recordCall({ nowMs, atomic = false, rows, keys }: Events): RecordRows {
+  const { events } = eventBatch({ nowMs, rows, ...(keys === undefined ? {} : { keys }) });
+  const list = events.map(
+    ({ actionId, revision, length, key }) => [actionId, revision, length, key] as const,
+  );
+  return { atomic, nowMs, offset: events[0]?.offset ?? 0, events: list };
+}
+
 type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "next"> & Partial<FinishedRow>;
 
 /** Results of attempts of a millisecond as the store's thread has them, whose texts all start at the first byte. */
@@ -34,17 +43,29 @@ export function finished(
   return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, disableAfterMs }));
 }
 
-/** A single write that is done by itself. */
-export function call(name: string, ...args: readonly unknown[]): WriteGroup {
-  return { name, columns: [args], offset: 0 };
+/** A single write. */
+export function call(operation: string, ...args: readonly unknown[]): WriteGroup {
+  return { operation, calls: [args] };
 }
 
-/** Commits one message of writes. */
+/** Writes that are done together, as they go over. */
+export function joined(operation: string, calls: readonly unknown[]): WriteGroup {
+  return { operation, calls: JSON.stringify(calls) };
+}
+
+/** Commits one batch of writes. */
 export function commit(
   connection: Connection,
   groups: readonly WriteGroup[],
   bytes = new Uint8Array(1),
 ): readonly GroupOutcome[] {
-  const message = { id: 1, groups, writes: groups.length, rows: 1 };
-  return commitBatch(connection, { messages: [message], bytes }).outcomes[0]!;
+  return commitBatch(connection, { groups, writes: groups.length, bytes: new Uint8Array(bytes).buffer })
+    .outcomes;
+}
+
+/** The answers of a group that are JSON. */
+export function answersOf(outcome: GroupOutcome | undefined): unknown {
+  return outcome !== undefined && "answers" in outcome && typeof outcome.answers === "string"
+    ? JSON.parse(outcome.answers)
+    : outcome;
 }

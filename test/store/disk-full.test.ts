@@ -5,7 +5,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { Retention } from "../../src/service/retention.ts";
-import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
@@ -13,7 +12,7 @@ import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { call, commit } from "./batches.ts";
+import { answersOf, call, commit, recordCall, joined } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -204,12 +203,12 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
 });
 
 function record(payload: Uint8Array): WriteGroup {
-  const events = [{ actionId: 1, revision: 1, payload }];
-  return { name: "recordEvents", columns: packEvents([{ nowMs: 1, atomic: false, events }]), offset: 0 };
+  const rows = [1, 1, 0, payload.byteLength];
+  return joined("events.record", [recordCall({ nowMs: 1, rows })]);
 }
 
 function createAction(action: string): WriteGroup {
-  return call("createAction", { action, application: "x", schemata: {} }, 1, undefined);
+  return call("catalog.createAction", { action, application: "x", schemata: {} }, 1);
 }
 
 describe("an engine that finds no room", () => {
@@ -227,11 +226,9 @@ describe("an engine that finds no room", () => {
     expect(connection.read.rows("SELECT action FROM action")).toMatchObject([{ action: "a.b" }]);
 
     connection.read.run("PRAGMA max_page_count = 1000000");
-    const outcomes = commit(connection, two, bytes);
-    expect(outcomes).toMatchObject([
-      { packed: [{ action: "c.d" }] },
-      { packed: { numbers: new Float64Array([0, 1, 1, 0]) } },
-    ]);
+    const [created, recorded] = commit(connection, two, bytes);
+    expect(created).toMatchObject({ answers: [{ action: "c.d" }] });
+    expect(answersOf(recorded)).toMatchObject([[{ kind: "recorded", rowid: 1 }]]);
     connection.close();
   });
 });

@@ -10,7 +10,7 @@ import {
 } from "../../src/store/libsql/events/counts.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { loadLastIds, recordEvents } from "../../src/store/libsql/events/record.ts";
-import { WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
@@ -48,7 +48,7 @@ describe("counts of sealed blocks", () => {
     connection.read.run("PRAGMA synchronous = OFF");
     connection.write((sql) => {
       for (const [index, application] of APPLICATIONS.entries()) {
-        WRITES.createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
+        audited.createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
       }
     });
     events = [];

@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { BATCHED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -15,11 +16,11 @@ const BYTES = 2_000_000;
 it("a page of large payloads is read in steps, without an event that was deleted in between", () => {
   const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
-    WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const bytes = new Uint8Array(5 * BYTES);
     for (let n = 0; n < 5; n += 1) bytes.fill(49 + n, n * BYTES, (n + 1) * BYTES);
     const rows = [0, 1, 2, 3, 4].flatMap((n) => [1, 1, n * BYTES, BYTES]);
-    BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], bytes);
+    recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], bytes);
   });
   const out = new ByteWriter();
   const reading = listEvents(connection.read, { order: "asc", limit: 50, page: 1 }, out);

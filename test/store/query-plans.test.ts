@@ -5,7 +5,20 @@ import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
-import { BATCHED_WRITES, READS, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { findSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
+import { listEvents } from "../../src/store/libsql/events/list.ts";
+import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
+import { runningReplays } from "../../src/store/libsql/history/replays.ts";
+import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { listAttention } from "../../src/store/libsql/queue/attention.ts";
+import { claimDue } from "../../src/store/libsql/queue/claim.ts";
+import { countDeliveries } from "../../src/store/libsql/queue/delivery-counts.ts";
+import { countPending, listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
+import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
+import { listAttempts } from "../../src/store/libsql/queue/last-attempts.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
+import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import { dropMiddleAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { claimCall } from "../../src/store/libsql/queue/wire.ts";
@@ -34,13 +47,13 @@ describe("query plans", () => {
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
-      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
-      WRITES.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
+      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      audited.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
       for (const action of ["a", "b"])
-        WRITES.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
+        audited.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
-      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("0"));
+      recordAndClaim(sql, [eventBatch(call)], Buffer.from("0"));
     });
   });
 
@@ -87,16 +100,14 @@ describe("query plans", () => {
     const next = { kind: "delivered" } as const;
     const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, next }], 9);
     const bytes = new Uint8Array(1);
-    expect(scans(plansOf((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], bytes)))).toEqual(
-      [],
-    );
+    expect(scans(plansOf((sql) => recordAndClaim(sql, [eventBatch(call)], bytes)))).toEqual([]);
     const deliver = (sql: Sql): unknown => {
-      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
-      return BATCHED_WRITES.finishAttempts.run(sql, finish(claimId), bytes);
+      const { claimId } = claimDue(sql, claim, new ByteWriter());
+      return finishAttempts(sql, finish(claimId), bytes);
     };
     expect(scans(plansOf(deliver))).toEqual([]);
     const refuse = (sql: Sql): unknown => {
-      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
+      const { claimId } = claimDue(sql, claim, new ByteWriter());
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
       const more = { connection: times, slow: { untilMs: 99, handler: "h" } };
       const row = {
@@ -106,18 +117,18 @@ describe("query plans", () => {
         next: { kind: "retry", atMs: 9 },
         more,
       } as const;
-      BATCHED_WRITES.finishAttempts.run(sql, finished([row], 9, 9), bytes);
-      expect(WRITES.claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
-      WRITES.retryDelivery(sql, 1, 9);
-      return WRITES.claimDue(sql, claim, new ByteWriter());
+      finishAttempts(sql, finished([row], 9, 9), bytes);
+      expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
+      audited.retryDelivery(sql, 1, 9);
+      return claimDue(sql, claim, new ByteWriter());
     };
     expect(scans(plansOf(refuse))).toEqual([]);
-    expect(scans(plansOf((sql) => WRITES.releaseExpired(sql, 5)))).toEqual([]);
+    expect(scans(plansOf((sql) => releaseLeases(sql, "expired", 5)))).toEqual([]);
     expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
-    expect(scans(plansOf((sql) => WRITES.updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);
-    expect(scans(plansOf((sql) => WRITES.deleteSubscription(sql, 1, 9)))).toEqual([]);
+    expect(scans(plansOf((sql) => audited.updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);
+    expect(scans(plansOf((sql) => audited.deleteSubscription(sql, 1, 9)))).toEqual([]);
     const rotation = { secret: "t", overlapMs: 1 };
-    const rotate = plansOf((sql) => WRITES.rotateSecret(sql, 1, rotation, 9));
+    const rotate = plansOf((sql) => audited.rotateSecret(sql, 1, rotation, 9));
     // Of the blocked keys, which are counted up to a bound.
     const bounded = "SCAN blocked";
     expect(rotate.filter((detail) => detail.startsWith("SCAN") && detail !== bounded)).toEqual([]);
@@ -126,7 +137,7 @@ describe("query plans", () => {
   it("lists of events walk in order, or sort what is in one block", () => {
     const page = { order: "desc" as const, limit: 1, page: 1 };
     const plansFor = (query: Partial<EventSelection>): string[] =>
-      plansOf((sql) => runSync(SLICED_READS.listEvents(sql, { ...page, ...query }, new ByteWriter())));
+      plansOf((sql) => runSync(listEvents(sql, { ...page, ...query }, new ByteWriter())));
     for (const query of [
       {},
       { after: 2 },
@@ -166,7 +177,7 @@ describe("query plans", () => {
       }),
     ];
     for (const query of some) {
-      const list = (sql: Sql): unknown => runSync(SLICED_READS.listDeliveries(sql, { limit: 50, ...query }));
+      const list = (sql: Sql): unknown => runSync(listDeliveries(sql, { limit: 50, ...query }));
       const plans = plansOf(list);
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
@@ -174,32 +185,32 @@ describe("query plans", () => {
   });
 
   it("deliveries of a page's events are counted through the index of events", () => {
-    const plans = plansOf((sql) => runSync(SLICED_READS.countDeliveries(sql, [1, 2], ["x"])));
+    const plans = plansOf((sql) => runSync(countDeliveries(sql, [1, 2], ["x"])));
     expect(scans(plans)).toEqual([]);
     expect(plans).toContain("SEARCH d USING INDEX delivery_event (event_id=? AND subscription_id>?)");
   });
 
   it("the last attempts of a subscription are looked for through its indexes", () => {
-    const plans = plansOf((sql) => READS.listAttempts(sql, 1, 50));
+    const plans = plansOf((sql) => listAttempts(sql, 1, 50));
     expect(scans(plans)).toEqual([]);
   });
 
   it("what needs a person is found through the indexes of what is unfinished and failed", () => {
-    connection.write((sql) => void WRITES.updateSubscription(sql, 1, { active: false }, 1));
+    connection.write((sql) => void audited.updateSubscription(sql, 1, { active: false }, 1));
     const by = { name: "x", tokenId: null, address: null };
     const plans = plansOf((sql) => {
-      WRITES.updateSubscription(sql, 2, { active: false }, 1, undefined, by);
-      return runSync(SLICED_READS.listAttention(sql, { nowMs: 9, limit: 9 }));
+      audited.updateSubscription(sql, 2, { active: false }, 1, undefined, by);
+      return runSync(listAttention(sql, { nowMs: 9, limit: 9 }));
     });
     expect(scans(plans)).toEqual([]);
   });
 
   it("an ordered subscription is claimed, blocked and put in order through the index of its order", () => {
-    connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
+    connection.write((sql) => void audited.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const plans = [
-      ...plansOf((sql) => WRITES.claimDue(sql, claim, new ByteWriter())),
-      ...plansOf((sql) => READS.findSubscription(sql, 1)),
+      ...plansOf((sql) => claimDue(sql, claim, new ByteWriter())),
+      ...plansOf((sql) => findSubscription(sql, 1)),
     ];
     expect(scans(plans)).toEqual([]);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
@@ -207,28 +218,28 @@ describe("query plans", () => {
     expect(ofOrder.length).toBeGreaterThan(1);
     for (const detail of ofOrder) expect(detail).toMatch(/^SEARCH w .*\(subscription_id=\? AND sequence/);
     const updated = plansOf((sql) => {
-      for (const ordered of [false, true]) WRITES.updateSubscription(sql, 1, { settings: { ordered } }, 9);
+      for (const ordered of [false, true]) audited.updateSubscription(sql, 1, { settings: { ordered } }, 9);
     });
     expect(scans(updated)).toEqual([]);
   });
 
   it("what waits in an order by key is found through the index of its keys", () => {
     const ordered = { key: "/k" };
-    connection.write((sql) => void WRITES.updateSubscription(sql, 1, { settings: { ordered } }, 1));
+    connection.write((sql) => void audited.updateSubscription(sql, 1, { settings: { ordered } }, 1));
     const payload = Buffer.from('{"k":1}');
     const events = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const next = { kind: "delivered" } as const;
     const plans = plansOf((sql) => {
-      BATCHED_WRITES.recordEvents.run(sql, [events], payload);
-      const { claimId } = WRITES.claimDue(sql, claim, new ByteWriter());
-      BATCHED_WRITES.finishAttempts.run(sql, finished([{ deliveryId: 1, claimId, next }], 9), payload);
-      WRITES.retryDelivery(sql, 1, 9);
-      WRITES.releaseExpired(sql, 9_999_999);
+      recordAndClaim(sql, [events], payload);
+      const { claimId } = claimDue(sql, claim, new ByteWriter());
+      finishAttempts(sql, finished([{ deliveryId: 1, claimId, next }], 9), payload);
+      audited.retryDelivery(sql, 1, 9);
+      releaseLeases(sql, "expired", 9_999_999);
       for (const key of ["/l", "/k"]) {
-        WRITES.updateSubscription(sql, 1, { settings: { ordered: { key } } }, 9);
+        audited.updateSubscription(sql, 1, { settings: { ordered: { key } } }, 9);
       }
-      WRITES.updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
+      audited.updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
     });
     expect(scans(plans)).toEqual([]);
     const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
@@ -245,7 +256,7 @@ describe("query plans", () => {
     const some = { max: 9, slice: 1, firstCount: 1 };
     const plans = [
       ...plansOf((sql) => runSync(countBacklog(sql, 9, some))),
-      ...plansOf((sql) => runSync(SLICED_READS.countPending(sql, 1))),
+      ...plansOf((sql) => runSync(countPending(sql, 1))),
     ];
     expect(scans(plans)).toEqual([]);
     // The first of an ordered one is a single row.
@@ -261,10 +272,10 @@ describe("query plans", () => {
   it("expired events are found and removed without reading all of them", () => {
     const range = { fromMs: 0, beforeMs: 9 };
     const plans = [
-      ...plansOf((sql) => runSync(SLICED_READS.findExpired(sql, range))),
+      ...plansOf((sql) => runSync(findExpired(sql, range))),
       ...plansOf((sql) => {
         sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
-        return WRITES.removeEvents(sql, [1, 2]);
+        return removeEvents(sql, [1, 2]);
       }),
     ];
     expect(scans(plans)).toEqual([]);
@@ -274,14 +285,14 @@ describe("query plans", () => {
   it("replays walk the events of one action, or the failed or waiting ones of one subscription, in order", () => {
     for (const selection of REPLAY_SELECTIONS) {
       const plans = plansOf((sql) => {
-        const plan = runSync(SLICED_READS.planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
-        runSync(SLICED_READS.countReplay(sql, plan));
-        WRITES.startReplay(sql, plan, 9);
+        const plan = runSync(planReplay(sql, { subscription: 1, selection, fromMs: 0 }))!;
+        runSync(countReplay(sql, plan));
+        audited.startReplay(sql, plan, 9);
         if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
         else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
-        WRITES.advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
-        WRITES.cancelReplay(sql, 1, 9);
-        READS.runningReplays(sql);
+        advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
+        audited.cancelReplay(sql, 1, 9);
+        runningReplays(sql);
       }).filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);
       expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);

@@ -5,13 +5,11 @@ import {
   claimAnswer,
   claimCall,
   ClaimedSubscriptions,
-  finishCall,
-  packResults,
-  QUOTA,
+  finishedRow,
   SUBSCRIPTION,
-  unpackResults,
 } from "../../src/store/libsql/queue/wire.ts";
 import { columns } from "../../src/store/libsql/thread/columns.ts";
+import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import type { AttemptResult } from "../../src/store/queue.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
@@ -30,77 +28,38 @@ describe("columns", () => {
   });
 });
 
-describe("results across the thread", () => {
-  const bare: AttemptResult = {
+describe("a result to be stored", () => {
+  const result: AttemptResult = {
     deliveryId: MAX,
     claimId: 2 ** 47 - 1,
     startedAtMs: 1_790_000_000_001.5,
     durationMs: 3,
     next: { kind: "delivered" },
   };
-  const failed: AttemptResult = {
-    ...bare,
-    deliveryId: 7,
-    statusCode: 503,
-    response: "né",
-    next: { kind: "retry", atMs: MAX },
-    connection: { dnsMs: undefined, connectMs: 2, firstByteMs: 4 },
-    slow: { untilMs: 9, handler: "https://h.example/" },
-  };
-  const refused: AttemptResult = {
-    ...bare,
-    errorCode: "address_refused",
-    refusal: "",
-    next: { kind: "gone", reason: "x", handler: "h" },
-  };
-  const calls = [bare, failed, refused].map((result, index) => finishCall(result, 10 + index, 99));
 
-  test("are these bytes", () => {
-    expect(packResults(calls)).toEqual({
-      nowMs: 12,
-      disableAfterMs: 99,
-      rows:
-        `[[9007199254740991,140737488355327,1790000000001.5,3,null,null,null,null,{"kind":"delivered"},null],` +
-        `[7,140737488355327,1790000000001.5,3,null,503,null,3,{"kind":"retry","atMs":9007199254740991},` +
-        `{"connection":{"connectMs":2,"firstByteMs":4},"slow":{"untilMs":9,"handler":"https://h.example/"}}],` +
-        `[9007199254740991,140737488355327,1790000000001.5,3,null,null,"address_refused",0,{"kind":"gone","reason":"x","handler":"h"},null]]`,
-    });
-  });
-
-  test("come out as they went in, each with the place of its text", () => {
-    const [one, two, three] = unpackResults(structuredClone(packResults(calls)), 20);
-    const common = { claimId: 2 ** 47 - 1, startedAtMs: 1_790_000_000_001.5, durationMs: 3, nowMs: 12 };
-    const none = {
-      latencyMs: null,
-      statusCode: null,
-      errorCode: null,
-      disableAfterMs: 99,
-      more: null,
-      textOffset: 20,
-    };
-    expect(one).toEqual({ ...common, ...none, deliveryId: MAX, textBytes: null, next: bare.next });
-    expect(two).toEqual({
-      ...common,
-      ...none,
-      deliveryId: 7,
-      statusCode: 503,
-      textBytes: 3,
-      next: failed.next,
-      more: { connection: { connectMs: 2, firstByteMs: 4 }, slow: failed.slow },
-    });
-    const refusal = { errorCode: "address_refused", textBytes: 0, textOffset: 23, next: refused.next };
-    expect(three).toEqual({ ...common, ...none, deliveryId: MAX, ...refusal });
+  test.each([
+    ["no text", {}, null, ""],
+    ["what was answered", { statusCode: 503, response: "n\u00e9" }, 3, "n\u00e9"],
+    ["why TLS failed", { tlsReason: "expired" }, 7, "expired"],
+    ["why the address was refused, which may be empty", { refusal: "" }, 0, ""],
+    ["a text with half a surrogate pair, which has no UTF-8", { response: "\ud83d" }, 3, "\ufffd"],
+  ] as const)("has %s", (_, more, textBytes, text) => {
+    const bytes = new ByteWriter();
+    bytes.add(Buffer.from("before"));
+    const row = finishedRow({ ...result, ...more }, 12, 99, bytes);
+    expect(row).toMatchObject({ textBytes, textOffset: textBytes === null ? 0 : 6, nowMs: 12, more: null });
+    expect(Buffer.from(bytes.pack() ?? new ArrayBuffer(0)).toString()).toBe(`before${text}`);
+    expect(JSON.parse(JSON.stringify(row))).toEqual(row);
   });
 });
 
 describe("claims across the thread", () => {
-  test("ask with four numbers a subscription", () => {
+  test("ask with a quota for each subscription", () => {
     const quota = { leased: 1, capacity: 2, tier: 3 };
     const request = { nowMs: 1, leaseMs: 2, tiers: [], maxPayloadBytes: 3, defaultQuota: quota };
     const call = claimCall({ ...request, quotas: new Map([[MAX, quota]]) }, [5]);
-    expect([...call.quotas]).toEqual([MAX, 1, 2, 3]);
-    expect(QUOTA.at).toEqual({ id: 0, leased: 1, capacity: 2, tier: 3 });
     expect(call).toMatchObject({ ...request, excluded: [5] });
+    expect(JSON.parse(call.quotas)).toEqual([[MAX, quota]]);
   });
 
   test("answer deliveries with their event and subscription, also with an empty payload", () => {

@@ -3,7 +3,9 @@ import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReplaySelection } from "../../src/domain/replay.ts";
 import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
 import { findReplay } from "../../src/store/libsql/history/replays.ts";
-import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
@@ -17,14 +19,14 @@ let connection: Connection;
 beforeEach(() => {
   connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
-    WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const names = { application: "x", handler: "h", maxRetries: 1, action: "a", secret: "s" };
     for (const active of [true, false]) {
-      WRITES.createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
+      audited.createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
     }
     const rows = Array.from({ length: EVENTS }, () => [1, 1, 0, 1]).flat();
-    BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], new Uint8Array(1));
-    WRITES.updateSubscription(sql, 2, { active: true }, 1);
+    recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], new Uint8Array(1));
+    audited.updateSubscription(sql, 2, { active: true }, 1);
     sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = 1 WHERE due_ms = ?", 1);
   });
 });
@@ -36,13 +38,13 @@ it.each<[ReplaySelection, number]>([
   ["missed", 2],
   ["all", 1],
 ])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
-  const plan = runSync(SLICED_READS.planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
-  const { count: total } = runSync(SLICED_READS.countReplay(connection.read, plan));
+  const plan = runSync(planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
+  const { count: total } = runSync(countReplay(connection.read, plan));
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {
-    WRITES.startReplay(sql, plan, 5);
-    expect(WRITES.advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "running" });
+    audited.startReplay(sql, plan, 5);
+    expect(advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "running" });
     // From the passed ones, those right behind them, those in the middle and the last.
     const removed = [1, 5, 6, 12, EVENTS];
     sql.run(
@@ -54,7 +56,7 @@ it.each<[ReplaySelection, number]>([
   const next = (): string =>
     connection.write((sql) => {
       sql.run("UPDATE delivery SET state = 2, due_ms = NULL, finished_ms = 6 WHERE due_ms = ?", 5);
-      return WRITES.advanceReplay(sql, 1, step).answer.state;
+      return advanceReplay(sql, 1, step).answer.state;
     });
   while (next() !== "ended");
   expect(findReplay(connection.read, 1)).toMatchObject({ status: "done", total, queued: 16, skipped: 4 });

@@ -3,7 +3,13 @@ import type { DeliveryStatus } from "../../src/domain/delivery.ts";
 import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
 import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
-import { BATCHED_WRITES, SLICED_READS, WRITES } from "../../src/store/libsql/operations.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { listEvents } from "../../src/store/libsql/events/list.ts";
+import { claimDue } from "../../src/store/libsql/queue/claim.ts";
+import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
+import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
+import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
 import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
@@ -54,7 +60,7 @@ export class RetentionWorld {
     this.#connection = connection;
     connection.write((sql) => {
       for (let action = 0; action < actions; action += 1) {
-        WRITES.createAction(sql, { action: `a${action}`, application: "x", schemata: {} }, 1);
+        audited.createAction(sql, { action: `a${action}`, application: "x", schemata: {} }, 1);
       }
     });
   }
@@ -68,7 +74,7 @@ export class RetentionWorld {
       keys: all.map(([, key]) => key),
     };
     const [outcomes = []] = this.#connection.write((sql) =>
-      BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("{}")),
+      recordAndClaim(sql, [eventBatch(call)], Buffer.from("{}")),
     );
     for (const [index, [action, key]] of all.entries()) {
       const outcome = outcomes[index];
@@ -103,7 +109,7 @@ export class RetentionWorld {
     const name = `s${this.#subscriptions.length}`;
     const record = { application: "x", subscription: name, action: `a${action}`, handler: "h", secret: "s" };
     const { rowid } = this.#connection.write((sql) =>
-      WRITES.createSubscription(sql, { ...record, maxRetries: 5, active: true }, 1),
+      audited.createSubscription(sql, { ...record, maxRetries: 5, active: true }, 1),
     );
     this.#subscriptions.push({ rowid, action, isActive: true, isDeleted: false });
   }
@@ -115,8 +121,8 @@ export class RetentionWorld {
     );
     if (found === undefined) return;
     this.#connection.write((sql) => {
-      if (to === "deleted") WRITES.deleteSubscription(sql, found.rowid, 1);
-      else WRITES.updateSubscription(sql, found.rowid, { active: to === "active" }, this.#nowMs);
+      if (to === "deleted") audited.deleteSubscription(sql, found.rowid, 1);
+      else audited.updateSubscription(sql, found.rowid, { active: to === "active" }, this.#nowMs);
     });
     if (to === "deleted") found.isDeleted = true;
     else found.isActive = to === "active";
@@ -127,7 +133,7 @@ export class RetentionWorld {
       const out = new ByteWriter();
       const request = claimRequest({ nowMs: this.#nowMs, limit: most, leaseMs: LEASE_MS });
       return claimAnswer(
-        WRITES.claimDue(sql, claimCall(request), out),
+        claimDue(sql, claimCall(request), out),
         out.pack(),
         new ClaimedSubscriptions(undefined),
       );
@@ -147,11 +153,9 @@ export class RetentionWorld {
     const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
     const result = { deliveryId: delivery.rowid, claimId, statusCode: 500, next };
     const results = finished([result], this.#nowMs);
-    const [answer] = this.#connection.write((sql) =>
-      BATCHED_WRITES.finishAttempts.run(sql, results, new Uint8Array(1)),
-    );
-    const state = { retry: 0, returned: 0, delivered: 2, failed: 3, filtered: 4 }[ending];
-    expect(answer).toEqual({ answer: { state }, serviceEvents: undefined });
+    const finish = this.#connection.write((sql) => finishAttempts(sql, results, new Uint8Array(1)));
+    const state = ending === "retry" || ending === "returned" ? "pending" : ending;
+    expect(finish).toEqual({ answer: [{ kind: "stored", state }], serviceEvents: undefined });
     delivery.leasedUntilMs = undefined;
     if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
     if (ending === "filtered") return;
@@ -161,7 +165,7 @@ export class RetentionWorld {
 
   releaseLeases(): void {
     this.#nowMs += LEASE_MS;
-    this.#connection.write((sql) => WRITES.releaseExpired(sql, this.#nowMs));
+    this.#connection.write((sql) => releaseLeases(sql, "expired", this.#nowMs));
     for (const delivery of this.#deliveries.values()) {
       if (delivery.leasedUntilMs === undefined || delivery.leasedUntilMs > this.#nowMs) continue;
       delivery.leasedUntilMs = undefined;
@@ -173,7 +177,7 @@ export class RetentionWorld {
     const delivery = at([...this.#deliveries.values()], place);
     if (delivery === undefined) return;
     const work = (): unknown =>
-      this.#connection.write((sql) => WRITES.retryDelivery(sql, delivery.rowid, this.#nowMs));
+      this.#connection.write((sql) => audited.retryDelivery(sql, delivery.rowid, this.#nowMs));
     const may = ["failed", "filtered", "waiting", "delivered"].includes(statusOf(delivery));
     if (!may || delivery.subscription.isDeleted) {
       expect(work).toThrow();
@@ -261,8 +265,8 @@ export class RetentionWorld {
   #beginLists(): { step(): void; end(): { events: number[]; deliveries: number[] } } {
     const sql = this.#connection.read;
     const query = { order: "asc" as const, limit: 500, page: 1, applications: ["x"], fromMs: 1 };
-    const events = SLICED_READS.listEvents(sql, query, new ByteWriter());
-    const deliveries = SLICED_READS.listDeliveries(sql, { limit: 500, fromMs: 1 });
+    const events = listEvents(sql, query, new ByteWriter());
+    const deliveries = listDeliveries(sql, { limit: 500, fromMs: 1 });
     const ends = [stepping(events), stepping(deliveries)] as const;
     return {
       step() {
@@ -299,7 +303,7 @@ export class RetentionWorld {
     }
     const sql = this.#connection.read;
     const list = (status?: DeliveryStatus): unknown[] =>
-      runSync(SLICED_READS.listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
+      runSync(listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
         .toReversed()
         .map((each) => [each.rowid, each.event_id, each.status]);
     const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
@@ -317,7 +321,7 @@ export class RetentionWorld {
     const ids: number[] = [];
     for (let after = 0; ;) {
       const page = { order: "asc" as const, limit: 7, page: 1, after, ...query };
-      const { events } = runSync(SLICED_READS.listEvents(this.#connection.read, page, new ByteWriter()));
+      const { events } = runSync(listEvents(this.#connection.read, page, new ByteWriter()));
       ids.push(...events.map(({ rowid }) => rowid));
       const last = events.at(-1);
       if (last !== undefined) {
@@ -325,7 +329,7 @@ export class RetentionWorld {
         continue;
       }
       const first = { ...page, after: 0 };
-      const { total } = runSync(SLICED_READS.listEvents(this.#connection.read, first, new ByteWriter()));
+      const { total } = runSync(listEvents(this.#connection.read, first, new ByteWriter()));
       expect(total).toBe(ids.length);
       return ids;
     }

@@ -3,8 +3,11 @@ import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { lengthOf, rounds } from "../faults/length.ts";
 import { runSync } from "../../src/runtime/yielding.ts";
-import { findExpired } from "../../src/store/libsql/history/retention.ts";
-import { BATCHED_WRITES, WRITES } from "../../src/store/libsql/operations.ts";
+import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { claimDue } from "../../src/store/libsql/queue/claim.ts";
+import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
+import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -120,14 +123,14 @@ describe("removing events", () => {
   it("reuses the freed space, so the file does not grow", () => {
     const file = open();
     file.write((sql) => {
-      WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       const given = { application: "x", subscription: "s", action: "a", handler: "h", secret: "s" };
-      WRITES.createSubscription(sql, { ...given, maxRetries: 1, active: true }, 1);
+      audited.createSubscription(sql, { ...given, maxRetries: 1, active: true }, 1);
     });
     const fill = (): void => {
       for (let call = 0; call < 10; call += 1) {
         const rows = Array.from({ length: 500 }, () => [1, 1, 0, 900]).flat();
-        file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], payload));
+        file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
         deliverAll(file, payload);
       }
     };
@@ -148,14 +151,14 @@ describe("removing events", () => {
 
   it("uses short transactions, however large the payloads are", () => {
     const file = open();
-    file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    file.write((sql) => audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     const payload = Buffer.alloc(1_000_000, "x");
     const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
-    file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch({ nowMs: 1, rows })], payload));
+    file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
     const calls: number[] = [];
     for (let left = [1, 2, 3, 4, 5, 6, 7]; left.length > 0;) {
       const some = left;
-      const { handled } = file.write((sql) => WRITES.removeEvents(sql, some));
+      const { handled } = file.write((sql) => removeEvents(sql, some));
       calls.push(handled);
       left = left.slice(handled);
     }
@@ -164,16 +167,16 @@ describe("removing events", () => {
 
   it("forgets clock steps that no event precedes", () => {
     const file = open();
-    file.write((sql) => WRITES.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    file.write((sql) => audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {
       const call = { nowMs, atomic: false, rows: [1, 1, 0, 2] };
-      file.write((sql) => BATCHED_WRITES.recordEvents.run(sql, [eventBatch(call)], Buffer.from("{}")));
+      file.write((sql) => recordAndClaim(sql, [eventBatch(call)], Buffer.from("{}")));
     }
     const steps = (): unknown => file.read.rows("SELECT first_event FROM clock_step ORDER BY 1");
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
-    file.write((sql) => WRITES.removeEvents(sql, [2, 3]));
+    file.write((sql) => removeEvents(sql, [2, 3]));
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
-    file.write((sql) => WRITES.removeEvents(sql, [1]));
+    file.write((sql) => removeEvents(sql, [1]));
     expect(steps()).toEqual([]);
   });
 });
@@ -182,7 +185,7 @@ function removeAll(file: Connection): void {
   const { events } = runSync(findExpired(file.read, { beforeMs: Infinity }, 0, 1_000_000));
   for (let left = events; left.length > 0;) {
     const some = left;
-    left = left.slice(file.write((sql) => WRITES.removeEvents(sql, some)).handled);
+    left = left.slice(file.write((sql) => removeEvents(sql, some)).handled);
   }
 }
 
@@ -191,7 +194,7 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
     const out = new ByteWriter();
     const request = claimRequest({ nowMs: 9, limit: 10_000, most: 10_000 });
     const { claims } = claimAnswer(
-      WRITES.claimDue(sql, claimCall(request), out),
+      claimDue(sql, claimCall(request), out),
       out.pack(),
       new ClaimedSubscriptions(undefined),
     );
@@ -199,6 +202,6 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
     const rows = claims.map(({ deliveryId, claimId }) => {
       return { deliveryId, claimId, statusCode: 200, textBytes: 300, next };
     });
-    BATCHED_WRITES.finishAttempts.run(sql, finished(rows, 9), payload);
+    finishAttempts(sql, finished(rows, 9), payload);
   });
 }

@@ -4,10 +4,9 @@ import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { ensureServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import { packEvents } from "../../src/store/libsql/events/record-wire.ts";
-import { finishCall, packResults, unpackResults } from "../../src/store/libsql/queue/wire.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
-import { BATCHED_WRITES } from "../../src/store/libsql/operations.ts";
+import { commitBatch } from "../../src/store/libsql/group-commit.ts";
+import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -16,7 +15,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
-import { call, commit } from "./batches.ts";
+import { answersOf, call, commit, recordCall, finished, joined } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -100,14 +99,13 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const payload = Buffer.from("{}");
   const actionId = SERVICE_EVENT_NAMES.length + 1;
   commit(connection, [
-    call("createAction", { action: "a", application: "x", schemata: {} }, 1, undefined),
-    call("createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1, undefined, undefined),
-    call("createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1, undefined, undefined),
+    call("catalog.createAction", { action: "a", application: "x", schemata: {} }, 1),
+    call("catalog.createSubscription", { ...OPERATOR, subscription: "a", action: "a" }, 1),
+    call("catalog.createSubscription", { ...OPERATOR, subscription: "watch", action: NAME }, 1),
   ]);
-  const events = Array.from({ length: failures }, () => ({ actionId, revision: 1, payload }));
-  const columns = packEvents([{ nowMs: 1, atomic: true, events }]);
+  const rows = Array.from({ length: failures }, (_, index) => [actionId, 1, 2 * index, 2]).flat();
   const bytes = Buffer.alloc(2 * failures, payload);
-  commit(connection, [{ name: "recordEvents", columns, offset: 0 }], bytes);
+  commit(connection, [joined("events.record", [recordCall({ nowMs: 1, atomic: true, rows })])], bytes);
   connection.write((sql) =>
     sql.run(
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
@@ -115,10 +113,10 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   );
   const results = Array.from({ length: failures }, (_, index) => {
     const [deliveryId, next] = [index + 1, { kind: "failed" }] as const;
-    return { deliveryId, claimId: deliveryId, startedAtMs: 1, durationMs: 1, statusCode: 500, next };
+    return { deliveryId, claimId: deliveryId, statusCode: 500, next };
   });
-  const packed = packResults(results.map((result) => finishCall(result, 2, undefined)));
-  const finish = { name: "finishAttempts", columns: packed, offset: 0 };
+  const calls = finished(results, 2);
+  const finish = joined("queue.finish", calls);
   const state = (): object => ({
     ...connection.read.first<object>(
       `SELECT (SELECT count(*) FROM lease) AS leased, (SELECT count(*) FROM attempt) AS attempts,
@@ -134,18 +132,18 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   const unwatched = (): void =>
     connection.write((sql) => {
       sql.run("UPDATE subscription SET active = 0 WHERE subscription = ?", "watch");
-      const answers = BATCHED_WRITES.finishAttempts.run(sql, unpackResults(packed, 0), bytes);
-      const stored = answers.filter(({ answer }) => answer.state === 3);
-      throw new Error(`${stored.length} fit, told ${answers[0]?.serviceEvents?.events}`);
+      const { answer, serviceEvents } = finishAttempts(sql, calls, bytes);
+      const stored = answer.filter((outcome) => outcome.kind === "stored" && outcome.state === "failed");
+      throw new Error(`${stored.length} fit, told ${serviceEvents?.events}`);
     });
   expect(unwatched).toThrow("200 fit, told undefined");
   expect(() => commit(connection, [finish])).toThrow(expect.objectContaining({ kind: "full" }));
   expect(state()).toEqual(before);
 
   connection.read.run("PRAGMA max_page_count = 1000000");
-  const [outcomes] = commit(connection, [finish]);
-  const reported = { serviceEvents: { events: failures, deliveries: failures } };
-  expect(outcomes).toMatchObject({ packed: [reported, ...Array.from({ length: failures - 1 }, () => 3)] });
+  const { outcomes, changes } = commitBatch(connection, { groups: [finish], writes: failures });
+  expect(answersOf(outcomes[0])).toEqual(results.map(() => ({ kind: "stored", state: "failed" })));
+  expect(changes).toEqual([{ serviceEvents: { events: failures, deliveries: failures } }]);
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
   connection.close();
 });

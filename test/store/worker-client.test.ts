@@ -16,11 +16,11 @@ test("threads that are ended while they work answer first, let go of the file, a
       nowMs: 1_000,
     };
     const threads = await StoreThreads.start(setup, () => undefined, { committed() {} });
-    const write = threads.write(singleWrite("probe", 4 * 1024 * 1024));
-    const reads = Array.from({ length: 40 }, () => threads.read("listTokens", []));
+    const write = threads.write(singleWrite("file.probe", 4 * 1024 * 1024));
+    const reads = Array.from({ length: 40 }, () => threads.read("tokens.list", []));
     const ended = threads.terminate();
-    await expect(threads.read("listTokens", [])).rejects.toThrow("ended");
-    expect((await write).value).toEqual([{ packed: [1] }]);
+    await expect(threads.read("tokens.list", [])).rejects.toThrow("ended");
+    expect((await write).outcomes).toEqual([{ answers: [1] }]);
     expect((await Promise.all(reads)).map(({ value }) => value)).toEqual(reads.map(() => []));
     await ended;
   }

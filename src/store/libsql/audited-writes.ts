@@ -20,13 +20,13 @@ import type { Sql } from "./thread/sql.ts";
 type By = Actor | undefined;
 type Rest<F> = F extends (sql: Sql, ...rest: infer R) => unknown ? R : never;
 
-export const AUDITED_WRITES = {
-  createAction(sql: Sql, input: Rest<typeof createAction>[0], nowMs: number, by?: By) {
+export const audited = {
+  createAction: (sql: Sql, input: Rest<typeof createAction>[0], nowMs: number, by?: By) => {
     const made = createAction(sql, input, nowMs);
     recordChange(sql, { change: "action.created", id: made.rowid, name: made.action }, nowMs, by);
     return made;
   },
-  reviseAction(sql: Sql, input: Rest<typeof reviseAction>[0], nowMs: number, by?: By) {
+  reviseAction: (sql: Sql, input: Rest<typeof reviseAction>[0], nowMs: number, by?: By) => {
     const before = by === undefined ? undefined : findAction(sql, input.action);
     const revised = reviseAction(sql, input, nowMs);
     if (before === undefined || revised === undefined || revised === "stale") return revised;
@@ -35,25 +35,25 @@ export const AUDITED_WRITES = {
     recordChange(sql, { change: "action.updated", id, name, members }, nowMs, by);
     return revised;
   },
-  createSubscription(
+  createSubscription: (
     sql: Sql,
     input: Rest<typeof createSubscription>[0],
     nowMs: number,
     key?: Uint8Array,
     by?: By,
-  ) {
+  ) => {
     const made = createSubscription(sql, input, nowMs, key);
     recordChange(sql, { change: "subscription.created", ...named(made) }, nowMs, by);
     return made;
   },
-  updateSubscription(
+  updateSubscription: (
     sql: Sql,
     id: number,
     patch: Rest<typeof updateSubscription>[1],
     nowMs: number,
     key?: Uint8Array,
     by?: By,
-  ) {
+  ) => {
     const before = by === undefined ? undefined : findSubscription(sql, id);
     const updated = updateSubscription(sql, id, patch, nowMs, key);
     const after = updated.answer;
@@ -67,14 +67,14 @@ export const AUDITED_WRITES = {
     }
     return updated;
   },
-  rotateSecret(
+  rotateSecret: (
     sql: Sql,
     id: number,
     rotation: Rest<typeof rotateSecret>[1],
     nowMs: number,
     key?: Uint8Array,
     by?: By,
-  ) {
+  ) => {
     const rotated = rotateSecret(sql, id, rotation, nowMs, key);
     if (rotated !== undefined) {
       recordChange(sql, { change: "subscription.secret_rotated", ...named(rotated) }, nowMs, by);
@@ -82,35 +82,39 @@ export const AUDITED_WRITES = {
     return rotated;
   },
   /** Deliveries that somebody else gets are signed with its secret. */
-  noteSecretUse(sql: Sql, id: number, consumer: string, nowMs: number, by?: By): void {
+  noteSecretUse: (sql: Sql, id: number, consumer: string, nowMs: number, by?: By): void => {
     const used = by === undefined ? undefined : findSubscription(sql, id);
     if (used === undefined) return;
     const members = [{ member: "consumer", before: null, after: consumer }];
     recordChange(sql, { change: "subscription.secret_used", ...named(used), members }, nowMs, by);
   },
-  deleteSubscription(sql: Sql, id: number, nowMs: number, by?: By) {
+  deleteSubscription: (sql: Sql, id: number, nowMs: number, by?: By) => {
     const deleted = deleteSubscription(sql, id, nowMs);
     if (deleted.answer !== undefined) {
       recordChange(sql, { change: "subscription.deleted", ...named(deleted.answer) }, nowMs, by);
     }
     return deleted;
   },
-  createToken(sql: Sql, input: Rest<typeof createToken>[0], nowMs: number, by?: By) {
+  createToken: (sql: Sql, input: Rest<typeof createToken>[0], nowMs: number, by?: By) => {
     const made = createToken(sql, input, nowMs);
     const { rowid: id, name, scopes } = made;
     const members = [{ member: "scopes", before: null, after: scopes.join(" ") }];
     recordChange(sql, { change: "token.created", id, name, members }, nowMs, by);
     return made;
   },
-  /** @param managedAtMs as at `revokeToken` */
-  revokeToken(sql: Sql, id: number, nowMs: number, managedAtMs?: number, by?: By) {
-    const all = revokeToken(sql, id, managedAtMs);
+  revokeToken: (
+    sql: Sql,
+    id: number,
+    nowMs: number,
+    { managed = false, by }: { readonly managed?: boolean; readonly by?: By } = {},
+  ) => {
+    const all = revokeToken(sql, id, managed ? nowMs : undefined);
     for (const { rowid, name } of all) {
       recordChange(sql, { change: "token.revoked", id: rowid, name }, nowMs, by);
     }
     return all[0];
   },
-  startReplay(sql: Sql, plan: Rest<typeof startReplay>[0], nowMs: number, by?: By) {
+  startReplay: (sql: Sql, plan: Rest<typeof startReplay>[0], nowMs: number, by?: By) => {
     const started = startReplay(sql, plan, nowMs);
     if (started !== undefined) {
       const members = [{ member: "selection", before: null, after: started.selection }];
@@ -118,7 +122,7 @@ export const AUDITED_WRITES = {
     }
     return started;
   },
-  cancelReplay(sql: Sql, id: number, nowMs: number, by?: By) {
+  cancelReplay: (sql: Sql, id: number, nowMs: number, by?: By) => {
     const wasRunning = by !== undefined && findReplay(sql, id)?.status === "running";
     const cancelled = cancelReplay(sql, id, nowMs);
     if (wasRunning && cancelled.answer !== undefined) {
@@ -126,13 +130,13 @@ export const AUDITED_WRITES = {
     }
     return cancelled;
   },
-  retryDelivery(sql: Sql, id: number, nowMs: number, by?: By) {
+  retryDelivery: (sql: Sql, id: number, nowMs: number, by?: By) => {
     const retried = retryDelivery(sql, id, nowMs);
     if (retried !== undefined)
       recordChange(sql, { change: "delivery.retried", ...named(retried) }, nowMs, by);
     return retried;
   },
-  skipDelivery(sql: Sql, id: number, nowMs: number, by?: By) {
+  skipDelivery: (sql: Sql, id: number, nowMs: number, by?: By) => {
     const skipped = skipDelivery(sql, id, nowMs);
     if (skipped.answer !== undefined) {
       recordChange(sql, { change: "delivery.skipped", ...named(skipped.answer) }, nowMs, by);

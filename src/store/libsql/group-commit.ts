@@ -1,17 +1,12 @@
+import type { StoreChange } from "../store.ts";
 import type { Steps } from "../../runtime/yielding.ts";
-import {
-  BATCHED_WRITES,
-  type BatchedName,
-  READS,
-  SLICED_READS,
-  WITHOUT_FSYNC,
-  type WriteName,
-  WRITES,
-} from "./operations.ts";
+import { OPERATIONS } from "./operations.ts";
 import { type Connection, inSavepoint } from "./thread/connection.ts";
+import type { Operation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
 import {
   ByteWriter,
   type GroupOutcome,
+  type OperationTraits,
   toWireError,
   type ToWorker,
   type WireOutcome,
@@ -20,149 +15,118 @@ import {
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-/** A write batch, as it came from the main thread. */
-export interface Message extends WriteBatch {
-  readonly id: number;
+const BY_NAME: ReadonlyMap<string, Operation> = named(OPERATIONS);
+
+function named(parts: Operations): ReadonlyMap<string, Operation> {
+  const all = Object.entries(parts).flatMap(([part, operations]) =>
+    Object.entries(operations).map(([name, operation]) => [`${part}.${name}`, operation] as const),
+  );
+  return new Map(all);
 }
 
-/** Messages that are carried out in one transaction. */
-interface Transaction {
-  readonly messages: readonly Message[];
-  /** Of all messages, one after the other. Never empty: the driver binds an empty BLOB as NULL. */
-  readonly bytes: Uint8Array;
+/** What the main thread's side is made from. */
+export function operationTraits(): Readonly<Record<string, OperationTraits>> {
+  return Object.fromEntries(
+    [...BY_NAME].map(([name, operation]): [string, OperationTraits] => {
+      if (operation.kind === "read") return [name, { kind: "read" }];
+      const { kind, rows, durable, isJoined } = operation;
+      return [name, { kind, rows, durable, isJoined }];
+    }),
+  );
 }
 
-/**
- * Beyond either, what waits is split into several transactions, so that a read need not wait for all of it. A row takes
- * 2.5 µs (a delivery) to 7 µs (an event), so a transaction 5 to 15 ms. A message is never split.
- */
-const TRANSACTION_ROWS = 2_000;
-const TRANSACTION_BYTES = 8 * 1024 * 1024;
-
-/** Takes the next transaction off the front of `waiting`: at least one message, and no more than the limits. */
-export function takeBatch(waiting: Message[]): Transaction {
-  let rows = 0;
-  let length = 0;
-  let count = 0;
-  for (const message of waiting) {
-    rows += message.rows;
-    length += message.bytes?.byteLength ?? 0;
-    if (count > 0 && (rows > TRANSACTION_ROWS || length > TRANSACTION_BYTES)) break;
-    count += 1;
-  }
-  const messages = waiting.splice(0, count);
-  const parts = messages.flatMap(({ bytes }) => (bytes === undefined ? [] : [new Uint8Array(bytes)]));
-  if (parts.length === 1) return { messages, bytes: parts[0]! };
-  return { messages, bytes: parts.length === 0 ? new Uint8Array(1) : Buffer.concat(parts) };
+function writeOf(name: string): WriteOperation {
+  const operation = BY_NAME.get(name);
+  if (operation?.kind !== "write") throw new Error(`the store has no write ${name}`);
+  return operation;
 }
 
-/** The writes of one name from all messages of a transaction. */
+function readOf(name: string): ReadOperation {
+  const operation = BY_NAME.get(name);
+  if (operation?.kind !== "read") throw new Error(`the store has no read ${name}`);
+  return operation;
+}
+
+/** All writes of one operation in a batch. */
 interface Group {
-  readonly kind: Kind;
-  readonly writes: unknown[];
-  /** Where the writes of each part start and end. */
-  readonly ranges: Map<WriteGroup, readonly [start: number, end: number]>;
-  /** By write, once they are done. */
+  readonly operation: WriteOperation;
+  readonly calls: readonly unknown[];
+  /** Of each call, once they are done. */
   outcomes: readonly WireOutcome[] | undefined;
 }
 
-/** How the writes of one name are done; see `BATCHED_WRITES`. */
-interface Kind {
-  unpack(columns: unknown, start: number): readonly unknown[];
-  run(sql: Sql, writes: readonly unknown[], bytes: Uint8Array): readonly unknown[];
-  pack(results: readonly unknown[]): unknown;
+interface Committed {
+  /** Of the batch's groups, in their order. */
+  readonly outcomes: readonly GroupOutcome[];
+  readonly changes: readonly StoreChange[];
+  readonly bytes: ArrayBuffer | undefined;
 }
 
 /**
- * Does all writes of the messages in one transaction. Returns once it is committed, and durable unless none has to be. A
- * write that fails is undone and answered by itself; the others go on.
+ * Does all writes of a batch in one transaction. Returns once it is committed, and durable unless none has to be. A write
+ * that fails is undone and answered by itself; the others go on.
+ * @param key what secrets are encrypted with, where they are
  * @throws EngineFailure when the transaction as a whole failed
  */
-export function commitBatch(
-  connection: Connection,
-  { messages, bytes }: Transaction,
-): { outcomes: readonly (readonly GroupOutcome[])[]; bytes: ArrayBuffer | undefined } {
+export function commitBatch(connection: Connection, batch: WriteBatch, key?: Uint8Array): Committed {
   const out = new ByteWriter();
-  const byName = groupsOf(messages, out);
-  // Published events and results come first, so that a claim in the same transaction sees them.
-  const names = [...byName.keys()].toSorted(
-    (a, b) => Number(b in BATCHED_WRITES) - Number(a in BATCHED_WRITES),
-  );
-  const durable = names.every((name) => WITHOUT_FSYNC.has(name)) ? "later" : "now";
-  const groups = names.map((name) => byName.get(name)!);
+  const changes: StoreChange[] = [];
+  const bytes = batch.bytes === undefined ? new Uint8Array(1) : new Uint8Array(batch.bytes);
+  const work: Work = { sql: connection.read, bytes, out, key, changes };
+  const groups = batch.groups.map(groupOf);
+  const durable = groups.every(({ operation }) => operation.durable === "later") ? "later" : "now";
   const [only] = groups;
   if (only !== undefined && groups.length === 1) {
     // It needs no savepoint, for which the engine would copy every page that changes.
-    only.outcomes = tryAll(only.writes, (writes) =>
-      connection.write((sql) => only.kind.run(sql, writes, bytes), durable),
-    );
+    only.outcomes = tryAll(only, only.calls, work, (run) => connection.write(run, durable));
   }
   const rest = groups.filter(({ outcomes }) => outcomes === undefined);
   if (rest.length > 0) {
-    connection.write((sql) => {
-      for (const group of rest) group.outcomes = runGroup(sql, group, bytes);
+    // Published events and results come first, so that a claim in the same transaction sees them.
+    const ordered = rest.toSorted((a, b) => Number(b.operation.isJoined) - Number(a.operation.isJoined));
+    connection.write(() => {
+      for (const group of ordered) group.outcomes = runInSavepoints(group, work);
     }, durable);
   }
-  const outcomes = messages.map((message) => message.groups.map((part) => outcomeOf(part, byName)));
-  return { outcomes, bytes: out.pack() };
+  return { outcomes: groups.map(outcomeOf), changes, bytes: out.pack() };
 }
 
-/** Writes of one transaction were under way together, so any order among them is a true one. */
-function groupsOf(messages: readonly Message[], out: ByteWriter): ReadonlyMap<string, Group> {
-  const groups = new Map<string, Group>();
-  let messageOffset = 0;
-  for (const message of messages) {
-    for (const part of message.groups) {
-      const group = groups.get(part.name) ?? newGroup(part.name, out);
-      groups.set(part.name, group);
-      const start = group.writes.length;
-      group.writes.push(...group.kind.unpack(part.columns, messageOffset + part.offset));
-      group.ranges.set(part, [start, group.writes.length]);
-    }
-    messageOffset += message.bytes?.byteLength ?? 0;
-  }
-  return groups;
-}
-
-function newGroup(name: string, out: ByteWriter): Group {
-  return { kind: kindOf(name, out), writes: [], ranges: new Map(), outcomes: undefined };
-}
-
-function kindOf(name: string, out: ByteWriter): Kind {
-  if (name in BATCHED_WRITES) return BATCHED_WRITES[name as BatchedName];
-  const write = WRITES[name as WriteName] as (sql: Sql, ...args: unknown[]) => unknown;
-  return {
-    unpack: (calls) => calls as readonly unknown[],
-    run: (sql, calls) => calls.map((args) => write(sql, ...(args as readonly unknown[]), out)),
-    pack: (results) => results,
-  };
+function groupOf({ operation, calls }: WriteGroup): Group {
+  const list = typeof calls === "string" ? (JSON.parse(calls) as readonly unknown[]) : calls;
+  return { operation: writeOf(operation), calls: list, outcomes: undefined };
 }
 
 /** Together, or one by one where that fails. */
-function runGroup(sql: Sql, { kind, writes }: Group, bytes: Uint8Array): readonly WireOutcome[] {
-  const run = (part: readonly unknown[]): readonly unknown[] =>
-    inSavepoint(sql, () => kind.run(sql, part, bytes));
-  return tryAll(writes, run) ?? writes.flatMap((write) => tryAll([write], run) ?? []);
+function runInSavepoints(group: Group, work: Work): readonly WireOutcome[] {
+  const attempt = (calls: readonly unknown[]): readonly WireOutcome[] | undefined =>
+    tryAll(group, calls, work, (run) => inSavepoint(work.sql, run));
+  return attempt(group.calls) ?? group.calls.flatMap((call) => attempt([call]) ?? []);
 }
 
-/** @returns `undefined` when several writes failed together, so that nothing says which of them is at fault */
+/**
+ * @param within runs it, and undoes what it did when it throws
+ * @returns `undefined` when several writes failed together, so that nothing says which of them is at fault
+ */
 function tryAll(
-  writes: readonly unknown[],
-  run: (writes: readonly unknown[]) => readonly unknown[],
+  { operation }: Group,
+  calls: readonly unknown[],
+  work: Work,
+  within: (run: () => readonly unknown[]) => readonly unknown[],
 ): readonly WireOutcome[] | undefined {
+  const changesBefore = work.changes.length;
   try {
-    return run(writes).map((ok) => ({ ok }));
+    return within(() => operation.run(work, calls)).map((ok) => ({ ok }));
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
-    return writes.length === 1 ? [{ error: toWireError(error) }] : undefined;
+    work.changes.length = changesBefore;
+    return calls.length === 1 ? [{ error: toWireError(error) }] : undefined;
   }
 }
 
-function outcomeOf(part: WriteGroup, groups: ReadonlyMap<string, Group>): GroupOutcome {
-  const { kind, ranges, outcomes: all = [] } = groups.get(part.name)!;
-  const outcomes = all.slice(...ranges.get(part)!);
-  const results = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok] : []));
-  return results.length < outcomes.length ? { outcomes } : { packed: kind.pack(results) };
+function outcomeOf({ operation, outcomes = [] }: Group): GroupOutcome {
+  const answers = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok] : []));
+  if (answers.length < outcomes.length) return { outcomes };
+  return { answers: operation.isJoined ? JSON.stringify(answers) : answers };
 }
 
 /** A turn ends with the step that passes this, so a transaction waits for this and a step at most. */
@@ -172,18 +136,21 @@ const TURN_MS = 1;
 export class ReadTask {
   readonly id: number;
   readonly #message: ToWorker & { readonly kind: "read" };
+  readonly #key: Uint8Array | undefined;
   #steps: Steps<unknown> | undefined;
   readonly #out = new ByteWriter();
 
-  constructor(message: ToWorker & { readonly kind: "read" }) {
+  /** @param key what secrets are encrypted with, where they are */
+  constructor(message: ToWorker & { readonly kind: "read" }, key?: Uint8Array) {
     this.id = message.id;
     this.#message = message;
+    this.#key = key;
   }
 
   /** Goes on for a turn. Returns the answer once it is found. */
   runSlice(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
-    const { name, args } = this.#message;
-    const steps = (this.#steps ??= stepsOf(sql, name, [...args, this.#out]));
+    const { operation, args } = this.#message;
+    const steps = (this.#steps ??= stepsOf(readWork(sql, this.#out, this.#key), operation, args));
     const endMs = performance.now() + TURN_MS;
     do {
       const step = steps.next();
@@ -193,11 +160,20 @@ export class ReadTask {
   }
 }
 
-function* stepsOf(sql: Sql, name: string, args: readonly unknown[]): Steps<unknown> {
-  if (name in SLICED_READS) {
-    const read = SLICED_READS[name as keyof typeof SLICED_READS] as (...all: unknown[]) => Steps<unknown>;
-    return yield* read(sql, ...args);
-  }
-  const read = READS[name as keyof typeof READS] as (...all: unknown[]) => unknown;
-  return read(sql, ...args);
+function readWork(sql: Sql, out: ByteWriter, key: Uint8Array | undefined): Work {
+  return { sql, bytes: new Uint8Array(1), out, key, changes: [] };
+}
+
+function* stepsOf(work: Work, operation: string, args: readonly unknown[]): Steps<unknown> {
+  const answer = readOf(operation).run(work, ...args);
+  return isSteps(answer) ? yield* answer : answer;
+}
+
+function isSteps(answer: unknown): answer is Steps<unknown> {
+  return typeof answer === "object" && answer !== null && Symbol.iterator in answer && "next" in answer;
+}
+
+/** What the thread that writes reads between two transactions: neither long, nor with bytes or secrets. */
+export function runRead(sql: Sql, operation: string, args: readonly unknown[]): unknown {
+  return readOf(operation).run(readWork(sql, new ByteWriter(), undefined), ...args);
 }

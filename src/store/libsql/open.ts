@@ -21,12 +21,13 @@ import {
   prepareFolder,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
-import { CODECS, createLibsqlStore } from "./store.ts";
+import { createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
 import { EngineFailure } from "./thread/sql.ts";
 import { StoreThreads } from "./thread/store-threads.ts";
 import { WorkerSupervisor } from "./thread/supervisor.ts";
+import { ThreadCalls } from "./thread/thread-calls.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -68,7 +69,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
     if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
     const { supervisor, report } = await openFile(options, clock);
-    const queue = new WriteQueue(supervisor, CODECS);
+    const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
     const backups = new Backups(dataFileOf(folder), report.file, supervisor, clock);
     const close = async (): Promise<void> => {
       await Promise.all([queue.close(), backups.end()]);
@@ -83,12 +84,11 @@ export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
     if (owner.command === "serve") warnOfLeftovers(logger, folder);
     return createLibsqlStore({
       supervisor,
-      queue,
+      calls: new ThreadCalls(report.operations, supervisor, queue),
       damaged: new DamagedEvents(logger),
       backups,
       dataId: report.dataId,
       key: options.encryption?.key,
-      onChange: options.onChange ?? (() => undefined),
       close,
     });
   } catch (error) {

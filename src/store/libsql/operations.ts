@@ -1,12 +1,14 @@
-import type { EventSelection, ExpiredRange } from "../events.ts";
+import type { Actor } from "../../domain/audit.ts";
+import type { SecretRotation, SubscriptionPatch, SubscriptionRecord } from "../catalog.ts";
+import type { EventSelection, NextEvents } from "../events.ts";
 import type { BacklogOf } from "../queue.ts";
-import { AUDITED_WRITES } from "./audited-writes.ts";
+import { audited } from "./audited-writes.ts";
 import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
 import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
 import { findDeletedSubscription, findSubscription, listSubscriptions } from "./catalog/subscriptions.ts";
 import { findEvent, listEvents } from "./events/list.ts";
 import { eventBounds, nextEvents } from "./events/next.ts";
-import { packOutcomes, unpackEvents } from "./events/record-wire.ts";
+import { eventBatch, type RecordRows } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
@@ -22,7 +24,7 @@ import {
 } from "./history/stats.ts";
 import { countRefused } from "./history/stats-counts.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
-import { findExpired, removeEvents } from "./history/retention.ts";
+import { findExpired, MAX_REMOVED_ROWS, removeEvents } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
@@ -35,116 +37,131 @@ import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
-import { packFinished, unpackResults } from "./queue/wire.ts";
+import type { ClaimCall, FinishedRow } from "./queue/wire.ts";
 import { holdLog, moveLog, releaseLog } from "./thread/checkpoints.ts";
-import type { ByteWriter } from "./thread/protocol.ts";
-import type { Steps } from "../../runtime/yielding.ts";
+import {
+  joined,
+  type Operations,
+  read,
+  readWith,
+  report,
+  reporting,
+  write,
+  writeWith,
+} from "./thread/operation.ts";
 import type { Sql } from "./thread/sql.ts";
 
-/** Reads, each in a transaction of its own. The last argument takes the bytes that go with the answer. */
-export const READS = {
-  findAction,
-  listActions,
-  findRevision,
-  listRevisions,
-  findEvent,
-  eventsWithDeliveries,
-  findSecret,
-  findSubscription,
-  findDeletedSubscription,
-  listSubscriptions,
-  findDelivery,
-  findSendable,
-  findLeased,
-  runningReplays,
-  findReplay,
-  listReplays,
-  listAudit,
-  findToken,
-  listTokens,
-  listAttempts,
-} as const;
-
-/** What the thread that writes does with its log between two transactions. */
-export const LOG_READS = { holdLog, moveLog, releaseLog } as const;
-export type LogReadName = keyof typeof LOG_READS;
-
-/** The same in steps, as they may take longer than a transaction should wait. */
-export const SLICED_READS = {
-  listEvents: (sql: Sql, query: EventSelection, out: ByteWriter) => listEvents(sql, query, out),
-  nextEvents,
-  eventBounds,
-  listDeliveries,
-  listAttention,
-  countPending,
-  countDeliveries,
-  countBacklog: (sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of }),
-  findExpired: (sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after),
-  planReplay,
-  countReplay,
-  readStatsSteps,
-  readStatsTotals,
-  readOpenStats,
-  statsActions,
-  statsSubscriptions,
-} as const;
-
-/** Writes that are done one by one in a transaction. */
-export const WRITES = {
-  ...AUDITED_WRITES,
-  removeAudit,
-  advanceReplay,
-  claimDue,
-  extendLeases,
-  removeEvents: (sql: Sql, eventIds: readonly number[]) => removeEvents(sql, eventIds),
-  releaseExpired: (sql: Sql, nowMs: number): number => releaseLeases(sql, "expired", nowMs),
-  moveWaits,
-  recordTokenUses,
-  /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
-  probe: (sql: Sql, bytes: number): number =>
-    sql.run(
-      `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
-        ON CONFLICT DO UPDATE SET filler = excluded.filler`,
-      bytes,
-    ),
-  noteBackup,
-  countRefused,
-  foldStats,
-  removeStats,
-} as const;
-
-/** Writes of which all in a transaction are done together. `unpack` and `pack` say how they cross the thread. */
-export const BATCHED_WRITES = {
-  recordEvents: { unpack: unpackEvents, run: recordAndClaim, pack: packOutcomes },
-  finishAttempts: { unpack: unpackResults, run: finishAttempts, pack: packFinished },
-} as const;
+/** So many rows go in a transaction of their own. */
+const ALONE_ROWS = 10_000;
 
 /**
- * Writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and counts that were
- * folded are open again.
+ * All that the store can do, by the parts of its port. The thread runs it, and the facade (`store.ts`) is made from it: a new
+ * operation is a function with its statements, and a line here.
  */
-export const WITHOUT_FSYNC: ReadonlySet<string> = new Set<WriteName>([
-  "claimDue",
-  "extendLeases",
-  "releaseExpired",
-  "countRefused",
-  "foldStats",
-  "removeStats",
-]);
-
-type ArgsOf<F> = F extends (sql: Sql, ...args: infer A) => unknown ? WithoutOut<A> : never;
-type WithoutOut<A extends unknown[]> = A extends [...infer Rest, ByteWriter] ? Rest : A;
-type ResultOf<F> = F extends (...args: never[]) => infer R ? R : never;
-
-type Reads = typeof READS & typeof SLICED_READS;
-export type ReadName = keyof Reads;
-export type ReadArgs<N extends ReadName> = ArgsOf<Reads[N]>;
-export type ReadResult<N extends ReadName> =
-  ResultOf<Reads[N]> extends Steps<infer R> ? R : ResultOf<Reads[N]>;
-
-export type WriteName = keyof typeof WRITES;
-export type WriteArgs<N extends WriteName> = ArgsOf<(typeof WRITES)[N]>;
-export type WriteResult<N extends WriteName> = ResultOf<(typeof WRITES)[N]>;
+export const OPERATIONS = {
+  catalog: {
+    createAction: write(audited.createAction),
+    findAction: read(findAction),
+    listActions: read(listActions),
+    reviseAction: write(audited.reviseAction),
+    findRevision: read(findRevision),
+    listRevisions: read(listRevisions),
+    createSubscription: writeWith(({ sql, key }, input: SubscriptionRecord, nowMs: number, by?: Actor) =>
+      audited.createSubscription(sql, input, nowMs, key, by),
+    ),
+    findSecret: readWith(({ sql, key }, id: number) => findSecret(sql, id, key)),
+    findSubscription: read(findSubscription),
+    findDeletedSubscription: read(findDeletedSubscription),
+    listSubscriptions: read(listSubscriptions),
+    updateSubscription: writeWith((work, id: number, patch: SubscriptionPatch, nowMs: number, by?: Actor) =>
+      report(work, audited.updateSubscription(work.sql, id, patch, nowMs, work.key, by)),
+    ),
+    rotateSecret: writeWith(({ sql, key }, id: number, rotation: SecretRotation, nowMs: number, by?: Actor) =>
+      audited.rotateSecret(sql, id, rotation, nowMs, key, by),
+    ),
+    noteSecretUse: write(audited.noteSecretUse),
+    deleteSubscription: reporting(audited.deleteSubscription),
+  },
+  events: {
+    record: joined(({ sql, bytes }, calls: readonly RecordRows[]) =>
+      recordAndClaim(sql, calls.map(eventBatch), bytes),
+    ),
+    list: readWith(({ sql, out }, query: EventSelection) => listEvents(sql, query, out)),
+    find: readWith(({ sql, out }, id: number) => findEvent(sql, id, out)),
+    withDeliveries: read(eventsWithDeliveries),
+    countDeliveries: read(countDeliveries),
+    next: readWith(({ sql, out }, query: NextEvents) => nextEvents(sql, query, out)),
+    bounds: read(eventBounds),
+    findExpired: read(findExpired),
+    removeEvents: write(removeEvents, { rows: MAX_REMOVED_ROWS }),
+  },
+  queue: {
+    claim: writeWith(({ sql, out }, call: ClaimCall) => claimDue(sql, call, out), { durable: "later" }),
+    finish: joined((work, results: readonly FinishedRow[]) =>
+      report(work, finishAttempts(work.sql, results, work.bytes)),
+    ),
+    extend: write(extendLeases, { durable: "later" }),
+    findLeased: read(findLeased),
+    releaseExpired: write((sql: Sql, nowMs: number) => releaseLeases(sql, "expired", nowMs), {
+      durable: "later",
+    }),
+    moveWaits: write(moveWaits, { rows: ALONE_ROWS }),
+    list: read(listDeliveries),
+    find: read(findDelivery),
+    retry: write(audited.retryDelivery),
+    skip: reporting(audited.skipDelivery),
+    findSendable: read(findSendable),
+    attempts: read(listAttempts),
+    attention: read(listAttention),
+    countPending: read(countPending),
+    backlog: read((sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of })),
+  },
+  replays: {
+    plan: read(planReplay),
+    count: read(countReplay),
+    start: write(audited.startReplay),
+    advance: reporting(advanceReplay),
+    running: read(runningReplays),
+    find: read(findReplay),
+    list: read(listReplays),
+    cancel: reporting(audited.cancelReplay),
+  },
+  tokens: {
+    create: write(audited.createToken),
+    find: read(findToken),
+    list: read(listTokens),
+    revoke: write(audited.revokeToken),
+    recordUses: write(recordTokenUses),
+  },
+  audit: {
+    list: read(listAudit),
+    removeExpired: write(removeAudit, { rows: MAX_REMOVED_ROWS }),
+  },
+  stats: {
+    countRefused: write(countRefused, { durable: "later" }),
+    fold: write(foldStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
+    steps: read(readStatsSteps),
+    totals: read(readStatsTotals),
+    open: read(readOpenStats),
+    actions: read(statsActions),
+    subscriptions: read(statsSubscriptions),
+    removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
+  },
+  file: {
+    holdLog: read(holdLog),
+    moveLog: read(moveLog),
+    releaseLog: read(releaseLog),
+    noteBackup: write(noteBackup),
+    /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
+    probe: write((sql: Sql, bytes: number) =>
+      sql.run(
+        `INSERT INTO write_check (one, filler) VALUES (1, zeroblob(?))
+          ON CONFLICT DO UPDATE SET filler = excluded.filler`,
+        bytes,
+      ),
+    ),
+  },
+} as const satisfies Operations;
 
 /** What a thread of its own does with a file that nobody has open. */
 export const FILE_TASKS = { examineFile, settleFile, moveNumbers } as const;
@@ -155,5 +172,3 @@ export type FileTask = {
     readonly args: Readonly<Parameters<(typeof FILE_TASKS)[N]>>;
   };
 }[keyof typeof FILE_TASKS];
-
-export type BatchedName = keyof typeof BATCHED_WRITES;

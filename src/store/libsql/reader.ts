@@ -2,7 +2,6 @@ import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ReadTask } from "./group-commit.ts";
-import type { FileId } from "./thread/file-guard.ts";
 import { type FromWorker, toWireError, type ToWorker } from "./thread/protocol.ts";
 import { ReadConnection } from "./thread/read-connection.ts";
 
@@ -12,6 +11,7 @@ type ReadMessage = ToWorker & { readonly kind: "read" };
 export class Reader {
   readonly #port: MessagePort;
   #connection: ReadConnection | undefined;
+  #key: Uint8Array | undefined;
   /** Why it could not open the file. */
   #failure: unknown;
   readonly #reads: ReadMessage[] = [];
@@ -37,11 +37,12 @@ export class Reader {
 
   #take(message: ToWorker): void {
     if (message.kind === "read") this.#reads.push(message);
-    else if (message.kind === "open") this.#open(message.path, message.file);
+    else if (message.kind === "open") this.#open(message);
     else if (message.kind === "close") this.#isClosing = true;
   }
 
-  #open(path: string, file: FileId): void {
+  #open({ path, file, key }: ToWorker & { readonly kind: "open" }): void {
+    this.#key = key;
     try {
       this.#connection = ReadConnection.open(path, file);
     } catch (error) {
@@ -63,7 +64,7 @@ export class Reader {
   #serve(): void {
     for (this.#takeAll(); this.#reads.length + this.#tasks.length > 0; this.#takeAll()) {
       const read = this.#reads.shift();
-      if (read !== undefined) this.#run(new ReadTask(read));
+      if (read !== undefined) this.#run(new ReadTask(read, this.#key));
       const task = this.#tasks.shift();
       if (task !== undefined) this.#run(task);
     }

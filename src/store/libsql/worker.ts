@@ -8,8 +8,8 @@ import { areAllClosed, closeBlocks, isIndexWhole } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
 import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
 import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
-import { commitBatch, type Message, takeBatch } from "./group-commit.ts";
-import { FILE_TASKS, type FileTask, LOG_READS, type LogReadName } from "./operations.ts";
+import { commitBatch, operationTraits, runRead } from "./group-commit.ts";
+import { FILE_TASKS, type FileTask } from "./operations.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { Reader } from "./reader.ts";
@@ -26,19 +26,20 @@ import {
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
 // The thread that writes the data file, the one that reads it (see Reader), or one for a single task on a file that nobody
-// has open. The writer does one thing at a time: a transaction of all the writes that wait, and then the next one. Its end,
-// however it comes, closes the file; nothing less does (see Connection).
+// has open. The writer does one thing at a time: a write batch, and then the next one. Its end, however it comes, closes the
+// file; nothing less does (see Connection).
 
 const port = parentPort;
 if (port === null) throw new Error("this module runs as a worker thread");
 const task = workerData as FileTask | ReaderSetup | WorkerSetup;
 
+type WriteMessage = ToWorker & { readonly kind: "write" };
 type ReadMessage = ToWorker & { readonly kind: "read" };
 
 /** Blocks of events that are counted in one transaction where a file lacks some. */
 const BLOCKS_AT_ONCE = 256;
 
-const waitingWrites: Message[] = [];
+const waitingWrites: WriteMessage[] = [];
 const reads: ReadMessage[] = [];
 let isClosing = false;
 /** After this, the connection might acknowledge writes that never reach the file. */
@@ -64,7 +65,7 @@ function start(setup: WorkerSetup): void {
   }
   port?.on("message", (message: ToWorker) => {
     take(message);
-    serve(connection);
+    serve(connection, setup.encryption?.key);
   });
   const compact = (): void => {
     connection.read.run("PRAGMA shrink_memory");
@@ -89,6 +90,7 @@ function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
     connection.write((sql) => closeBlocks(sql, lastEvent, BLOCKS_AT_ONCE));
   }
   return {
+    operations: operationTraits(),
     file: connection.file,
     dataId: dataIdentity(connection.read),
     lastEvent,
@@ -123,11 +125,12 @@ function takeAll(): void {
   }
 }
 
-function serve(connection: Connection): void {
+function serve(connection: Connection, key: Uint8Array | undefined): void {
   for (takeAll(); waitingWrites.length + reads.length > 0; takeAll()) {
-    if (waitingWrites.length > 0) write(connection);
-    const read = reads.shift();
-    if (read !== undefined) runRead(connection, read);
+    const batch = waitingWrites.shift();
+    if (batch !== undefined) write(connection, batch, key);
+    const message = reads.shift();
+    if (message !== undefined) read(connection, message);
   }
   if (!isClosing) return;
   connection.checkpointIfPossible();
@@ -135,39 +138,34 @@ function serve(connection: Connection): void {
   port?.close();
 }
 
-function write(connection: Connection): void {
-  const transaction = takeBatch(waitingWrites);
-  const { messages } = transaction;
-  const ids = messages.map(({ id }) => id);
+function write(connection: Connection, batch: WriteMessage, key: Uint8Array | undefined): void {
+  const { id, writes } = batch;
   if (connectionFailure !== undefined) {
-    return post({ kind: "rolledBack", ids, error: toWireError(connectionFailure) });
+    return post({ kind: "rolledBack", id, error: toWireError(connectionFailure) });
   }
   try {
     connection.lastCommitMs = undefined;
     const startedMs = performance.now();
-    const { outcomes, bytes } = commitBatch(connection, transaction);
+    const committed = commitBatch(connection, batch, key);
     const tookMs = performance.now() - startedMs;
     const { lastCommitMs: commitMs, lastFsyncs: fsyncs, checkpointFailure } = connection;
-    const writes = messages.reduce((sum, message) => sum + message.writes, 0);
     const commit =
       commitMs === undefined ? undefined : { writes, tookMs, commitMs, fsyncs, checkpointFailure };
-    const batches = ids.map((id, index) => ({ id, outcomes: outcomes[index]! }));
-    post({ kind: "committed", batches, commit, bytes });
+    post({ kind: "committed", id, ...committed, commit });
   } catch (error) {
     const failure =
       error instanceof EngineFailure
         ? error
         : new EngineFailure("replace", messageOf(error), { cause: error });
     if (failure.kind !== "full") connectionFailure = failure;
-    post({ kind: "rolledBack", ids, error: toWireError(failure) });
+    post({ kind: "rolledBack", id, error: toWireError(failure) });
   }
 }
 
-function runRead(connection: Connection, { id, name, args }: ReadMessage): void {
+function read(connection: Connection, { id, operation, args }: ReadMessage): void {
   try {
     connection.mustBeInPlace();
-    const read = LOG_READS[name as LogReadName] as (sql: Sql, ...all: readonly unknown[]) => unknown;
-    post({ kind: "readDone", id, outcome: { ok: read(connection.read, ...args) } });
+    post({ kind: "readDone", id, outcome: { ok: runRead(connection.read, operation, args) } });
   } catch (error) {
     post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }

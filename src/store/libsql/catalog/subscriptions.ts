@@ -1,4 +1,9 @@
-import type { SubscriptionPatch, SubscriptionRecord, SubscriptionSelection } from "../../catalog.ts";
+import type {
+  SecretRotation,
+  SubscriptionPatch,
+  SubscriptionRecord,
+  SubscriptionSelection,
+} from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import {
   changedSettings,
@@ -167,7 +172,7 @@ function exhausted(
 export function rotateSecret(
   sql: Sql,
   id: number,
-  rotation: { readonly secret: string; readonly overlapMs: number },
+  rotation: SecretRotation,
   nowMs: number,
   key?: Uint8Array,
 ): Subscription | undefined {

@@ -58,7 +58,7 @@ export class Backups {
       // Beside the data file, where nobody else has access and the room is known.
       target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
       // So that a restore knows how old it is (see `id-reservation.ts`). Without it, the backup counts as older.
-      await this.#supervisor.write(singleWrite("noteBackup", this.#clock.now())).catch(() => undefined);
+      await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now())).catch(() => undefined);
       const source = (this.#source ??= await openBeside(this.#path, this.#file));
       const options = { path: this.#path, source, target, supervisor: this.#supervisor, signal: stop };
       const bytes = await liveCopy(options);

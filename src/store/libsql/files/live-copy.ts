@@ -43,7 +43,7 @@ const PAGES_AT = 28;
  */
 export async function liveCopy(options: LiveCopyOptions): Promise<number> {
   const { path, source, target, supervisor } = options;
-  const pageBytes = (await supervisor.readByWriter("holdLog", [])).value as number;
+  const pageBytes = (await supervisor.readByWriter("file.holdLog", [])).value as number;
   try {
     const copy = new LiveCopy(options, pageBytes);
     await copy.moveLog();
@@ -57,7 +57,7 @@ export async function liveCopy(options: LiveCopyOptions): Promise<number> {
     await makePlain(target);
     return bytes;
   } finally {
-    await supervisor.readByWriter("releaseLog", []);
+    await supervisor.readByWriter("file.releaseLog", []);
   }
 }
 
@@ -79,7 +79,10 @@ class LiveCopy {
   }
 
   async moveLog(): Promise<void> {
-    const { value } = await this.#options.supervisor.readByWriter("moveLog", [this.#logPath, this.#position]);
+    const { value } = await this.#options.supervisor.readByWriter("file.moveLog", [
+      this.#logPath,
+      this.#position,
+    ]);
     const { position, pages } = value as MovedLog;
     this.#position = position;
     this.#movedAtMs = performance.now();

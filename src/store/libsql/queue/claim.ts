@@ -1,7 +1,7 @@
 import { randomInt } from "node:crypto";
 import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { ClaimQuota, Taker, TierLimit } from "../../queue.ts";
+import type { Taker, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
@@ -13,7 +13,7 @@ import {
   type ClaimCall,
   type ClaimReply,
   type ClaimRow,
-  QUOTA,
+  type QuotaRow,
   SUBSCRIPTION,
   type TakerClaim,
 } from "./wire.ts";
@@ -90,15 +90,7 @@ function loadClaimables(
   sql: Sql,
   { nowMs, quotas, defaultQuota, excluded, takers }: ClaimCall,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
-  const { at } = QUOTA;
-  const known = new Map<number, ClaimQuota>();
-  for (let start = 0; start < quotas.length; start += QUOTA.count) {
-    known.set(quotas[start + at.id]!, {
-      leased: quotas[start + at.leased]!,
-      capacity: quotas[start + at.capacity]!,
-      tier: quotas[start + at.tier]!,
-    });
-  }
+  const known = new Map(JSON.parse(quotas) as readonly QuotaRow[]);
   // Steps from subscription to subscription through the index of what waits.
   const pending = sql.rows<Pending>(
     `WITH RECURSIVE waiting (id) AS (

@@ -1,5 +1,5 @@
 import type { OnExhausted } from "../../../domain/subscription-settings.ts";
-import type { NextStep } from "../../queue.ts";
+import type { Deactivated, FinishOutcome, NextStep } from "../../queue.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
@@ -9,7 +9,7 @@ import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySignals, noSignals, addSignal } from "./handler-health.ts";
 import { type OrderKey, settleKeys } from "./key-order.ts";
 import { settingOf } from "./order.ts";
-import { errorOf, FENCED, type Finished, type FinishedRow, NEXT_IS_DUE } from "./wire.ts";
+import { errorOf, type FinishedRow } from "./wire.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -19,7 +19,7 @@ export function finishAttempts(
   sql: Sql,
   results: readonly FinishedRow[],
   bytes: Uint8Array,
-): readonly WithServiceEvents<Finished>[] {
+): WithServiceEvents<readonly FinishOutcome[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const leases = loadLeased(sql, results);
@@ -42,9 +42,9 @@ export function finishAttempts(
   const signals = noSignals();
   /** The last result of each subscription. */
   const lastOf = new Map<number, number>();
-  const states = results.map((row, index) => {
+  const outcomes = results.map((row, index): FinishOutcome => {
     const leased = leases.get(row.deliveryId);
-    if (leased?.claim_id !== row.claimId) return FENCED;
+    if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
     const constraint = constraints.get(leased.id);
     const transition = transitionOf(leased, row, constraint, nowMs);
     const handlerChanged = constraint?.has_other_handler === 1;
@@ -60,9 +60,8 @@ export function finishAttempts(
     });
     lastOf.set(leased.subscription_id, index);
     const { kind } = row.next;
-    return kind === "delivered" || kind === "filtered"
-      ? DELIVERY_STATE[kind]
-      : (transition?.state ?? DELIVERY_STATE.pending);
+    if (kind === "delivered" || kind === "filtered") return { kind: "stored", state: kind };
+    return { kind: "stored", state: transition?.state === DELIVERY_STATE.failed ? "failed" : "pending" };
   });
   writeChanges(sql, writes, nowMs, bytes);
   counts.write(sql);
@@ -73,13 +72,21 @@ export function finishAttempts(
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
-  const told = isNextDue ? states.findIndex((state) => state !== FENCED) : -1;
-  return states.map((stored, index) => {
-    const state = index === told ? stored + NEXT_IS_DUE : stored;
-    const own = byIndex.get(index);
-    const answer = own === undefined ? { state } : { state, deactivated: own };
-    return { answer, serviceEvents: index === 0 ? serviceEvents : undefined };
-  });
+  const firstStored = outcomes.findIndex(({ kind }) => kind === "stored");
+  const answer = outcomes.map((outcome, index) =>
+    withEffects(outcome, byIndex.get(index), isNextDue && index === firstStored),
+  );
+  return { answer, serviceEvents };
+}
+
+function withEffects(
+  outcome: FinishOutcome,
+  deactivated: Deactivated | undefined,
+  isNextDue: boolean,
+): FinishOutcome {
+  if (outcome.kind !== "stored" || (deactivated === undefined && !isNextDue)) return outcome;
+  const subscription = deactivated === undefined ? {} : { deactivated };
+  return { ...outcome, ...subscription, ...(isNextDue ? { isNextDue } : {}) };
 }
 
 /** A delivery that is leased. */

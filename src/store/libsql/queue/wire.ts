@@ -7,35 +7,31 @@ import type {
   ClaimAnswer,
   ClaimedEvent,
   ClaimedSubscription,
+  ClaimQuota,
   ClaimRequest,
-  Deactivated,
-  FinishOutcome,
-  NextStep,
   Taker,
 } from "../../queue.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
-import type { WithServiceEvents } from "../events/service-events.ts";
 import { columns } from "../thread/columns.ts";
-import { bytesAt } from "../thread/protocol.ts";
+import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { readableOr } from "../thread/stored-json.ts";
-import { DELIVERY_STATE } from "./delivery-state.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "takers"> {
-  /** The numbers of `QUOTA` for each subscription. */
-  readonly quotas: Float64Array;
+  /** `QuotaRow`s as JSON, which is cheaper to carry than as many objects. */
+  readonly quotas: string;
   readonly takers: readonly (readonly [subscriptionId: number, taker: Taker])[] | undefined;
   /** Subscriptions that were found unreadable. */
   readonly excluded: readonly number[];
 }
 
-export const QUOTA = columns("id", "leased", "capacity", "tier");
+export type QuotaRow = readonly [subscriptionId: number, quota: ClaimQuota];
 
 /** The claim of one taker. */
 export type TakerClaim = readonly [subscriptionId: number, claimId: number];
 
-/** An answer as it crosses the thread: rows as JSON, which is cheaper to carry than as many objects. */
+/** An answer as it crosses the thread. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   /** Of what evreg sends. */
   readonly claimId: number;
@@ -104,15 +100,7 @@ type SubscriptionRow = readonly [
 ];
 
 export function claimCall(request: ClaimRequest, excluded: readonly number[] = []): ClaimCall {
-  const quotas = new Float64Array(request.quotas.size * QUOTA.count);
-  let start = 0;
-  for (const [id, { leased, capacity, tier }] of request.quotas) {
-    quotas[start + QUOTA.at.id] = id;
-    quotas[start + QUOTA.at.leased] = leased;
-    quotas[start + QUOTA.at.capacity] = capacity;
-    quotas[start + QUOTA.at.tier] = tier;
-    start += QUOTA.count;
-  }
+  const quotas = JSON.stringify([...request.quotas]);
   return { ...request, quotas, takers: request.takers && [...request.takers], excluded };
 }
 
@@ -205,14 +193,7 @@ export function claimAnswer(
   return { claims, nextDueAtMs, limitedTiers };
 }
 
-/** One result to be stored, as the main thread has it. */
-export interface FinishCall extends Pick<FinishedRow, "nowMs" | "disableAfterMs"> {
-  readonly result: AttemptResult;
-  /** The answer's text, or why the address was refused or TLS failed, if there is any. */
-  readonly text: Uint8Array | undefined;
-}
-
-/** One result, as the store's thread has it. */
+/** A result to be stored. */
 export interface FinishedRow extends Pick<
   AttemptResult,
   "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "next"
@@ -223,32 +204,13 @@ export interface FinishedRow extends Pick<
   readonly latencyMs: number | null;
   /** `null` where there is no text. */
   readonly textBytes: number | null;
-  /** Where its text lies in the transaction's bytes. */
+  /** Where its text lies in the batch's bytes. */
   readonly textOffset: number;
   /** Few have any of it. */
-  readonly more: Pick<AttemptResult, "connection" | "slow" | "wait"> | null;
+  readonly more: { readonly [M in "connection" | "slow" | "wait"]?: AttemptResult[M] | undefined } | null;
   readonly nowMs: number;
   readonly disableAfterMs: number | undefined;
 }
-
-interface ResultColumns extends Pick<FinishedRow, "nowMs" | "disableAfterMs"> {
-  /** `ResultRow`s as JSON, which is cheaper to carry than as many objects. */
-  readonly rows: string;
-}
-
-/** A result as it crosses: `packResults` and `unpackResults` have its members in this order. */
-type ResultRow = readonly [
-  deliveryId: number,
-  claimId: number,
-  startedAtMs: number,
-  durationMs: number,
-  latencyMs: number | null,
-  statusCode: number | null,
-  errorCode: AttemptErrorCode | null,
-  textBytes: number | null,
-  next: NextStep,
-  more: FinishedRow["more"],
-];
 
 /** The last error of a delivery whose attempt failed so. */
 export function errorOf({ statusCode, errorCode }: FinishedRow): string {
@@ -257,119 +219,22 @@ export function errorOf({ statusCode, errorCode }: FinishedRow): string {
 
 const encoder = new TextEncoder();
 
-export function finishCall(
+/** @param bytes takes the answer's text, or why the address was refused or TLS failed, if there is any */
+export function finishedRow(
   result: AttemptResult,
   nowMs: number,
   disableAfterMs: number | undefined,
-): FinishCall {
-  const { response, tlsReason = response, refusal = tlsReason } = result;
+  bytes: ByteWriter,
+): FinishedRow {
+  const { deliveryId, claimId, startedAtMs, durationMs, next, response, tlsReason, refusal } = result;
+  const { latencyMs = null, statusCode = null, errorCode = null, connection, slow, wait } = result;
+  const text = refusal ?? tlsReason ?? response;
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
-  const text = refusal === undefined ? undefined : encoder.encode(refusal);
-  return { result, text, nowMs, disableAfterMs };
-}
-
-export function packResults(calls: readonly FinishCall[]): ResultColumns {
-  const rows = calls.map(({ result, text }): ResultRow => {
-    const { deliveryId, claimId, startedAtMs, durationMs, statusCode, errorCode, next } = result;
-    const { latencyMs, connection, slow, wait } = result;
-    const isBare = connection === undefined && slow === undefined && wait === undefined;
-    return [
-      deliveryId,
-      claimId,
-      startedAtMs,
-      durationMs,
-      latencyMs ?? null,
-      statusCode ?? null,
-      errorCode ?? null,
-      text?.byteLength ?? null,
-      next,
-      isBare ? null : ({ connection, slow, wait } as FinishedRow["more"]),
-    ];
-  });
-  const nowMs = calls.reduce((latest, call) => Math.max(latest, call.nowMs), -Infinity);
-  return { nowMs, disableAfterMs: calls[0]?.disableAfterMs, rows: JSON.stringify(rows) };
-}
-
-/** @param start where their texts, one behind the other, start in the transaction's bytes */
-export function unpackResults(
-  { nowMs, disableAfterMs, rows }: ResultColumns,
-  start: number,
-): readonly FinishedRow[] {
-  let offset = start;
-  return (JSON.parse(rows) as ResultRow[]).map((row) => {
-    const [
-      deliveryId,
-      claimId,
-      startedAtMs,
-      durationMs,
-      latencyMs,
-      statusCode,
-      errorCode,
-      textBytes,
-      next,
-      more,
-    ] = row;
-    const textOffset = offset;
-    offset += textBytes ?? 0;
-    return {
-      deliveryId,
-      claimId,
-      startedAtMs,
-      durationMs,
-      latencyMs,
-      statusCode,
-      errorCode,
-      textBytes,
-      textOffset,
-      next,
-      more,
-      nowMs,
-      disableAfterMs,
-    };
-  });
-}
-
-/** What came of one result, see `finish.ts`. */
-export interface Finished {
-  /** The state its delivery is in now, or `FENCED` where it was not stored. */
-  readonly state: number;
-  /** Its subscription was deactivated by it. */
-  readonly deactivated?: Deactivated;
-}
-
-/** Another claim holds the delivery. */
-export const FENCED = -1;
-
-/** Added to the state where the next delivery of a key is due by that. */
-export const NEXT_IS_DUE = 16;
-
-const STORED_STATES = ["pending", "delivered", "failed", "filtered"] as const;
-
-const OUTCOMES = new Map<number, FinishOutcome>([
-  [FENCED, { kind: "fenced" }],
-  ...STORED_STATES.flatMap((state): [number, FinishOutcome][] => {
-    const code = DELIVERY_STATE[state];
-    return [
-      [code, { kind: "stored", state }],
-      [code + NEXT_IS_DUE, { kind: "stored", state, isNextDue: true }],
-    ];
-  }),
-]);
-
-export function outcomeOf({ state, deactivated }: Finished): FinishOutcome {
-  const outcome = OUTCOMES.get(state)!;
-  return deactivated === undefined || outcome.kind !== "stored" ? outcome : { ...outcome, deactivated };
-}
-
-/** For most the state says all. */
-export type PackedFinished = number | WithServiceEvents<Finished>;
-
-export function packFinished(outcomes: readonly WithServiceEvents<Finished>[]): readonly PackedFinished[] {
-  return outcomes.map((outcome) =>
-    outcome.serviceEvents === undefined && outcome.answer.deactivated === undefined
-      ? outcome.answer.state
-      : outcome,
-  );
+  const [textOffset, textBytes] = text === undefined ? [0, null] : bytes.add(encoder.encode(text));
+  const isBare = connection === undefined && slow === undefined && wait === undefined;
+  const more = isBare ? null : { connection, slow, wait };
+  const attempt = { deliveryId, claimId, startedAtMs, durationMs, latencyMs, statusCode, errorCode };
+  return { ...attempt, textBytes, textOffset, next, more, nowMs, disableAfterMs };
 }
 
 /** Settings as they are stored: JSON of those that are set. */

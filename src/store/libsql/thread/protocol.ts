@@ -1,6 +1,8 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
 import type { CommitReport } from "../../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
+import type { StoreChange } from "../../store.ts";
+import type { Durable } from "./connection.ts";
 import type { FileId } from "./file-guard.ts";
 import { EngineFailure, type FailureKind } from "./sql.ts";
 
@@ -24,38 +26,48 @@ export interface ReaderSetup {
   readonly role: "reader";
 }
 
-/** All writes of one name in a batch. They are done together. */
+/** All calls of one operation in a batch. */
 export interface WriteGroup {
-  readonly name: string;
-  /** As the codec of the name packs them; without one, a list of argument lists. */
-  readonly columns: unknown;
-  /** Where their bytes start in the batch's. */
-  readonly offset: number;
+  readonly operation: string;
+  /** Lists of arguments, or the JSON of all calls that are done together. */
+  readonly calls: string | readonly unknown[];
 }
 
-/** Writes that go to the store's thread in one message. */
+/** Writes that go to the store's thread in one message, and are done in one transaction. */
 export interface WriteBatch {
   readonly groups: readonly WriteGroup[];
-  /** How many writes they are. */
+  /** How many calls they are. */
   readonly writes: number;
-  /** About how many rows they write. */
-  readonly rows: number;
-  readonly bytes?: ArrayBuffer;
+  /** The bytes that calls refer to. */
+  readonly bytes?: ArrayBuffer | undefined;
 }
 
-/** The results of a group: packed by its codec, or one by one where any of them failed. */
-export type GroupOutcome = { readonly packed: unknown } | { readonly outcomes: readonly WireOutcome[] };
+/** The answers of a group in the form of its calls, or one by one where any of them failed. */
+export type GroupOutcome =
+  | { readonly answers: string | readonly unknown[] }
+  | { readonly outcomes: readonly WireOutcome[] };
 
 /** A batch of a single write. */
-export function singleWrite(name: string, ...args: readonly unknown[]): WriteBatch {
-  return { groups: [{ name, columns: [args], offset: 0 }], writes: 1, rows: 1 };
+export function singleWrite(operation: string, ...args: readonly unknown[]): WriteBatch {
+  return { groups: [{ operation, calls: [args] }], writes: 1 };
 }
 
 export type ToWorker =
   | ({ readonly kind: "write"; readonly id: number } & WriteBatch)
-  | { readonly kind: "read"; readonly id: number; readonly name: string; readonly args: readonly unknown[] }
+  | {
+      readonly kind: "read";
+      readonly id: number;
+      readonly operation: string;
+      readonly args: readonly unknown[];
+    }
   /** To the thread that reads, once the other one has the file open as `file`. */
-  | { readonly kind: "open"; readonly path: string; readonly file: FileId }
+  | {
+      readonly kind: "open";
+      readonly path: string;
+      readonly file: FileId;
+      /** What secrets are encrypted with, where they are. */
+      readonly key: Uint8Array | undefined;
+    }
   | { readonly kind: "close" };
 
 /** An error as it crosses a thread: the engine's, or the product's with its cause for the log. */
@@ -70,7 +82,25 @@ export type WireError =
 
 export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError };
 
+/** What the main thread has to know of an operation. */
+export type OperationTraits = { readonly kind: "read" } | WriteTraits;
+
+export interface WriteTraits {
+  readonly kind: "write";
+  /** About how many rows a call writes. */
+  readonly rows: number;
+  /**
+   * `later` for writes that a power cut may undo: they give nothing an id, what was claimed is due again after any end, and
+   * counts that were folded are open again.
+   */
+  readonly durable: Durable;
+  /** Whether all calls of a batch are done together. They go over as one JSON text, cheaper than to clone as many objects. */
+  readonly isJoined: boolean;
+}
+
 export interface OpenReport {
+  /** What can be asked for, by name. */
+  readonly operations: Readonly<Record<string, OperationTraits>>;
   readonly file: FileId;
   /** See `files/id-reservation.ts`. */
   readonly dataId: string;
@@ -96,16 +126,19 @@ export type FromWorker =
   | { readonly kind: "ready"; readonly report: OpenReport }
   /** It could not be opened; the worker ends. */
   | { readonly kind: "openFailed"; readonly error: WireError }
-  /** Committed: for each write batch the outcomes of its groups, in their order. */
+  /** A write batch was committed. */
   | {
       readonly kind: "committed";
-      readonly batches: readonly { readonly id: number; readonly outcomes: readonly GroupOutcome[] }[];
+      readonly id: number;
+      /** Of its groups, in their order. */
+      readonly outcomes: readonly GroupOutcome[];
       /** `undefined` when every write was refused, so that nothing was committed. */
       readonly commit: CommitReport | undefined;
+      readonly changes: readonly StoreChange[];
       readonly bytes: ArrayBuffer | undefined;
     }
-  /** These write batches as a whole did nothing, or (`fatal`) nobody knows. */
-  | { readonly kind: "rolledBack"; readonly ids: readonly number[]; readonly error: WireError }
+  /** A write batch as a whole did nothing, or (`fatal`) nobody knows. */
+  | { readonly kind: "rolledBack"; readonly id: number; readonly error: WireError }
   | {
       readonly kind: "readDone";
       readonly id: number;
@@ -135,14 +168,16 @@ export type Numbered = "event" | "delivery" | "action" | "subscription" | "repla
 /** Where bytes lie in the one buffer that goes with a message. */
 export type ByteRange = readonly [offset: number, length: number];
 
-/** Gathers the byte strings of an answer into one buffer, which is transferred. */
+/** Gathers byte strings into the one buffer of a message, which is transferred. */
 export class ByteWriter {
   readonly #parts: Uint8Array[] = [];
+  readonly #owned: ArrayBuffer[] = [];
   #length = 0;
 
-  /** @param bytes which nobody else uses from now on */
-  add(bytes: ArrayBuffer): ByteRange {
-    const part = new Uint8Array(bytes);
+  /** @param bytes a buffer that nobody else uses from now on, or a view of one that is only read */
+  add(bytes: ArrayBuffer | Uint8Array): ByteRange {
+    if (bytes instanceof ArrayBuffer) this.#owned.push(bytes);
+    const part = bytes instanceof ArrayBuffer ? new Uint8Array(bytes) : bytes;
     const range: ByteRange = [this.#length, part.byteLength];
     this.#parts.push(part);
     this.#length += part.byteLength;
@@ -161,9 +196,9 @@ export class ByteWriter {
     for (const part of this.#parts) {
       packed.set(part, offset);
       offset += part.byteLength;
-      // Freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
-      if (part.buffer instanceof ArrayBuffer) part.buffer.transfer(0);
     }
+    // Freed here: V8 seldom collects a heap of few and small objects, whatever they hold outside it.
+    for (const buffer of this.#owned) buffer.transfer(0);
     return packed.buffer;
   }
 }

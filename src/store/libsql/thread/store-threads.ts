@@ -1,6 +1,6 @@
 import type { CommitObserver } from "../../health.ts";
-import type { GroupOutcome, OpenReport, WorkerSetup, WriteBatch } from "./protocol.ts";
-import { ReaderClient, type Reply, WriterClient } from "./worker-client.ts";
+import type { OpenReport, WorkerSetup, WriteBatch } from "./protocol.ts";
+import { ReaderClient, type Reply, type WriteReply, WriterClient } from "./worker-client.ts";
 
 /** The two threads that have the data file open. They are started and ended together: one failure is the end of both. */
 export class StoreThreads {
@@ -22,7 +22,7 @@ export class StoreThreads {
     const reader = ReaderClient.start(onCrash);
     try {
       const writer = await WriterClient.start(setup, onCrash, commits);
-      reader.open(setup.path, writer.report.file);
+      reader.open(setup.path, writer.report.file, setup.encryption?.key);
       return new StoreThreads(writer, reader);
     } catch (error) {
       await reader.terminate();
@@ -35,7 +35,7 @@ export class StoreThreads {
   }
 
   /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
-  write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
+  write(batch: WriteBatch): Promise<WriteReply> {
     return this.#writer.write(batch);
   }
 
@@ -43,13 +43,13 @@ export class StoreThreads {
    * Sees every commit that was reported before the call.
    * @throws EngineFailure; EvregError as the read does
    */
-  read(name: string, args: readonly unknown[]): Promise<Reply> {
-    return this.#reader.read(name, args);
+  read(operation: string, args: readonly unknown[]): Promise<Reply> {
+    return this.#reader.read(operation, args);
   }
 
   /** What is done between two transactions, on the connection that writes. */
-  readByWriter(name: string, args: readonly unknown[]): Promise<Reply> {
-    return this.#writer.read(name, args);
+  readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
+    return this.#writer.read(operation, args);
   }
 
   /** Both finish what was requested. The log is moved into the file once nobody reads it. */

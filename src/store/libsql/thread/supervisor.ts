@@ -2,10 +2,10 @@ import { EvregError, messageOf } from "../../../domain/error.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
-import { type GroupOutcome, singleWrite, type WriteBatch } from "./protocol.ts";
+import { singleWrite, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
 import type { StoreThreads } from "./store-threads.ts";
-import type { Reply } from "./worker-client.ts";
+import type { Reply, WriteReply } from "./worker-client.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
@@ -56,7 +56,7 @@ export class WorkerSupervisor {
   }
 
   /** @throws EvregError `unavailable` while nothing can be committed */
-  async write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
+  async write(batch: WriteBatch): Promise<WriteReply> {
     if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
     // Read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
@@ -71,7 +71,7 @@ export class WorkerSupervisor {
   }
 
   /** Reads go on while the disk is full, and wait while the threads are replaced. */
-  async read(name: string, args: readonly unknown[]): Promise<Reply> {
+  async read(operation: string, args: readonly unknown[]): Promise<Reply> {
     for (let tries = 0; tries < 3; tries += 1) {
       if (this.#status === "closed" || this.#status === "failed") break;
       const threads = this.#threads;
@@ -81,7 +81,7 @@ export class WorkerSupervisor {
         continue;
       }
       try {
-        return await threads.read(name, args);
+        return await threads.read(operation, args);
       } catch (error) {
         if (!(error instanceof EngineFailure)) throw error;
         // Otherwise they were ended to be replaced; the next ones get the request.
@@ -93,10 +93,10 @@ export class WorkerSupervisor {
   }
 
   /** What is done between two transactions, on the connection that writes. */
-  async readByWriter(name: string, args: readonly unknown[]): Promise<Reply> {
+  async readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
     if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
     try {
-      return await this.#threads.readByWriter(name, args);
+      return await this.#threads.readByWriter(operation, args);
     } catch (error) {
       if (!(error instanceof EngineFailure)) throw error;
       this.#fail(error);
@@ -206,7 +206,7 @@ export class WorkerSupervisor {
 
 /** @throws EngineFailure when these bytes cannot be committed */
 async function writeCheck(threads: StoreThreads, bytes: number): Promise<void> {
-  const { value } = await threads.write(singleWrite("probe", bytes));
-  if (value.some((outcome) => "outcomes" in outcome))
+  const { outcomes } = await threads.write(singleWrite("file.probe", bytes));
+  if (outcomes.some((outcome) => "outcomes" in outcome))
     throw new EngineFailure("replace", "a test write failed");
 }

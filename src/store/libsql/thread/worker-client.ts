@@ -6,7 +6,6 @@ import type { FileId } from "./file-guard.ts";
 import {
   fromWireError,
   type FromWorker,
-  type GroupOutcome,
   type OpenReport,
   type ReaderSetup,
   type ToWorker,
@@ -21,9 +20,13 @@ export interface Reply<T = unknown> {
   readonly bytes: ArrayBuffer | undefined;
 }
 
+type Message<K> = Extract<FromWorker, { readonly kind: K }>;
+export type WriteReply = Message<"committed">;
+type Answered = WriteReply | Message<"readDone">;
+
 interface Pending {
-  readonly promise: Promise<unknown>;
-  readonly resolve: (reply: unknown) => void;
+  readonly promise: Promise<Answered>;
+  readonly resolve: (reply: Answered) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -65,8 +68,11 @@ abstract class WorkerClient {
   }
 
   /** @throws EngineFailure; EvregError as the read does */
-  read(name: string, args: readonly unknown[]): Promise<Reply> {
-    return this.request((id) => ({ kind: "read", id, name, args })) as Promise<Reply>;
+  async read(operation: string, args: readonly unknown[]): Promise<Reply> {
+    const reply = await this.request((id) => ({ kind: "read", id, operation, args }));
+    if (reply.kind !== "readDone") throw new Error("a read was answered as a write");
+    if ("error" in reply.outcome) throw fromWireError(reply.outcome.error);
+    return { value: reply.outcome.ok, bytes: reply.bytes };
   }
 
   /** Lets it finish what was requested, let go of the file, and end. */
@@ -93,19 +99,16 @@ abstract class WorkerClient {
     await this.#exited;
   }
 
-  protected request(toMessage: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<unknown> {
+  protected request(toMessage: (id: number) => ToWorker, bytes?: ArrayBuffer): Promise<Answered> {
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
-    const pending = Promise.withResolvers<unknown>();
+    const pending = Promise.withResolvers<Answered>();
     this.post(toMessage(this.#firstId + this.#pending.length), bytes);
     this.#pending.push(pending);
     return pending.promise;
   }
 
   protected receive(message: FromWorker): void {
-    if (message.kind !== "readDone") return;
-    const { id, outcome, bytes } = message;
-    if ("error" in outcome) this.takePending(id)?.reject(fromWireError(outcome.error));
-    else this.takePending(id)?.resolve({ value: outcome.ok, bytes });
+    if (message.kind === "readDone") this.takePending(message.id)?.resolve(message);
   }
 
   protected takePending(id: number): Pending | undefined {
@@ -177,9 +180,10 @@ export class WriterClient extends WorkerClient {
   }
 
   /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
-  write(batch: WriteBatch): Promise<Reply<readonly GroupOutcome[]>> {
-    const reply = this.request((id) => ({ kind: "write", id, ...batch }), batch.bytes);
-    return reply as Promise<Reply<readonly GroupOutcome[]>>;
+  async write(batch: WriteBatch): Promise<WriteReply> {
+    const reply = await this.request((id) => ({ kind: "write", id, ...batch }), batch.bytes);
+    if (reply.kind !== "committed") throw new Error("a write was answered as a read");
+    return reply;
   }
 
   protected override receive(message: FromWorker): void {
@@ -192,12 +196,10 @@ export class WriterClient extends WorkerClient {
         break;
       case "committed":
         if (message.commit !== undefined) this.#commits.committed(message.commit);
-        for (const { id, outcomes } of message.batches) {
-          this.takePending(id)?.resolve({ value: outcomes, bytes: message.bytes });
-        }
+        this.takePending(message.id)?.resolve(message);
         break;
       case "rolledBack":
-        for (const id of message.ids) this.takePending(id)?.reject(fromWireError(message.error));
+        this.takePending(message.id)?.reject(fromWireError(message.error));
         break;
       case "readDone":
         super.receive(message);
@@ -218,8 +220,8 @@ export class ReaderClient extends WorkerClient {
   }
 
   /** To be called once the other thread has the file open, and before the first read, which fails where this fails. */
-  open(path: string, file: FileId): void {
-    this.post({ kind: "open", path, file });
+  open(path: string, file: FileId, key: Uint8Array | undefined): void {
+    this.post({ kind: "open", path, file, key });
   }
 }
 

@@ -1,0 +1,110 @@
+import type { Steps } from "../../../runtime/yielding.ts";
+import type { StoreChange } from "../../store.ts";
+import type { ByteWriter, WriteTraits } from "./protocol.ts";
+import type { Sql } from "./sql.ts";
+
+// What the store can do is a list of operations (`operations.ts`). Each is one definition: the store's thread runs it, and the
+// main thread's side is made from its type and its traits.
+
+/** What an operation works with in the store's thread. */
+export interface Work {
+  readonly sql: Sql;
+  /** The bytes that came with the write batch. Never empty, as the driver binds an empty BLOB as NULL. */
+  readonly bytes: Uint8Array;
+  /** Takes the bytes that go with the answer. */
+  readonly out: ByteWriter;
+  /** What the file's secrets are encrypted with, where they are. */
+  readonly key: Uint8Array | undefined;
+  /** What was done besides what was asked; it goes with the answer once that is committed. */
+  readonly changes: StoreChange[];
+}
+
+export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
+  readonly kind: "read";
+  /** May answer in steps, where it may take longer than a transaction should wait. */
+  run(work: Work, ...args: A): R;
+}
+
+export interface WriteOperation<C = unknown, R = unknown> extends WriteTraits {
+  /** An answer for each call. */
+  run(work: Work, calls: readonly C[]): readonly R[];
+}
+
+export type Operation = ReadOperation | WriteOperation;
+
+type WriteOptions = Partial<Pick<WriteTraits, "rows" | "durable">>;
+
+/** A read by the connection alone. */
+export function read<A extends readonly unknown[], R>(run: (sql: Sql, ...args: A) => R): ReadOperation<A, R> {
+  return { kind: "read", run: ({ sql }, ...args) => run(sql, ...args) };
+}
+
+export function readWith<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => R,
+): ReadOperation<A, R> {
+  return { kind: "read", run };
+}
+
+/** A write by the connection alone; its calls are done one by one. */
+export function write<A extends readonly unknown[], R>(
+  run: (sql: Sql, ...args: A) => R,
+  options: WriteOptions = {},
+): WriteOperation<A, R> {
+  return writeWith(({ sql }, ...args) => run(sql, ...args), options);
+}
+
+export function writeWith<A extends readonly unknown[], R>(
+  run: (work: Work, ...args: A) => R,
+  options: WriteOptions = {},
+): WriteOperation<A, R> {
+  const traits = { kind: "write", rows: 1, durable: "now", isJoined: false } as const;
+  return { ...traits, ...options, run: (work, calls) => calls.map((args) => run(work, ...args)) };
+}
+
+/** A write of the connection alone that also says what else it did. */
+export function reporting<A extends readonly unknown[], R>(
+  run: (sql: Sql, ...args: A) => Reported<R>,
+): WriteOperation<A, R> {
+  return writeWith((work, ...args) => report(work, run(work.sql, ...args)));
+}
+
+/** An answer, and what else was done. */
+type Reported<R> = StoreChange & { readonly answer: R };
+
+export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>): R {
+  changes.push(change);
+  return answer;
+}
+
+/** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
+export function joined<C, R>(
+  run: (work: Work, calls: readonly C[]) => readonly R[],
+  options: WriteOptions = {},
+): WriteOperation<C, R> {
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };
+}
+
+/** The operations by the parts of the store. */
+export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+
+/** The names of operations: that of the part, a dot, and its own. */
+export type OperationName<O> = {
+  [P in keyof O & string]: `${P}.${keyof O[P] & string}`;
+}[keyof O & string];
+
+/** The operation of a name. */
+export type Named<O, N> = N extends `${infer P}.${infer M}`
+  ? P extends keyof O
+    ? M extends keyof O[P]
+      ? O[P][M]
+      : never
+    : never
+  : never;
+
+/** What a read answers, in steps or not. */
+type Answer<R> = R extends Steps<infer T> ? T : R;
+
+export type CallOf<T> = T extends ReadOperation<infer A> ? A : T extends WriteOperation<infer C> ? C : never;
+
+export type AnswerOf<T> =
+  T extends ReadOperation<never, infer R> ? Answer<R> : T extends WriteOperation<never, infer R> ? R : never;
