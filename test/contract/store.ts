@@ -1,12 +1,16 @@
 import { describe } from "vitest";
-import type { Store } from "../../src/store/store.ts";
 import { actionSuite } from "./store/actions.ts";
+import { administrationSuite } from "./store/administration.ts";
+import { attemptSuite } from "./store/attempts.ts";
+import { attentionSuite } from "./store/attention.ts";
+import { auditSuite } from "./store/audit.ts";
 import { backlogSuite } from "./store/backlog.ts";
 import { claimSuite } from "./store/claims.ts";
 import { concurrencySuite } from "./store/concurrency.ts";
 import { deliveryFilterSuite } from "./store/delivery-filters.ts";
 import { deliveryListSuite } from "./store/delivery-list.ts";
 import { eventListSuite } from "./store/event-list.ts";
+import type { OpenStore } from "./store/fixture.ts";
 import { finishSuite } from "./store/finishes.ts";
 import { identitySuite } from "./store/identity.ts";
 import { idempotencySuite } from "./store/idempotency.ts";
@@ -21,14 +25,15 @@ import { replaySuite } from "./store/replays.ts";
 import { waitingReplaySuite } from "./store/waiting-replays.ts";
 import { handlerHealthSuite } from "./store/handler-health.ts";
 import { serviceEventSuite } from "./store/service-events.ts";
+import { statsSuite } from "./store/stats.ts";
 import { subscriptionSuite } from "./store/subscriptions.ts";
 import { tokenSuite } from "./store/tokens.ts";
 
 /**
  * What every engine behind the Store port must do.
- * @param open makes a store on an empty folder; the suite closes it and removes the folder
+ * @param open makes an empty store; the suite closes and removes it
  */
-export function storeContract(name: string, open: (folder: string) => Promise<Store>): void {
+export function storeContract(name: string, open: OpenStore): void {
   describe(`store contract: ${name}`, () => {
     describe("the identity of the data", () => identitySuite(open));
     describe("actions", () => actionSuite(open));
@@ -46,11 +51,16 @@ export function storeContract(name: string, open: (folder: string) => Promise<St
     describe("listing and retrying deliveries", () => deliveryListSuite(open));
     describe("filtering deliveries", () => deliveryFilterSuite(open));
     describe("deliveries of pull subscriptions", () => pullSuite(open));
+    describe("attempts of a subscription", () => attemptSuite(open));
+    describe("what needs a person", () => attentionSuite(open));
     describe("the backlog and commits", () => backlogSuite(open));
     describe("retention", () => retentionSuite(open));
     describe("replaying", () => replaySuite(open));
     describe("replaying what waits", () => waitingReplaySuite(open));
     describe("events about evreg itself", () => serviceEventSuite(open));
+    describe("who changed what", () => auditSuite(open));
+    describe("figures over time", () => statsSuite(open));
+    describe("copies and damage", () => administrationSuite(open));
     describe("tokens", () => tokenSuite(open));
     describe("concurrency", () => concurrencySuite(open));
   });

@@ -1,6 +1,4 @@
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { silentLogger } from "../../src/runtime/logger.ts";
 import { storeContract } from "../contract/store.ts";
-import { testOwner } from "./owner.ts";
+import { openNewStore } from "./opened-store.ts";
 
-storeContract("libSQL", (folder) => openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger }));
+storeContract("libSQL", () => openNewStore());

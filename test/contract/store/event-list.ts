@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { EventSelection } from "../../../src/store/events.ts";
+import type { EventSelection, WantedDeliveries } from "../../../src/store/events.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid } from "./fixture.ts";
 
 export function eventListSuite(open: OpenStore): void {
@@ -204,5 +204,29 @@ export function eventListSuite(open: OpenStore): void {
         }
       }
     }
+  });
+
+  it("returns which events have deliveries of an outcome, or with a key, over some applications", async () => {
+    const action = await on.action("a");
+    await on.subscription(action, { application: "one", maxRetries: 0 });
+    await on.subscription(action, { application: "other", settings: { ordered: { key: "/n" } } });
+    const ids = await on.publish(action, 3);
+    const { claims } = await on.claim();
+    for (const claim of claims) {
+      const { application } = claim.subscription;
+      if (application === "other") await on.finish(claim, { kind: "delivered" });
+      else if (claim.event.eventId === ids[0]) await on.finish(claim, { kind: "failed" });
+    }
+    const { events } = on.store;
+    const having = (wanted: WantedDeliveries, applications?: readonly string[]) =>
+      events.withDeliveries(ids, wanted, applications);
+    expect(await having({ outcome: "failed" })).toEqual([ids[0]]);
+    expect(await having({ outcome: "failed" }, ["other"])).toEqual([]);
+    expect(await having({ outcome: "unreceived" })).toEqual([]);
+    expect(await having({ outcome: "unreceived" }, ["one"])).toEqual(ids);
+    expect(await having({ key: "1" })).toEqual([ids[1]]);
+    expect(await having({ key: "1" }, ["one"])).toEqual([]);
+    expect(await having({ key: "0", outcome: "failed" })).toEqual([ids[0]]);
+    expect(await having({ key: "1", outcome: "failed" })).toEqual([]);
   });
 }

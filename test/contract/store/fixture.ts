@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { afterAll, afterEach, beforeEach } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
@@ -10,7 +7,17 @@ import type { AttemptResult, Claim, ClaimAnswer, NextStep } from "../../../src/s
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
-export type OpenStore = (folder: string) => Promise<Store>;
+/** A store of its own for a suite. */
+export interface OpenedStore {
+  readonly store: Store;
+  /** Opens what was closed again, with all that it holds. */
+  reopen(): Promise<Store>;
+  /** Removes what is left of it, once it is closed. */
+  remove(): void;
+}
+
+/** Makes an empty store, wherever that is. */
+export type OpenStore = () => Promise<OpenedStore>;
 
 /** A moment the suites start from. */
 export const NOW = Date.parse("2026-03-01T12:00:00.000Z");
@@ -20,10 +27,9 @@ const FAR_MS = NOW + 100 * 365 * 86_400_000;
 /** More events than these take longer to remove than a new store takes to open. */
 const MAX_CALLS = 20;
 
-/** A store without events and subscriptions for each test, and the short words its stories are told in. */
+/** A store without events and subscriptions for each test, and short words for what the tests do with it. */
 export class Fixture {
-  #store: Store | undefined;
-  #folder = "";
+  #opened: OpenedStore | undefined;
   /** The actions in the store, and which of them the running test made. */
   readonly #actions = new Map<string, Action>();
   readonly #own = new Set<string>();
@@ -48,18 +54,16 @@ export class Fixture {
   }
 
   async #open(open: OpenStore): Promise<void> {
-    if (this.#store !== undefined) return;
-    this.#folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
-    this.#store = await open(this.#folder);
+    this.#opened ??= await open();
   }
 
   async #close(): Promise<void> {
-    if (this.#store === undefined) return;
-    await this.#store.close();
-    this.#store = undefined;
+    if (this.#opened === undefined) return;
+    await this.#opened.store.close();
+    this.#opened.remove();
+    this.#opened = undefined;
     this.#actions.clear();
     this.#own.clear();
-    rmSync(this.#folder, { recursive: true, force: true });
   }
 
   /** Whether the store is as the next test may find it; actions stay, as long as they are as they were made. */
@@ -82,8 +86,8 @@ export class Fixture {
   }
 
   get store(): Store {
-    if (this.#store === undefined) throw new Error("no store is open");
-    return this.#store;
+    if (this.#opened === undefined) throw new Error("no store is open");
+    return this.#opened.store;
   }
 
   async action(action = "user.created", application = "crm"): Promise<Action> {

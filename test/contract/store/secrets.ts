@@ -59,6 +59,17 @@ export function secretSuite(open: OpenStore): void {
     expect(await claimed()).toEqual({ secret: "sixth", previous });
   });
 
+  it("are answered by themselves, by the latest rotation and until the subscription is deleted", async () => {
+    const { catalog } = on.store;
+    const { rowid } = await on.subscription(await on.action());
+    expect(await catalog.findSecret(rowid)).toBe("secret of welcome");
+    await catalog.rotateSecret(rowid, { secret: "second", overlapMs: OVERLAP_MS }, NOW);
+    expect(await catalog.findSecret(rowid)).toBe("second");
+    expect(await catalog.findSecret(rowid + 1)).toBeUndefined();
+    await catalog.deleteSubscription(rowid, NOW);
+    expect(await catalog.findSecret(rowid)).toBeUndefined();
+  });
+
   it("are not rotated for a missing subscription", async () => {
     const { rowid } = await on.subscription(await on.action());
     const rotation = { secret: "second", overlapMs: 0 };

@@ -184,4 +184,14 @@ export function subscriptionSuite(open: OpenStore): void {
     );
     expect(await on.store.queue.countPending(next.rowid)).toBe(2_001);
   });
+
+  it("answers a deleted one as it was then, and no other that way", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action, { maxRetries: 2 });
+    const before = await on.store.catalog.findSubscription(rowid);
+    expect(await on.store.catalog.findDeletedSubscription(rowid)).toBeUndefined();
+    await on.store.catalog.deleteSubscription(rowid, NOW);
+    expect(await on.store.catalog.findDeletedSubscription(rowid)).toEqual(before);
+    expect(await on.store.catalog.findDeletedSubscription(rowid + 1)).toBeUndefined();
+  });
 }

@@ -1,0 +1,105 @@
+import { expect, it } from "vitest";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+const LATER = NOW + 60_000;
+
+/** What a store answers of the attempts of one subscription, and of what could be sent to it. */
+export function attemptSuite(open: OpenStore): void {
+  const on = Fixture.use(open);
+
+  async function shown(subscription: number, limit = 50): Promise<unknown[]> {
+    const attempts = await on.store.queue.attempts(subscription, limit);
+    return attempts.map(({ event_id: event, attempt, outcome, error_code: error }) => ({
+      event,
+      attempt,
+      outcome,
+      error,
+    }));
+  }
+
+  it("are listed newest first by their start, up to a limit, without those of others", async () => {
+    const action = await on.action();
+    const one = await on.subscription(action);
+    const other = await on.subscription(action, { subscription: "other" });
+    const events = await on.publish(action, 3);
+    const { claims } = await on.claim();
+    const own = claims.filter(({ subscription }) => subscription.subscriptionId === one.rowid);
+    expect(await shown(one.rowid)).toEqual([]);
+    for (const [index, claim] of own.entries()) {
+      await on.finish(claim, { kind: "delivered" }, { startedAtMs: LATER + index, statusCode: 200 });
+    }
+    expect(await shown(one.rowid, 2)).toEqual(
+      [events[2], events[1]].map((event) => ({ event, attempt: 1, outcome: "delivered", error: null })),
+    );
+    expect(await shown(one.rowid)).toHaveLength(3);
+    expect(await shown(other.rowid)).toEqual([]);
+  });
+
+  it("are listed with each try of one delivery, also those that failed and were cut short", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    const [event] = await on.publish(action);
+    const [first] = (await on.claim()).claims;
+    const failed = { startedAtMs: LATER, errorCode: "timeout" } as const;
+    await on.finish(first!, { kind: "retry", atMs: LATER + 1_000 }, failed);
+    await on.claim({ nowMs: LATER + 2_000, leaseMs: 1_000 });
+    await on.store.queue.releaseExpired(LATER + 4_000);
+    expect(await shown(rowid)).toEqual([
+      { event, attempt: 2, outcome: "returned", error: "interrupted" },
+      { event, attempt: 1, outcome: "failed", error: "timeout" },
+    ]);
+  });
+
+  it("of consumers are known by their leases, while these hold", async () => {
+    const action = await on.action();
+    const names = { application: "mailer", action: action.action, handler: null };
+    const [one, other] = await Promise.all(
+      ["one", "other"].map((subscription) =>
+        on.store.catalog.createSubscription(
+          { ...names, subscription, maxRetries: 5, active: true, secret: "s" },
+          NOW,
+        ),
+      ),
+    );
+    const [event] = await on.publish(action);
+    const quotas = new Map([[one!.rowid, { leased: 0, capacity: 1, tier: 0 }]]);
+    const taker = { consumer: "worker", leaseMs: 10_000, isNoted: false };
+    const { claims } = await on.store.queue.claim({
+      nowMs: LATER,
+      leaseMs: 10_000,
+      tiers: [{ maxClaims: 9, isNewestFirst: false }],
+      maxPayloadBytes: 1_000,
+      quotas,
+      defaultQuota: { leased: 0, capacity: 0, tier: 0 },
+      takers: new Map([[one!.rowid, taker]]),
+    });
+    const { deliveryId, claimId } = claims[0]!;
+    const lease = { deliveryId, claimId };
+    const stale = { deliveryId, claimId: claimId + 1 };
+    const leased = {
+      ...lease,
+      attempt: 1,
+      failures: 0,
+      claimedMs: LATER,
+      eventId: event,
+      action: action.action,
+    };
+    expect(await on.store.queue.findLeased(one!.rowid, [stale, lease])).toEqual([undefined, leased]);
+    expect(await on.store.queue.findLeased(other!.rowid, [lease])).toEqual([undefined]);
+    await on.store.queue.releaseExpired(LATER + 10_000);
+    expect(await on.store.queue.findLeased(one!.rowid, [lease])).toEqual([undefined]);
+  });
+
+  it("can be made of any subscription there is, also of a paused one, as a claim would have it", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    await on.publish(action);
+    const [claim] = (await on.claim()).claims;
+    expect(await on.store.queue.findSendable(rowid)).toEqual(claim?.subscription);
+    await on.store.catalog.updateSubscription(rowid, { active: false }, NOW);
+    expect(await on.store.queue.findSendable(rowid)).toEqual(claim?.subscription);
+    expect(await on.store.queue.findSendable(rowid + 1)).toBeUndefined();
+    await on.store.catalog.deleteSubscription(rowid, NOW);
+    expect(await on.store.queue.findSendable(rowid)).toBeUndefined();
+  });
+}

@@ -1,0 +1,75 @@
+import { expect, it } from "vitest";
+import type { AuditEntry } from "../../../src/domain/audit.ts";
+import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+
+const ADA = { name: "ada", tokenId: 7, address: "10.0.0.7" };
+
+/** Who changed what, kept by the calls that make the changes. */
+export function auditSuite(open: OpenStore): void {
+  const on = Fixture.fresh(open);
+
+  const entries = (query: object = {}): Promise<readonly AuditEntry[]> =>
+    on.store.audit.list({ limit: 50, ...query });
+
+  async function changeAll(): Promise<void> {
+    const { catalog } = on.store;
+    const input = { action: "user.created", application: "crm", schemata: { type: "object" } } as const;
+    await catalog.createAction(input, NOW, ADA);
+    const record = { application: "mailer", subscription: "welcome", action: "user.created", maxRetries: 5 };
+    const handler = "https://mailer.example/";
+    const created = await catalog.createSubscription(
+      { ...record, handler, active: true, secret: "s" },
+      NOW + 1,
+      ADA,
+    );
+    const patch = { maxRetries: 3, bearer: { kind: "own", token: "a-secret-value" } } as const;
+    await catalog.updateSubscription(created.rowid, patch, NOW + 2, ADA);
+    await catalog.noteSecretUse(created.rowid, "other/consumer", NOW + 3, ADA);
+    await catalog.deleteSubscription(created.rowid, NOW + 4, ADA);
+  }
+
+  it("is kept with who, from where and when, newest first", async () => {
+    await changeAll();
+    const all = await entries();
+    expect(all.map(({ change }) => change)).toEqual([
+      "subscription.deleted",
+      "subscription.secret_used",
+      "subscription.updated",
+      "subscription.created",
+      "action.created",
+    ]);
+    for (const [index, entry] of all.entries()) {
+      const timestamped = new Date(NOW + 4 - index).toISOString();
+      expect(entry).toMatchObject({ by: "ada", token_id: 7, address: "10.0.0.7", timestamped });
+    }
+    expect(all[4]).toMatchObject({ name: "user.created", members: [] });
+    expect(all[2]?.name).toBe("mailer/welcome#user.created");
+  });
+
+  it("has what changed, and only the names of what may be a secret", async () => {
+    await changeAll();
+    const updated = (await entries()).find(({ change }) => change === "subscription.updated");
+    expect(updated?.members).toContainEqual({ member: "max_retries", before: 5, after: 3 });
+    expect(JSON.stringify(await entries())).not.toContain("a-secret-value");
+    expect(updated?.members.map(({ member }) => member)).toContain("bearer");
+  });
+
+  it("has no entry for a change that nobody is named for as a person's, nor for one that failed", async () => {
+    const action = await on.action();
+    await on.subscription(action);
+    const taken = { action: action.action, application: "crm", schemata: {} };
+    await expect(on.store.catalog.createAction(taken, NOW, ADA)).rejects.toMatchObject({ code: "conflict" });
+    expect((await entries()).filter(({ by }) => by === "ada")).toEqual([]);
+  });
+
+  it("is listed by time and from an entry on, and removed when it is old", async () => {
+    await changeAll();
+    const all = await entries();
+    expect(await entries({ fromMs: NOW + 1, toMs: NOW + 3 })).toEqual([all[2], all[3]]);
+    expect(await entries({ limit: 2, after: all[1]!.rowid })).toEqual([all[2], all[3]]);
+    let removed = 0;
+    for (let some = -1; some !== 0;) removed += some = await on.store.audit.removeExpired(NOW + 3);
+    expect(removed).toBe(3);
+    expect(await entries()).toEqual(all.slice(0, 2));
+  });
+}

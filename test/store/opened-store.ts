@@ -1,0 +1,21 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import type { OpenedStore } from "../contract/store/fixture.ts";
+import { testOwner } from "./owner.ts";
+
+/**
+ * A store in a folder of its own.
+ * @param prepare done with the folder before it is opened
+ */
+export async function openNewStore(
+  prepare: (folder: string, open: () => Promise<Store>) => Promise<void> = () => Promise.resolve(),
+): Promise<OpenedStore> {
+  const folder = mkdtempSync(join(tmpdir(), "evreg-store-"));
+  const reopen = (): Promise<Store> => openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+  await prepare(folder, reopen);
+  return { store: await reopen(), reopen, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
