@@ -16,7 +16,7 @@ interface Events {
 export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): EventBatch {
   const events = Array.from({ length: rows.length / 4 }, (_, index) => {
     const [actionId = 0, revision = 0, offset = 0, length = 0] = rows.slice(index * 4, index * 4 + 4);
-    return { actionId, revision, offset, length, key: keys?.[index] ?? null, nowMs };
+    return { actionId, revision, offset, length, idempotencyKey: keys?.[index] ?? null, nowMs };
   });
   return { atomic, events };
 }
@@ -25,7 +25,7 @@ export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): Event
 export function recordCall({ nowMs, atomic = false, rows, keys }: Events): RecordRows {
   const { events } = eventBatch({ nowMs, rows, ...(keys === undefined ? {} : { keys }) });
   const list = events.map(
-    ({ actionId, revision, length, key }) => [actionId, revision, length, key] as const,
+    ({ actionId, revision, length, idempotencyKey }) => [actionId, revision, length, idempotencyKey] as const,
   );
   return { atomic, nowMs, offset: events[0]?.offset ?? 0, events: list };
 }

@@ -1,3 +1,4 @@
+import type { ActionInForce, KeyUse } from "../../rules/recording.ts";
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
@@ -5,20 +6,6 @@ import type { EventBatch, Incoming } from "./record-wire.ts";
 
 // A key belongs to the application of its action when it is used. An action can move to another application: its keys stay where
 // they were used, and the action answers to them still.
-
-/** The event in the file for which a candidate's key stands. */
-export interface KeyHit {
-  readonly rowid: number;
-  readonly timestampedMs: number;
-  readonly revision: number;
-  /** Whether the candidate has its action and payload. */
-  readonly isSame: boolean;
-}
-
-/** A key as an application has it; another application's is another one. No key has a line end. */
-export function keyIn(application: string | undefined, key: string): string {
-  return `${key}\n${application}`;
-}
 
 /** From so many keys on, one query for the range between them costs less than a look-up of each. */
 const MIN_RANGE_KEYS = 16;
@@ -31,7 +18,7 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
   if (batch.length < MIN_RANGE_KEYS) return false;
   let first: string | undefined;
   let last: string | undefined;
-  for (const { key } of batch) {
+  for (const { idempotencyKey: key } of batch) {
     if (key === null) continue;
     if (first === undefined || key < first) first = key;
     if (last === undefined || key > last) last = key;
@@ -46,7 +33,7 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
   return found?.used === 0;
 }
 
-interface KeyHitRow {
+interface KeyUseRow {
   readonly id: number;
   readonly timestamped_ms: number;
   readonly revision: number;
@@ -60,20 +47,20 @@ interface KeyHitRow {
 }
 
 /**
- * The events in the file for which the candidates' keys stand: those of the same application, and those of the same action from
+ * The stored events that have used the keys of candidates: those of the same application, and those of the same action from
  * before it came to that application. The engine compares the payloads, which could be gigabytes here.
  */
-export function loadKeyHits(
+export function loadKeyUses(
   sql: Sql,
   batches: readonly EventBatch[],
-  actions: ReadonlyMap<number, { readonly application: string }>,
+  actions: ReadonlyMap<number, ActionInForce>,
   bytes: Uint8Array,
-): ReadonlyMap<Incoming, KeyHit> {
+): ReadonlyMap<Incoming, KeyUse> {
   const candidates = batches
     .flatMap(({ events }) => (isAllNew(sql, events) ? [] : events))
-    .filter(({ key }) => key !== null);
+    .filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (candidates.length === 0) return new Map();
-  const rows = sql.rows<KeyHitRow>(
+  const rows = sql.rows<KeyUseRow>(
     `SELECT e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
         ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS position,
         e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
@@ -83,8 +70,8 @@ export function loadKeyHits(
         AND (e.idempotency_application = c.value ->> 5 OR e.action_id = c.value ->> 2)`,
     JSON.stringify(
       // substr counts from 1.
-      candidates.map(({ key, actionId, offset, length }, position) => [
-        key,
+      candidates.map(({ idempotencyKey, actionId, offset, length }, position) => [
+        idempotencyKey,
         position,
         actionId,
         offset + 1,
@@ -94,22 +81,22 @@ export function loadKeyHits(
     ),
     bytes,
   );
-  const hits = new Map<Incoming, KeyHit>();
+  const uses = new Map<Incoming, KeyUse>();
   for (const row of rows) {
     const { id, action_id, timestamped_ms: timestampedMs, revision, same } = row;
     const candidate = candidates[row.position]!;
     // Where an action has moved, its own event comes before one of its new application.
-    if (hits.has(candidate) && action_id !== candidate.actionId) continue;
+    if (uses.has(candidate) && action_id !== candidate.actionId) continue;
     const isSame = same === 1 || wasSame(sql, row, candidate, bytes);
-    hits.set(candidate, { rowid: id, timestampedMs, revision, isSame });
+    uses.set(candidate, { rowid: id, timestampedMs, revision, isSame });
   }
-  return hits;
+  return uses;
 }
 
 /** Whether it is the stored payload in other bytes, or that is damaged and this is the one that it was. */
 function wasSame(
   sql: Sql,
-  { id, action_id, checksum, bytes: payloadBytes }: KeyHitRow,
+  { id, action_id, checksum, bytes: payloadBytes }: KeyUseRow,
   { actionId, offset, length }: Incoming,
   bytes: Uint8Array,
 ): boolean {

@@ -1,5 +1,6 @@
-import type { EventRecord, RecordOutcome } from "../../events.ts";
+import type { EventRecord } from "../../events.ts";
 import type { RecordClaim } from "../../queue.ts";
+import type { EventCandidate, RecordDecision, RecordingCall } from "../../rules/recording.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 
 // Calls that record events, and their outcomes, as they cross the thread.
@@ -18,21 +19,15 @@ export interface RecordRows {
 type EventRow = readonly [actionId: number, revision: number, payloadBytes: number, key: string | null];
 
 /** A call as the store's thread has it. */
-export interface EventBatch {
-  readonly atomic: boolean;
-  readonly events: readonly Incoming[];
+export interface EventBatch extends RecordingCall<Incoming> {
   readonly claim?: Pick<RecordClaim, "subscriptions" | "leaseMs"> | undefined;
 }
 
 /** An event that is to be decided on. */
-export interface Incoming {
-  readonly actionId: number;
-  readonly revision: number;
+export interface Incoming extends EventCandidate {
   /** Where its payload lies in the batch's bytes. */
   readonly offset: number;
   readonly length: number;
-  readonly key: string | null;
-  readonly nowMs: number;
 }
 
 /** Deliveries of one event that were leased as they were made. */
@@ -45,8 +40,8 @@ export interface RecordedLeases {
 
 /** What came of one event. */
 export type StoredOutcome =
-  | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
-  | (Omit<RecordOutcome & { kind: "recorded" }, "claims"> & { readonly leases?: RecordedLeases });
+  | Exclude<RecordDecision, { kind: "recorded" }>
+  | (RecordDecision & { readonly kind: "recorded"; readonly leases?: RecordedLeases });
 
 /** Revisions count from 1. */
 const NO_REVISION = 0;
@@ -67,8 +62,8 @@ export function recordRows({ events, nowMs, atomic, claim }: RecordCall, bytes: 
 
 export function eventBatch({ atomic, nowMs, offset: start, events, claim }: RecordRows): EventBatch {
   let offset = start;
-  const incoming = events.map(([actionId, revision, length, key]): Incoming => {
-    const event = { actionId, revision, offset, length, key, nowMs };
+  const incoming = events.map(([actionId, revision, length, idempotencyKey]): Incoming => {
+    const event = { actionId, revision, offset, length, idempotencyKey, nowMs };
     offset += length;
     return event;
   });

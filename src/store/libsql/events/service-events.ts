@@ -179,7 +179,14 @@ function recordServiceEvents(
   let offset = 0;
   const incoming = events.map(({ action }, index): Incoming => {
     const length = payloads[index]!.byteLength;
-    const event = { actionId: action.id, revision: action.revision, offset, length, key: null, nowMs };
+    const event = {
+      actionId: action.id,
+      revision: action.revision,
+      offset,
+      length,
+      idempotencyKey: null,
+      nowMs,
+    };
     offset += length;
     return event;
   });

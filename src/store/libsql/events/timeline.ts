@@ -1,4 +1,5 @@
 import type { Steps } from "../../../runtime/yielding.ts";
+import type { TimelineSegment } from "../../rules/recording.ts";
 import type { Sql } from "../thread/sql.ts";
 
 /** Rows with `low <= rowid <= high`. */
@@ -99,21 +100,11 @@ function firstSince(sql: Sql, table: keyof typeof TABLES, start: number, end: nu
   return low;
 }
 
-/** Where a new segment of rising times starts, as the clock was set back. */
-export interface ClockStep {
-  readonly event: number;
-  readonly delivery: number;
-  readonly noticedMs: number;
-}
-
-/** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
-export const CLOCK_TOLERANCE_MS = 1_000;
-
-export function insertClockSteps(sql: Sql, steps: readonly ClockStep[]): void {
-  if (steps.length === 0) return;
+export function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): void {
+  if (segments.length === 0) return;
   sql.run(
     `INSERT INTO clock_step (first_event, first_delivery, noticed_ms)
       SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
-    JSON.stringify(steps.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
+    JSON.stringify(segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
   );
 }

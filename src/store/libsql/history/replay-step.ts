@@ -1,13 +1,8 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
+import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
 import { loadLastIds } from "../events/record.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
-import {
-  CLOCK_TOLERANCE_MS,
-  idRangesOf,
-  insertClockSteps,
-  rangesAfter,
-  type RowidRange,
-} from "../events/timeline.ts";
+import { idRangesOf, insertSegments, rangesAfter, type RowidRange } from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
@@ -274,7 +269,7 @@ function insertReplayDeliveries(
   if (eventIds.length === 0) return;
   const { event, delivery, lastMs } = loadLastIds(sql);
   const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
-  if (isSetBack) insertClockSteps(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
+  if (isSetBack) insertSegments(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
   sql.run(
     `INSERT INTO delivery (event_id, subscription_id, created_ms, due_ms, sequence)
       SELECT value, s.rowid, ?3, ?4, iif(s.ordered = 1, value, NULL)

@@ -1,4 +1,5 @@
-import { CLOCK_TOLERANCE_MS, type ClockStep, insertClockSteps } from "../events/timeline.ts";
+import { CLOCK_TOLERANCE_MS, type TimelineSegment } from "../../rules/recording.ts";
+import { insertSegments } from "../events/timeline.ts";
 import { loadLastIds } from "../events/record.ts";
 import type { Sql } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
@@ -34,12 +35,12 @@ export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
       WHERE last_failure_ms > ?1 OR failing_since_ms > ?1`,
     nowMs,
   );
-  insertClockSteps(sql, [step]);
+  insertSegments(sql, [step]);
   return deliveries + leases + subscriptions;
 }
 
 /** Steps that are noted as something is recorded have that behind them, and this has nothing yet. */
-function isNoted(sql: Sql, { event, delivery, noticedMs }: ClockStep): boolean {
+function isNoted(sql: Sql, { event, delivery, noticedMs }: TimelineSegment): boolean {
   const noted = sql.first(
     "SELECT rowid FROM clock_step WHERE first_event = ? AND first_delivery = ? AND noticed_ms = ?",
     event,

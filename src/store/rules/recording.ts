@@ -1,0 +1,172 @@
+import type { RecordOutcome } from "../events.ts";
+
+/** An event that a caller wants recorded, without its payload. */
+export interface EventCandidate {
+  readonly actionId: number;
+  /** The revision that its payload was checked against. */
+  readonly revision: number;
+  readonly idempotencyKey: string | null;
+  readonly nowMs: number;
+}
+
+/** The candidates of one call. */
+export interface RecordingCall<C extends EventCandidate> {
+  readonly atomic: boolean;
+  readonly events: readonly C[];
+}
+
+/** An action as it is while events are recorded. */
+export interface ActionInForce {
+  readonly application: string;
+  /** `null` once the action is retired. */
+  readonly revision: number | null;
+  /** Active subscriptions. */
+  readonly subscribers: number;
+}
+
+/** The event that has used an idempotency key. */
+export interface KeyUse {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+  readonly revision: number;
+  /** Whether it has the action and the payload of the candidate that uses the key now. */
+  readonly isSame: boolean;
+}
+
+/** The numbers that were given last, and when. */
+export interface LastNumbers {
+  /** The largest rowids ever given. */
+  readonly event: number;
+  readonly delivery: number;
+  /** The time of the last event or delivery since the clock was set back, whichever is later; 0 when there is none. */
+  readonly lastMs: number;
+}
+
+/** Where times start to rise anew, as the clock was set back: the first rowids from there on. */
+export interface TimelineSegment {
+  readonly event: number;
+  readonly delivery: number;
+  readonly noticedMs: number;
+}
+
+/** A row's time may be so far ahead of the clock, so that small corrections of the clock need no new segment. */
+export const CLOCK_TOLERANCE_MS = 1_000;
+
+/** What a store reads before it records. */
+export interface RecordingFacts<C extends EventCandidate> {
+  /** The existing actions that candidates name. */
+  readonly actions: ReadonlyMap<number, ActionInForce>;
+  /** The stored events that have used the keys of candidates. */
+  readonly storedUses: ReadonlyMap<C, KeyUse>;
+  readonly last: LastNumbers;
+  readonly haveSamePayload: (one: C, other: C) => boolean;
+}
+
+/** An event that is to be stored, with a delivery to each subscriber of its action. */
+export type AcceptedEvent<C extends EventCandidate> = C & {
+  readonly rowid: number;
+  readonly timestampedMs: number;
+};
+
+export type RecordDecision =
+  | Exclude<RecordOutcome, { kind: "failed" | "recorded" }>
+  | Omit<RecordOutcome & { kind: "recorded" }, "claims">;
+
+/**
+ * Once a transaction writes so many rows, a call that is not atomic gets one more event in, and the rest is for its caller to
+ * send again. A delivery takes about 2.5 µs, so 1,000 events to 1,000 subscriptions each would stop all other work for seconds.
+ */
+const MANY_ROWS = 4_000;
+
+/** Decides which events of the calls of one transaction are stored, and under which numbers. */
+export class Recording<C extends EventCandidate> {
+  /** What is to be stored, by rising rowids. */
+  readonly accepted: AcceptedEvent<C>[] = [];
+  /** What is to be stored of the clock. */
+  readonly segments: TimelineSegment[] = [];
+  readonly #facts: RecordingFacts<C>;
+  /** The accepted events that have an idempotency key, by application and key. */
+  readonly #byKey = new Map<string, AcceptedEvent<C>>();
+  #last: LastNumbers;
+
+  constructor(facts: RecordingFacts<C>) {
+    this.#facts = facts;
+    this.#last = facts.last;
+  }
+
+  /** @returns by event, what comes of it; of a call that is not atomic only for the first ones, where all would be too many */
+  decide({ atomic, events }: RecordingCall<C>): readonly RecordDecision[] {
+    return atomic ? this.#decideAllOrNone(events) : this.#decideWhileFew(events);
+  }
+
+  #decideAllOrNone(events: readonly C[]): readonly RecordDecision[] {
+    const before = { accepted: this.accepted.length, segments: this.segments.length, last: this.#last };
+    const decisions = events.map((candidate) => this.#decideOne(candidate));
+    if (decisions.every(isStored)) return decisions;
+    for (const event of this.accepted.splice(before.accepted)) this.#byKey.delete(this.#keyOf(event));
+    this.segments.splice(before.segments);
+    this.#last = before.last;
+    return decisions.map((decision) => (isStored(decision) ? { kind: "withheld" } : decision));
+  }
+
+  #decideWhileFew(events: readonly C[]): readonly RecordDecision[] {
+    const decisions: RecordDecision[] = [];
+    for (const candidate of events) {
+      if (decisions.length > 0 && this.#rows >= MANY_ROWS) break;
+      decisions.push(this.#decideOne(candidate));
+    }
+    return decisions;
+  }
+
+  /** The events and deliveries that are to be stored. */
+  get #rows(): number {
+    const { last } = this.#facts;
+    return this.#last.event - last.event + this.#last.delivery - last.delivery;
+  }
+
+  #decideOne(candidate: C): RecordDecision {
+    const use = this.#useOfKey(candidate);
+    if (use !== undefined) {
+      const { rowid, timestampedMs, revision, isSame } = use;
+      return isSame ? { kind: "replayed", rowid, timestampedMs, revision } : { kind: "key_conflict", rowid };
+    }
+    const action = this.#facts.actions.get(candidate.actionId);
+    if (action === undefined || action.revision !== candidate.revision) return { kind: "stale" };
+    const { rowid, timestampedMs } = this.#accept(candidate, action);
+    return { kind: "recorded", rowid, timestampedMs, deliveries: action.subscribers };
+  }
+
+  /** A stored event comes before one of this transaction. */
+  #useOfKey(candidate: C): KeyUse | undefined {
+    if (candidate.idempotencyKey === null) return undefined;
+    const stored = this.#facts.storedUses.get(candidate);
+    if (stored !== undefined) return stored;
+    const accepted = this.#byKey.get(this.#keyOf(candidate));
+    if (accepted === undefined) return undefined;
+    const isSame =
+      accepted.actionId === candidate.actionId && this.#facts.haveSamePayload(accepted, candidate);
+    return { ...accepted, isSame };
+  }
+
+  /** A key is its application's. No key has a line end. */
+  #keyOf({ actionId, idempotencyKey }: C): string {
+    return `${idempotencyKey}\n${this.#facts.actions.get(actionId)?.application}`;
+  }
+
+  #accept(candidate: C, { subscribers }: ActionInForce): AcceptedEvent<C> {
+    const { nowMs } = candidate;
+    const { event, delivery, lastMs } = this.#last;
+    const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
+    if (isSetBack) this.segments.push({ event: event + 1, delivery: delivery + 1, noticedMs: nowMs });
+    const timestampedMs = isSetBack ? nowMs : Math.max(nowMs, lastMs);
+    const accepted = { ...candidate, rowid: event + 1, timestampedMs };
+    this.#last = { event: event + 1, delivery: delivery + subscribers, lastMs: timestampedMs };
+    this.accepted.push(accepted);
+    if (candidate.idempotencyKey !== null) this.#byKey.set(this.#keyOf(candidate), accepted);
+    return accepted;
+  }
+}
+
+function isStored({ kind }: RecordDecision): boolean {
+  return kind === "recorded" || kind === "replayed";
+}
