@@ -15,7 +15,7 @@ interface ReportedSubscription {
 }
 
 /** What is reported of a delivery, whatever its state. */
-export interface ReportedDelivery extends ReportedSubscription {
+interface ReportedDelivery extends ReportedSubscription {
   readonly delivery_id: number;
   readonly event_id: number;
   readonly handler_host: string;

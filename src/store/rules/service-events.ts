@@ -1,0 +1,78 @@
+import { isReservedName } from "../../domain/names.ts";
+import type { Replay } from "../../domain/replay.ts";
+import type { ServiceEventName, ServiceEventPayloads } from "../../domain/service-events.ts";
+import { toIso } from "../../runtime/clock.ts";
+
+// What events about evreg itself say. Deliveries, subscriptions and replays of such events are not reported: a handler that
+// fails would make more of them without end.
+
+/** A subscription that something is reported of, with the action of what is reported: its own may be a pattern. */
+export interface ReportedSubscriptionRow {
+  readonly subscription_id: number;
+  readonly application: string;
+  readonly subscription: string;
+  readonly action: string;
+  readonly handler: string;
+}
+
+/** A delivery that something is reported of. */
+export interface ReportedDeliveryRow extends ReportedSubscriptionRow {
+  readonly delivery_id: number;
+  readonly event_id: number;
+  readonly attempts: number;
+  readonly last_error: string;
+  readonly published_ms: number;
+}
+
+/** An event about evreg itself. */
+export type ServiceEvent = {
+  readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
+}[ServiceEventName];
+
+/** Of a delivery that failed for good. */
+export function deliveryFailed(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
+  if (isReservedName(row.action)) return undefined;
+  return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: toIso(nowMs) } };
+}
+
+/** Of a delivery that its subscription blocks for from now on. */
+export function subscriptionBlocked(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
+  if (isReservedName(row.action)) return undefined;
+  const payload = { ...deliveryMembers(row), blocked_at: toIso(nowMs) };
+  return { name: "evreg.subscription.blocked", payload };
+}
+
+export function subscriptionDeactivated(
+  row: ReportedSubscriptionRow,
+  reason: string,
+  nowMs: number,
+): ServiceEvent | undefined {
+  if (isReservedName(row.action)) return undefined;
+  const payload = { ...subscriptionMembers(row), reason, deactivated_at: toIso(nowMs) };
+  return { name: "evreg.subscription.deactivated", payload };
+}
+
+/** @param replay as it is now that it has ended */
+export function replayFinished(replay: Replay, nowMs: number): ServiceEvent | undefined {
+  const { rowid: replay_id, timestamped: started_at, finished_at: finished, ...shared } = replay;
+  const { status } = replay;
+  if (status === "running" || isReservedName(replay.action)) return undefined;
+  const finished_at = finished ?? toIso(nowMs);
+  return {
+    name: "evreg.replay.finished",
+    payload: { replay_id, ...shared, status, started_at, finished_at },
+  };
+}
+
+function deliveryMembers(row: ReportedDeliveryRow) {
+  const { delivery_id, event_id, attempts, last_error, published_ms } = row;
+  const published_at = toIso(published_ms);
+  return { delivery_id, event_id, ...subscriptionMembers(row), attempts, last_error, published_at };
+}
+
+function subscriptionMembers(row: ReportedSubscriptionRow) {
+  const { subscription_id, application, subscription, action, handler } = row;
+  // The path and query of an address may be secret.
+  const handler_host = URL.canParse(handler) ? new URL(handler).host : "";
+  return { subscription_id, application, subscription, action, handler_host };
+}
