@@ -7,7 +7,7 @@ import { byteCount } from "../domain/formats.ts";
 import { type Finding, fine, problem, warning } from "../domain/operations.ts";
 import { versionText } from "../runtime/build.ts";
 import { toIso } from "../runtime/clock.ts";
-import { restoreLeftovers, type RestoreLeftovers } from "../runtime/data-files.ts";
+import { unfinishedCopies } from "../runtime/data-files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
 
 /** Less is soon full: a log that grows by a burst and a backup need as much. */
@@ -22,13 +22,12 @@ const FULL_BYTES = 64 * 1024 * 1024;
  * (see `store/libsql/files/data-folder.ts`).
  */
 export function folderFindings(folder: string): readonly Finding[] {
-  const leftover = restoreLeftovers(folder);
   return [
     permissionsFinding(folder),
     ...readableFiles(folder),
     diskSpace(folder),
-    sizes(folder, leftover),
-    ...leftovers(folder, leftover),
+    sizes(folder),
+    ...leftovers(folder),
   ];
 }
 
@@ -80,9 +79,10 @@ function diskSpace(folder: string): Finding {
   return fine("disk", found);
 }
 
-function sizes(folder: string, { secondNames }: RestoreLeftovers): Finding {
-  const names = readdirSync(folder).filter((name) => !secondNames.includes(name));
-  const copies = names.filter((name) => /^evreg\.db\.(?:before|restore)-/.test(name));
+function sizes(folder: string): Finding {
+  const copies = readdirSync(folder).filter((name) =>
+    /^evreg\.db\.(?:(?:before|restore|next)-|unfinished$)/.test(name),
+  );
   const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
   if (copies.length === 0) return fine("size", `${data}.`);
   const bytes = copies.reduce((sum, name) => sum + sizeOf(folder, name), 0);
@@ -93,18 +93,15 @@ function sizes(folder: string, { secondNames }: RestoreLeftovers): Finding {
   );
 }
 
-function leftovers(folder: string, { secondNames, unfinished }: RestoreLeftovers): readonly Finding[] {
-  const all = [...secondNames, ...unfinished];
-  if (all.length === 0) return [];
-  const found = [
-    ...secondNames.map((name) => `${name} is the data file itself by a second name, and no copy`),
-    ...unfinished.map((name) => `${name} is a copy that did not get its place`),
-  ];
-  const paths = all.map((name) => join(folder, name)).join(" ");
+function leftovers(folder: string): readonly Finding[] {
+  const names = unfinishedCopies(folder);
+  if (names.length === 0) return [];
+  const found = names.map((name) => `${name} is a copy that did not get its place`);
+  const paths = names.map((name) => join(folder, name)).join(" ");
   return [
     warning(
       "restore",
-      `A restore was cut off, or is under way: ${found.join("; ")}.`,
+      `A restore or an upgrade was cut off, or is under way: ${found.join("; ")}.`,
       `Unless one is under way, remove what it left: rm ${paths}`,
     ),
   ];

@@ -175,8 +175,6 @@ async function folderTargetFindings(
           : warning("form", found, remedy);
       return [...about, ...folderFindings(folder), ...whole, form];
     }
-    // A start may be refused then, and its findings could not be trusted.
-    if (looked.impossible.length > 0) return [...about, ...folderFindings(folder), ...whole];
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {
@@ -250,24 +248,14 @@ async function evregAt(host: string, port: number): Promise<string | undefined> 
 
 /** The part of a file check that says what is wrong. */
 interface FileCheck {
-  readonly impossible: readonly string[];
   readonly damaged_events: readonly number[];
   readonly events_without_checksum: number;
 }
 
 /** Of a file whose pages and indexes are whole. */
 export function fileFindings(what: string, looked: FileCheck): readonly Finding[] {
-  const { impossible, damaged_events: damaged, events_without_checksum: unknown } = looked;
+  const { damaged_events: damaged, events_without_checksum: unknown } = looked;
   const findings: Finding[] = [];
-  if (impossible.length > 0) {
-    findings.push(
-      problem(
-        "records",
-        `${what} holds what evreg could not have written: ${someOf(impossible)}. It is damaged, or was changed by something else.`,
-        "Stop the server, and restore a backup that you trust: `evreg restore FILE --force`.",
-      ),
-    );
-  }
   if (damaged.length > 0) {
     findings.push(
       problem(

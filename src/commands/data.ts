@@ -91,15 +91,11 @@ async function toFile(
   const { loadFileChecks } = await import("../app/server.ts");
   const { checkFile } = await loadFileChecks();
   const check = (part: string) => checkFile(part, { name: `The data at ${escapeControl(from)}` });
-  const { impossible, ...facts } = await writeBackup(path, backup, { force, check, signal });
+  const facts = await writeBackup(path, backup, { force, check, signal });
   const damaged = facts.damaged_events.length;
-  if (impossible.length + damaged > 0) {
-    const damage =
-      impossible.length > 0
-        ? "it holds what evreg could not have written, and cannot be restored"
-        : `${countedAre(damaged, "event")} not as published`;
+  if (damaged > 0) {
     note(
-      `Warning: the data is damaged, and so is the backup: ${damage}. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
+      `Warning: the data is damaged, and so is the backup: ${countedAre(damaged, "event")} not as published. Keep the backups from before. See: ${nextCommand("doctor --deep")}`,
     );
   }
   return { file: path, ...facts, sha256: backup.sha256 };
@@ -237,7 +233,7 @@ export class Migrate extends ConfigCommand {
   static override usage = "migrate [--status | --dry-run | --accept-loss]";
   static override summary = "Bring the data file to the form that this version of evreg needs.";
   static override description =
-    "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. A copy of the file as it was is kept beside it. A file of a newer evreg is refused and left as it is.";
+    "Each start of a server does the same, so this is for doing it, or looking at it, before one. No other command does: on a file of an older form they end and name this one, as an older evreg could not open the file afterwards. The file as it was is kept beside the new one. A file of a newer evreg is refused and left as it is.";
   static override examples = examples({
     "What is, and what is still to do": "evreg migrate --status",
     "What a migration would do": "evreg migrate --dry-run",
@@ -249,7 +245,7 @@ export class Migrate extends ConfigCommand {
       exclusive: ["dry-run", "accept-loss"],
     }),
     "dry-run": Flags.boolean({
-      summary: "Only show which steps would be taken.",
+      summary: "Only show what would be done.",
       exclusive: ["accept-loss"],
     }),
     "accept-loss": acceptLossFlag,

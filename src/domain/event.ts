@@ -26,7 +26,7 @@ export interface Event {
   readonly timestamped: string;
   /** In a listing that was asked for them: those of its deliveries that the caller may read. */
   readonly deliveries?: DeliveryCounts;
-  /** In a listing without payloads: the bytes of its payload; of one of up to 4 KiB, what it takes in the file, which may be less. */
+  /** In a listing without payloads: the bytes of its payload. */
   readonly payload_bytes?: number;
 }
 

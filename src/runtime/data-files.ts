@@ -14,7 +14,7 @@ const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 
 /** The names that evreg gives its files in a data folder, but for those of backups. */
 const OWN_NAME =
-  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|backup|cut-short)-.*)?|(?:token|owner\.json)(?:\..*)?)$/;
+  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|next|backup|cut-short)-.*|\.unfinished)?|(?:token|owner\.json)(?:\..*)?)$/;
 
 /**
  * The data folders this process has open, by their real paths.
@@ -86,28 +86,12 @@ function exists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Files of a restore that was cut off, or is under way, beside the data file: names in the folder. */
-export interface RestoreLeftovers {
-  /**
-   * Further names of the data file itself, each meant for the data that was to be replaced. They look like older copies;
-   * whoever opened one would have the file without its log.
-   */
-  readonly secondNames: readonly string[];
-  /** Copies of backups that never became the data file. */
-  readonly unfinished: readonly string[];
-}
-
-/** Opens nothing: opening the data file, by any name, would drop its owner's lock (see `store/libsql/files/data-folder.ts`). */
-export function restoreLeftovers(folder: string): RestoreLeftovers {
-  const names = readdirSync(folder);
-  const isSecondName = (name: string): boolean => isSameFile(join(folder, name), join(folder, DATA_FILE));
-  return {
-    secondNames: replacedDataNames(names).filter(isSecondName),
-    unfinished: names.filter((name) => /^evreg\.db\.restore-[-\da-f]{36}$/.test(name)),
-  };
-}
-
-/** The names, in a folder, of data that a restore replaced, without their logs. */
-export function replacedDataNames(names: readonly string[]): readonly string[] {
-  return names.filter((name) => /^evreg\.db\.before-restore-\w+$/.test(name));
+/**
+ * Copies of the data that never became the data file, because a restore or an upgrade was cut off or is under way: names in the
+ * folder.
+ */
+export function unfinishedCopies(folder: string): readonly string[] {
+  return readdirSync(folder).filter((name) =>
+    /^evreg\.db\.(?:restore-[-\da-f]{36}|next-.*|unfinished)$/.test(name),
+  );
 }

@@ -18,8 +18,8 @@ const TAG_BYTES = 16;
 /**
  * Encrypts secrets, or leaves them as they are if there is no key.
  *
- * An encrypted text is `aes-256-gcm <key id> <base64 of nonce, tag and cipher text>`. What it is about (which subscription, and
- * what for) is authenticated with it, so that it cannot be opened in the place of another.
+ * An encrypted text is `aes-256-gcm <key id> <base64 of nonce, tag and cipher text>`. What it is about (whose it is, and what for)
+ * is authenticated with it, so that it cannot be opened in the place of another.
  */
 export class Vault {
   readonly #key: KeyObject | undefined;
@@ -67,12 +67,19 @@ export class Vault {
   }
 }
 
+/** Whose a secret is: the subscriptions of this name to several actions share it. */
+export interface SecretOwner {
+  readonly application: string;
+  /** The name of the subscription. */
+  readonly subscription: string;
+}
+
+/** A previous secret has the purpose that it had. */
+export type SecretPurpose = "secret" | "bearer token";
+
 /** What an encrypted text is about. */
-export function aboutSecret(
-  subscriptionId: number,
-  purpose: "secret" | "previous secret" | "bearer token",
-): string {
-  return `${purpose} of subscription ${subscriptionId}`;
+export function aboutSecret({ application, subscription }: SecretOwner, purpose: SecretPurpose): string {
+  return JSON.stringify([purpose, application, subscription]);
 }
 
 /** What the file's secrets are, or are to be, encrypted with; each key 32 bytes. */
@@ -104,17 +111,17 @@ export class OpenedSecrets {
     this.#vault = new Vault(key);
   }
 
-  of(id: number, stored: StoredSecrets): Opened {
+  of(owner: SecretOwner, stored: StoredSecrets): Opened {
     const { secret, previousSecret, previousUntilMs: untilMs, bearer, bearerToken } = stored;
-    const own = bearerToken === null ? undefined : this.#open(aboutSecret(id, "bearer token"), bearerToken);
+    const about = aboutSecret(owner, "secret");
+    const own =
+      bearerToken === null ? undefined : this.#open(aboutSecret(owner, "bearer token"), bearerToken);
     const previous =
-      previousSecret === null || untilMs === null
-        ? undefined
-        : this.#open(aboutSecret(id, "previous secret"), previousSecret);
+      previousSecret === null || untilMs === null ? undefined : this.#open(about, previousSecret);
     // Without its own bearer value nothing is sent.
     const isReadable = bearer !== "own" || own !== undefined;
     return {
-      secret: isReadable ? this.#open(aboutSecret(id, "secret"), secret) : undefined,
+      secret: isReadable ? this.#open(about, secret) : undefined,
       ...(previous === undefined ? {} : { previous: { secret: previous, untilMs: untilMs! } }),
       ...(bearer === "secret" ? {} : { bearer: own ?? null }),
     };

@@ -66,7 +66,7 @@ describe("a data folder opened without a server", () => {
     const data = dataFolder();
     mkdirSync(data, { recursive: true });
     const file = join(data, "evreg.db");
-    writeOlderFile(file, 1);
+    writeOlderFile(file, 10);
     const before = readFileSync(file);
     for (const command of ["events list", "publish"]) {
       await expect(open(data, command)).rejects.toMatchObject({

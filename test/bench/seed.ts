@@ -1,5 +1,4 @@
 import { type Client, createClient, type InArgs } from "@libsql/client";
-import { PayloadNames } from "../../src/store/libsql/events/payload-names.ts";
 import { answerCalls } from "./calls.ts";
 import { HISTORY_ACTIONS, type History } from "./history.ts";
 import { ID_MARK } from "./request-bytes.ts";
@@ -55,24 +54,12 @@ async function notePlaces(client: Client): Promise<void> {
   }
 }
 
-/** As the store would have it; all actions have the same schema. */
-async function shortened(client: Client, part: string): Promise<string> {
-  const { rows } = await client.execute(
-    "SELECT names FROM payload_names WHERE action_id = (SELECT max(action_id) FROM temp.history)",
-  );
-  const names = new PayloadNames(JSON.parse(rows[0]?.["names"] as string) as string[]);
-  const out = Buffer.alloc(part.length);
-  return out.subarray(0, names.shorten(Buffer.from(part), out, 0)).toString();
-}
-
 const calls = {
   async seed({ file, history }: { file: string; history: History }): Promise<void> {
     const client = createClient({ url: `file:${file}`, concurrency: 1 });
     for (const pragma of PRAGMAS) await client.execute(pragma);
     await notePlaces(client);
-    const [before = "", after = ""] = await Promise.all(
-      PAYLOAD.split(ID_MARK).map((part) => shortened(client, part)),
-    );
+    const [before = "", after = ""] = PAYLOAD.split(ID_MARK);
     const run = async (sql: string, args: InArgs): Promise<void> => {
       await client.execute({ sql, args });
     };

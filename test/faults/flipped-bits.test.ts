@@ -28,8 +28,7 @@ async function eventsIn(store: Store): Promise<ReadonlyMap<number, string | unde
 /** Which of the two says so: a start that is refused, a read that is, or what a look through the file tells. */
 function isTold(file: string): boolean {
   try {
-    const { damaged_events: damaged, impossible } = examineFile(file);
-    return damaged.length + impossible.length > 0;
+    return examineFile(file).damaged_events.length > 0;
   } catch (error) {
     return error instanceof EvregError;
   }

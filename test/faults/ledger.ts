@@ -46,12 +46,9 @@ interface Received {
   readonly status: number | undefined;
 }
 
-/** The payload of an event of an action whose schema names `n` alone, or nothing; see `events/payload-names.ts`. */
-export const STORED_JSON = `replace(CAST(payload AS TEXT), char(1), '"n":')`;
-
 /** All that the data file says, in one question: each takes a process of its own. */
 const KEPT = `SELECT
-  (SELECT json_group_array(json_object('id', rowid, 'n', ${STORED_JSON} ->> 'n')) FROM event) AS stored,
+  (SELECT json_group_array(json_object('id', rowid, 'n', CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
   (SELECT json_group_array(json_object('key', d.event_id || '_' || a.attempt, 'status', a.status_code))
     FROM ${ATTEMPTS} AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
   (SELECT json_group_array(event_id) FROM delivery WHERE state = 2) AS delivered,

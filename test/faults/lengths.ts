@@ -49,8 +49,8 @@ export const LENGTHS = {
   "schema/typescript/declarations": { "event types": [8, 58] },
   "sdk/receivers": { "builds in Go": [0, 1] },
   "store/damaged-log": { "power cuts": [80, 400] },
-  "store/explicit-columns": { kills: [2, 5], deliveries: [20_000, 60_000] },
   "store/retention": { stories: [15, 60] },
+  "store/upgrade": { kills: [2, 10], events: [20_000, 200_000] },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Length>>>>;
 
 export type Tested = keyof typeof LENGTHS;

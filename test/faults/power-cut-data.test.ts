@@ -85,7 +85,7 @@ describe.skipIf(missing !== undefined)(
           mkdirSync(join(folder, "data"));
           writeOlderFile(
             join(folder, "data/evreg.db"),
-            1,
+            10,
             "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)",
             `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${EVENTS})
           INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, n, x'7b7d' FROM n`,

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { rawSql } from "../store/processes.ts";
 import { PROGRAM, type RunningProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { type Receiver, startReceiver } from "../support/receiver.ts";
-import { Ledger, STORED_JSON } from "./ledger.ts";
+import { Ledger } from "./ledger.ts";
 import { isLong, lengthOf, report } from "./length.ts";
 import { publish, register } from "./load.ts";
 import { cannotRecord, type Image, type Moment, Recording } from "./power-cut/recording.ts";
@@ -100,7 +100,7 @@ async function lostIn({ folder, moment }: Image, ledger: CutLedger): Promise<Los
   expect(next.status).toBe(201);
   const [kept] = rawSql(
     join(data, "evreg.db"),
-    `SELECT (SELECT json_group_array(json_array(rowid, ${STORED_JSON} ->> 'n')) FROM event) AS stored,
+    `SELECT (SELECT json_group_array(json_array(rowid, CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
       (SELECT json_group_array(rowid) FROM token) AS tokens,
       (SELECT integrity_check FROM pragma_integrity_check) AS integrity`,
   );

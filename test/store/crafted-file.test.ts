@@ -1,4 +1,3 @@
-import { ConnectionPool } from "@libsql/client/sqlite3";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,11 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Examined, examineFile } from "../../src/store/libsql/files/closed-file.ts";
-import { schemaDigest } from "../../src/store/libsql/files/migrate.ts";
-import { MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
 import { restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { Statements } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
@@ -52,7 +48,14 @@ function crafted(...statements: readonly string[]): string {
   const file = join(folder, "evreg.db");
   writeFileSync(file, good);
   const database = new DatabaseSync(file);
-  database.exec(["PRAGMA foreign_keys = OFF", "PRAGMA synchronous = OFF", ...statements].join(";\n"));
+  database.exec(
+    [
+      "PRAGMA foreign_keys = OFF",
+      "PRAGMA synchronous = OFF",
+      "PRAGMA ignore_check_constraints = ON",
+      ...statements,
+    ].join(";\n"),
+  );
   database.close();
   return folder;
 }
@@ -78,29 +81,17 @@ function restored(folder: string): Promise<Restored> {
 }
 
 describe("the tables of a data file", () => {
-  it("are known for each format", () => {
-    const pool = new ConnectionPool(":memory:", {}, 1);
-    const sql = new Statements(pool.acquireSync());
-    const digests = MIGRATIONS.map(({ statements }) => {
-      for (const statement of statements) sql.run(statement);
-      return schemaDigest(sql);
-    });
-    expect(digests).toEqual(MIGRATIONS.map((migration) => migration.schemaDigest));
-    expect(sql.first("PRAGMA trusted_schema")).toEqual({ trusted_schema: 0 });
-    pool.close();
-  });
-
   it.each([
     [
       "a trigger",
       `CREATE TRIGGER again AFTER INSERT ON event BEGIN UPDATE token SET scopes = '["admin"]'; END`,
-      "trigger again on event",
+      "trigger again",
     ],
     ["a view", "CREATE VIEW tokens AS SELECT * FROM token", "view tokens"],
     ["a table", "CREATE TABLE more (x)", "table more"],
-    ["an index", "CREATE INDEX more ON event (revision)", "index more on event"],
+    ["an index", "CREATE INDEX more ON event (revision)", "index more"],
     ["a column", "ALTER TABLE token ADD COLUMN more INTEGER AS (abs(rowid))", "a changed table token"],
-    ["no index", "DROP INDEX event_action", "no index event_action on event"],
+    ["no index", "DROP INDEX event_action", "no index event_action"],
   ])(
     "changed by another program, with %s, are refused by name, by restore, serve and doctor",
     async (_, statement, name) => {
@@ -111,12 +102,6 @@ describe("the tables of a data file", () => {
       expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     },
   );
-
-  it("may have what an interrupted encryption leaves", async () => {
-    const folder = crafted("CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT");
-    await (await open(folder)).close();
-    await restored(folder);
-  });
 
   it("are no format below the first", async () => {
     const folder = crafted("PRAGMA user_version = -1");
@@ -130,81 +115,63 @@ const DEEP = `replace(hex(zeroblob(2500)), '00', '{"not":') || '{}' || replace(h
 
 describe("rows that evreg could not have written", () => {
   it("do not occur in evreg's own files", () => {
-    expect(examined(crafted())).toMatchObject({
-      impossible: [],
-      damaged_events: [],
-      events_without_checksum: 0,
-    });
+    expect(examined(crafted())).toMatchObject({ damaged_events: [], events_without_checksum: 0 });
   });
 
   it.each([
-    ["UPDATE action SET action = 'a b' WHERE action = 'a.b'", /^action of action \d+$/],
-    ["UPDATE action SET application = replace(hex(zeroblob(200)), '00', 'é')", /^application of action 1$/],
+    ["UPDATE action SET action = 'a b' WHERE action = 'a.b'", "CHECK constraint failed in action"],
     [
-      `UPDATE action_revision SET schemata = ${DEEP} WHERE action_id = 1`,
-      /^schemata of action_revision 1.1$/,
+      "UPDATE action SET application = replace(hex(zeroblob(200)), '00', 'é')",
+      "CHECK constraint failed in action",
     ],
-    ["UPDATE action_revision SET schemata = '{' WHERE action_id = 1", /^schemata of action_revision 1.1$/],
     [
-      "UPDATE action_revision SET created_ms = 9000000000000000 WHERE action_id = 1",
-      /^created_ms of action_revision 1.1$/,
+      "UPDATE action_revision SET schemata = '{' WHERE action_id = 1",
+      "CHECK constraint failed in action_revision",
     ],
-    ["UPDATE event SET timestamped_ms = 9000000000000000 WHERE rowid = 2", /^timestamped_ms of event 2$/],
-    ["UPDATE event SET payload = x'7b7d', checksum = NULL WHERE rowid = 2", undefined],
-    ["UPDATE event SET payload = x'5b5b', checksum = NULL WHERE rowid = 2", /^payload of event 2$/],
-    ["UPDATE event SET payload = zeroblob(16777217) WHERE rowid = 2", /^payload of event 2$/],
-    ["UPDATE event SET idempotency_key = 'a' || char(10) WHERE rowid = 2", /^idempotency_key of event 2$/],
-    ["UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2", /^numbers of event$/],
-    ["UPDATE event SET rowid = -2 WHERE rowid = 2", /^numbers of event$/],
-    ["UPDATE sqlite_sequence SET seq = 9007199254740991 WHERE name = 'delivery'", /^numbers of delivery$/],
+    [
+      "UPDATE event SET timestamped_ms = 9000000000000000 WHERE rowid = 2",
+      "CHECK constraint failed in event",
+    ],
+    ["UPDATE event SET payload = zeroblob(16777217) WHERE rowid = 2", "CHECK constraint failed in event"],
+    [
+      "UPDATE event SET idempotency_key = 'a' || char(10) WHERE rowid = 1",
+      "CHECK constraint failed in event",
+    ],
+    ["UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2", "CHECK constraint failed in event"],
+    ["UPDATE event SET rowid = -2 WHERE rowid = 2", "CHECK constraint failed in event"],
+    [
+      "UPDATE sqlite_sequence SET seq = 9007199254740991 WHERE name = 'delivery'",
+      "no number remains for what is in delivery",
+    ],
     [
       "UPDATE subscription SET handler = 'https://h.example/' || char(0) || 'x'",
-      /^handler of subscription 1$/,
+      "CHECK constraint failed in subscription",
     ],
-    ["UPDATE subscription SET settings = '[1'", /^settings of subscription 1$/],
-    ["UPDATE subscription SET max_retries = -1", /^max_retries of subscription 1$/],
-    ["UPDATE subscription_secret SET secret = hex(zeroblob(10000))", /^secret of subscription_secret 1$/],
-    ["UPDATE delivery SET state = 1, due_ms = NULL WHERE rowid = 1", /^state of delivery 1$/],
-    ["UPDATE delivery SET first_status_code = 7 WHERE rowid = 1", /^first_status_code of delivery 1$/],
-    ["UPDATE delivery SET first_duration_ms = -1 WHERE rowid = 1", /^first_duration_ms of delivery 1$/],
-    ["UPDATE delivery SET event_id = 77 WHERE rowid = 1", /^delivery 1 without its event$/],
-    ["UPDATE attempt SET response = zeroblob(20000)", /^response of attempt 1.1$/],
-    ["UPDATE attempt SET error_code = 'none'", /^error_code of attempt 1.1$/],
-    ["UPDATE token SET hash = upper(hash)", /^hash of token 1$/],
-    ["UPDATE token SET scopes = 'admin'", /^scopes of token 1$/],
-    ["UPDATE data_identity SET id = 'x'", /^id of data_identity 1$/],
-    ["INSERT INTO event_count VALUES (-1, 0, 0)", /^action_id of event_count -1.0$/],
-  ])("are named: %s", (statement, named) => {
+    ["UPDATE subscription SET settings = '[1'", "CHECK constraint failed in subscription"],
+    ["UPDATE subscription SET max_retries = -1", "CHECK constraint failed in subscription"],
+    [
+      "UPDATE subscription_secret SET secret = hex(zeroblob(10000))",
+      "CHECK constraint failed in subscription_secret",
+    ],
+    ["UPDATE delivery SET state = 1, due_ms = NULL WHERE rowid = 1", "CHECK constraint failed in delivery"],
+    ["UPDATE delivery SET first_status_code = 7 WHERE rowid = 1", "CHECK constraint failed in delivery"],
+    ["UPDATE delivery SET event_id = 77 WHERE rowid = 1", "delivery 1 without its event"],
+    ["UPDATE attempt SET response = zeroblob(20000)", "CHECK constraint failed in attempt"],
+    ["UPDATE token SET scopes = 'admin'", "CHECK constraint failed in token"],
+    ["UPDATE data_identity SET id = 'x'", "CHECK constraint failed in data_identity"],
+  ])("are found by doctor and refused by a restore: %s", async (statement, found) => {
     const folder = crafted(statement);
-    const { impossible } = examined(folder);
-    expect(impossible[0]).toEqual(named === undefined ? undefined : expect.stringMatching(named));
-  });
-
-  it("are refused by a restore", async () => {
-    await expect(restored(crafted("UPDATE token SET hash = upper(hash)"))).rejects.toMatchObject({
-      code: "invalid",
-      message: expect.stringContaining("could not have written: hash of token 1."),
-    });
+    const refused = { code: "invalid", message: expect.stringContaining(found) as string };
+    expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
+    await expect(restored(folder)).rejects.toMatchObject(refused);
   });
 
   it("are refused by a restore too where its numbers would go on past the last", async () => {
     const folder = crafted("UPDATE sqlite_sequence SET seq = 9007199254740990 WHERE name = 'action'");
     await expect(restored(folder)).rejects.toMatchObject({
       code: "invalid",
-      message: expect.stringContaining("could not have written: numbers of action."),
+      message: expect.stringContaining("no number remains for what is in action."),
     });
-  });
-
-  it("stop a start where no server could continue with them", async () => {
-    for (const statement of [
-      "UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2",
-      "UPDATE token SET name = hex(zeroblob(50000000))",
-    ]) {
-      await expect(open(crafted(statement))).rejects.toMatchObject({
-        code: "invalid",
-        message: expect.stringMatching(/could not have written: (numbers of event|name of token 1)\./),
-      });
-    }
   });
 
   it("are an error only for callers who read them", async () => {
@@ -237,9 +204,6 @@ describe("rows that evreg could not have written", () => {
         (await store.queue.claim(claimRequest({ nowMs: NOW }))).claims.length;
       expect(await claim()).toBe(0);
       expect(store.admin.unreadableSubscriptions()).toEqual([1]);
-      // Another change leaves them as they are.
-      await store.catalog.updateSubscription(1, { maxRetries: 2 }, NOW);
-      expect(await claim()).toBe(0);
       await store.catalog.updateSubscription(1, { settings: { timeout_ms: 2_000 } }, NOW);
       expect(store.admin.unreadableSubscriptions()).toEqual([]);
       expect(await claim()).toBe(1);
@@ -251,7 +215,7 @@ describe("rows that evreg could not have written", () => {
     for (const statement of [
       "UPDATE delivery SET event_id = 77 WHERE rowid = 2",
       "DELETE FROM subscription",
-      "PRAGMA ignore_check_constraints = ON; UPDATE delivery SET state = 9 WHERE rowid = 2",
+      "UPDATE delivery SET state = 9 WHERE rowid = 2",
     ]) {
       const store = await open(crafted(statement));
       await store.queue.list({ limit: 10 });

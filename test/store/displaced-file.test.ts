@@ -18,7 +18,7 @@ import { describe, expect, it } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
-import { admitFile } from "../../src/store/libsql/files/migrate.ts";
+import { admitFile } from "../../src/store/libsql/files/open-file.ts";
 import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";

@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { type Logger, silentLogger } from "../../src/runtime/logger.ts";
 
+import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { ClaimedSubscription } from "../../src/store/queue.ts";
-import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
+import { type EncryptionKeys, Vault } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -95,6 +96,20 @@ function folder(): Record<string, string> {
   );
 }
 
+/** An action and a subscription to it, as older forms have them. */
+function oldSubscription(form: 10 | 21, secret: string): readonly string[] {
+  const bound = form === 10 ? ["action_id", "1"] : ["action", "'a.b'"];
+  return [
+    "INSERT INTO action (rowid, action, application, revision, created_ms) VALUES (1, 'a.b', 'x', 1, 1)",
+    "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
+    `INSERT INTO subscription (application, subscription, ${bound[0]}, handler, max_retries, active, created_ms)
+      VALUES ('x', 's1', ${bound[1]}, 'https://hooks.example.com/', 5, 1, 1)`,
+    `INSERT INTO binding (action_id, subscription_id${form === 10 ? "" : ", receives"})
+      VALUES (1, 1${form === 10 ? "" : ", 1"})`,
+    `INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (1, '${secret}', 'secret')`,
+  ];
+}
+
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
 
 describe("a file with a key from the start", () => {
@@ -155,31 +170,50 @@ describe("a file that gets its key later", () => {
     const plain = await open();
     await fill(plain, 10);
     await plain.close();
-    rawSql(
-      file(),
-      "CREATE TABLE free_pages (filler BLOB NOT NULL) STRICT",
-      "INSERT INTO free_pages (filler) VALUES (zeroblob(100000))",
-    );
+    writeFileSync(`${file()}.unfinished`, "whsec_half");
     const store = await open({ key: A });
     expectAll(await claimed(store), upTo(10));
     await store.close();
     expect(traces("whsec_")).toEqual([]);
-    expect(rawSql(file(), "SELECT name FROM sqlite_schema WHERE name = 'free_pages'")).toEqual([]);
+    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
   });
 
+  it.each([10, 21] as const)("is encrypted with the upgrade of form %i", async (form) => {
+    writeOlderFile(file(), form, ...oldSubscription(form, secretOf(1)));
+    const store = await open({ key: A });
+    expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1) });
+    await store.close();
+    expect(traces("whsec_")).toEqual([`evreg.db.before-v${FORM}`]);
+  });
+
+  it.each([10, 21] as const)(
+    "has its secrets read by the numbers of subscriptions in form %i",
+    async (form) => {
+      const vault = new Vault(A);
+      const proof = vault.seal("proof of the key", "evreg");
+      const secret = vault.seal("secret of subscription 1", secretOf(1));
+      const bearer = vault.seal("bearer token of subscription 1", "bearer-of-1");
+      writeOlderFile(
+        file(),
+        form,
+        ...oldSubscription(form, secret),
+        `UPDATE subscription_secret SET bearer = 'own', bearer_token = '${bearer}'`,
+        `INSERT INTO encryption (one, proof) VALUES (1, '${proof}')`,
+      );
+      await expect(open({ key: B })).rejects.toMatchObject({ code: "usage" });
+      await expect(open()).rejects.toMatchObject({ code: "usage" });
+      const store = await open({ key: B, previous: A });
+      expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1), bearer: "bearer-of-1" });
+      await store.close();
+      await (await open({ key: B })).close();
+    },
+  );
+
   it("reports older copies that contain secrets in plain text", async () => {
-    writeOlderFile(
-      file(),
-      1,
-      "INSERT INTO action (rowid, action, application, revision, created_ms) VALUES (1, 'a.b', 'x', 1, 1)",
-      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)",
-      `INSERT INTO subscription
-          (application, subscription, action_id, handler, max_retries, active, secret, created_ms)
-        VALUES ('x', 's1', 1, 'https://hooks.example.com/', 5, 1, '${secretOf(1)}', 1)`,
-    );
+    writeOlderFile(file(), 10, ...oldSubscription(10, secretOf(1)));
     const warned: object[] = [];
     const store = await open({ key: A }, { ...silentLogger, warn: (fields) => warned.push(fields) });
-    expect(warned).toEqual([{ copies: [`${file()}.before-v2`] }]);
+    expect(warned).toEqual([{ copies: [`${file()}.before-v${FORM}`] }]);
     expect((await claimed(store)).get(1)).toMatchObject({ secret: secretOf(1) });
     await store.close();
   });

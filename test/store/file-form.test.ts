@@ -1,13 +1,10 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import { APPLICATION_ID, LATEST_VERSION, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
-import type { Migration } from "../../src/store/libsql/files/released-migrations.ts";
+import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
@@ -43,7 +40,7 @@ describe("a file that evreg must not touch", () => {
 
   it("is one of a newer evreg", async () => {
     const file = await makeFile(scratch.path);
-    rawSql(file, "PRAGMA journal_mode = DELETE", `PRAGMA user_version = ${LATEST_VERSION + 1}`);
+    rawSql(file, "PRAGMA journal_mode = DELETE", `PRAGMA user_version = ${FORM + 1}`);
     await refusedUntouched("usage", "A newer evreg made it");
   });
 
@@ -69,88 +66,31 @@ describe("a file that evreg must not touch", () => {
   });
 });
 
-function next(statements: readonly string[], version = LATEST_VERSION + 1): Migration {
-  return { version, name: `test ${version}`, statements, schemaDigest: "" };
-}
-
-function openConnection(file: string): Connection {
-  return Connection.open(file, (sql) => admitFile(sql, file));
-}
-
-describe("migrations", () => {
+describe("a new file", () => {
   const scratch = useScratch();
 
-  it("number their steps without gaps", () => {
-    expect(MIGRATIONS.map(({ version }) => version)).toEqual(MIGRATIONS.map((_, index) => index + 1));
-  });
-
-  it("are reported before and after, and a dry run does nothing", async () => {
-    const all = MIGRATIONS.map(({ version, name }) => ({ version, name }));
-    expect(inspectMigrations(scratch.path)).toMatchObject({ exists: false, current: 0, pending: all });
-    expect(await migrate(scratch.path, { dryRun: true })).toMatchObject({ applied: [], pending: all });
+  it("is reported before and after it is made, and a dry run does nothing", async () => {
+    const pending = [{ version: FORM, name: expect.any(String) as string }];
+    expect(inspectMigrations(scratch.path)).toMatchObject({ exists: false, current: 0, pending });
+    expect(await migrate(scratch.path, { dryRun: true })).toMatchObject({ applied: [], pending });
     expect(existsSync(join(scratch.path, "evreg.db"))).toBe(false);
     expect(await migrate(scratch.path)).toEqual({
       file: join(scratch.path, "evreg.db"),
       exists: true,
-      current: LATEST_VERSION,
-      latest: LATEST_VERSION,
+      current: FORM,
+      latest: FORM,
       pending: [],
-      applied: all.map(({ version }) => version),
+      applied: [FORM],
     });
     expect(await migrate(scratch.path)).toMatchObject({ applied: [], pending: [] });
-  });
-
-  it("keep a complete copy of a file with data before the first step, and none of a new one", async () => {
-    const file = await makeFile(scratch.path);
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
-    const connection = openConnection(file);
-    const steps = [
-      ...MIGRATIONS,
-      next(["CREATE TABLE later (x)"]),
-      next(["DROP TABLE token"], LATEST_VERSION + 2),
-    ];
-    const { applied, copy } = migrateFile(connection, file, steps);
-    connection.close();
-    expect(applied).toEqual([LATEST_VERSION + 1, LATEST_VERSION + 2]);
-    expect(copy).toBe(`${file}.before-v${LATEST_VERSION + 1}`);
-    expect(statSync(copy ?? "").mode & 0o777).toBe(0o600);
-    expect(rawSql(copy ?? "", "SELECT action FROM action WHERE built_in = 0")).toEqual([{ action: "a.b" }]);
-    expect(rawSql(copy ?? "", "PRAGMA user_version")).toEqual([{ user_version: LATEST_VERSION }]);
-    expect(rawSql(copy ?? "", "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
-    expect(rawSql(copy ?? "", "PRAGMA application_id")).toEqual([{ application_id: APPLICATION_ID }]);
   });
 
-  it("roll back a step that fails, and report where the copy is", async () => {
-    const file = await makeFile(scratch.path);
-    const connection = openConnection(file);
-    const failing = ["CREATE TABLE later (x)", "CREATE TABLE later (x)"];
-    const steps = [...MIGRATIONS, next(["CREATE TABLE first (x)"]), next(failing, LATEST_VERSION + 2)];
-    expect(() => migrateFile(connection, file, steps)).toThrow(
-      expect.objectContaining({
-        code: "unavailable",
-        message: expect.stringContaining(`${file}.before-v${LATEST_VERSION + 1}`),
-      }),
-    );
-    const tables = connection.read.rows("SELECT name FROM sqlite_schema WHERE name = 'later'");
-    expect(tables).toEqual([]);
-    expect(connection.read.first("PRAGMA user_version")).toEqual({ user_version: LATEST_VERSION + 1 });
-    connection.close();
-  });
-
-  it("leave no copy where the first step fails, as the file is as it was", async () => {
-    const file = await makeFile(scratch.path);
-    const connection = openConnection(file);
-    const steps = [...MIGRATIONS, next(["CREATE TABLE later (x)", "CREATE TABLE later (x)"])];
-    expect(() => migrateFile(connection, file, steps)).toThrow(/This step changed nothing\.$/);
-    connection.close();
-    expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toEqual([]);
-  });
-
-  it("continue a first start that was interrupted", async () => {
+  it("is made by the start after one that was interrupted", async () => {
     const file = join(scratch.path, "evreg.db");
     writeFileSync(file, "");
     expect(inspectMigrations(scratch.path)).toMatchObject({ exists: true, current: 0 });
     await (await open(scratch.path)).close();
-    expect(inspectMigrations(scratch.path)).toMatchObject({ current: LATEST_VERSION, pending: [] });
+    expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM, pending: [] });
   });
 });

@@ -1,14 +1,12 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
-import { Connection } from "../../src/store/libsql/thread/connection.ts";
+import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
+import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 
 /** A connection to a data file of today's form, made where there is none, with nothing around it. */
 export function openFile(file: string): Connection {
-  const connection = Connection.open(file, (sql) => admitFile(sql, file));
-  migrateFile(connection, file);
-  return connection;
+  return openDataFile(file).connection;
 }
 
 export interface CrashedFiles {

@@ -1,20 +1,21 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, linkSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
-import { restoreLeftovers } from "../../src/runtime/data-files.ts";
+import { unfinishedCopies } from "../../src/runtime/data-files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
+import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
+import { crashed, damageCommit, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
-// The promise under test: wherever a restore is killed, the folder has the data from before or those of the backup, or
-// says that it has neither.
+// The promise under test: wherever a restore is killed, the next start has the data from before or those of the backup.
 
 const scratch = useScratch();
 const program = fileURLToPath(new URL("restore-child.ts", import.meta.url));
@@ -47,7 +48,7 @@ const keptNames = (): string[] =>
 /** @param injections what strace does to its calls; answers the signal that ended it */
 function restore(...injections: string[]): NodeJS.Signals | null {
   const inject = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
-  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=link,rename", ...inject];
+  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename", ...inject];
   const command = [process.execPath, program, data, join(scratch.path, "other/evreg.db")];
   const { signal, status, stderr } = spawnSync("strace", [...trace, ...command], { env, encoding: "utf8" });
   if (signal === null) expect(status, stderr).toBe(0);
@@ -65,32 +66,40 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   });
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 
-  it("before the backup is in place leaves the old data, and can be repeated", async () => {
-    expect(restore("rename:signal=KILL:when=1")).toBe("SIGKILL");
-    const secondNames = keptNames();
-    expect(restoreLeftovers(data)).toEqual({ secondNames, unfinished: [expect.any(String)] });
-    expect(await actions()).toEqual(["was.there"]);
+  it.each([
+    [1, "before anything is renamed", "was.there", 0],
+    [2, "before the old data has its other name", "was.there", 0],
+    [3, "before the new data has its name", "from.backup", 1],
+  ])("at its rename %i, %s, leaves the data of one, and can be repeated", async (at, _, left, keptCopies) => {
+    expect(restore(`rename:signal=KILL:when=${at}`)).toBe("SIGKILL");
+    expect(unfinishedCopies(data)).toHaveLength(1);
+    expect(existsSync(file)).toBe(at < 3);
+    if (at === 3) expect(() => inspectMigrations(data)).toThrow("The next start of a server finishes it.");
+    expect(await actions()).toEqual([left]);
+    expect(keptNames()).toHaveLength(keptCopies);
     expect(restore()).toBeNull();
     expect(await actions()).toEqual(["from.backup"]);
-    // The name from before is gone, the data it stood for is kept, and what nobody can tell the owner of stays.
-    expect(keptNames()).toHaveLength(1);
-    expect(keptNames()).not.toEqual(secondNames);
-    expect(restoreLeftovers(data)).toEqual({ secondNames: [], unfinished: [expect.any(String)] });
+    expect(keptNames()).toHaveLength(keptCopies + 1);
   });
 
-  it("on a file system without links, keeps a start from creating an empty file", async () => {
-    expect(restore("link:error=EPERM", "rename:signal=KILL:when=2")).toBe("SIGKILL");
-    const refusal = expect.stringContaining("a restore was cut off");
-    await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
-    expect(existsSync(file)).toBe(false);
-    renameSync(join(data, keptNames()[0]!), file);
-    expect(await actions()).toEqual(["was.there"]);
+  it("with a damaged log leaves it beside the old data", async () => {
+    const files = crashed((connection) => {
+      const write =
+        "INSERT INTO write_check VALUES (1, x'') ON CONFLICT DO UPDATE SET filler = randomblob(8)";
+      for (let n = 0; n < 12; n += 1) connection.write((sql) => sql.run(write));
+    });
+    damageCommit(files.wal, 4);
+    putFiles(data, files);
+    expect(restore("rename:signal=KILL:when=3")).toBe("SIGKILL");
+    expect(await actions()).toEqual(["from.backup"]);
+    const [kept = "", keptLog = ""] = keptNames().toSorted();
+    expect(keptLog).toBe(`${kept}-wal`);
+    expect(readFileSync(join(data, keptLog)).equals(files.wal)).toBe(true);
   });
 });
 
 it("a server's start and the doctor report what an interrupted restore has left", async () => {
-  const [second, copy] = ["evreg.db.before-restore-20260301T120000000Z", `evreg.db.restore-${randomUUID()}`];
-  linkSync(file, join(data, second));
+  const copy = `evreg.db.restore-${randomUUID()}`;
   writeFileSync(join(data, copy), "half");
   const left: unknown[] = [];
   const warn = (fields: object): void => void left.push(fields);
@@ -98,46 +107,23 @@ it("a server's start and the doctor report what an interrupted restore has left"
   for (const command of ["serve", "events"]) {
     await (await openLibsqlStore({ folder: data, owner: testOwner(command), logger })).close();
   }
-  expect(left).toEqual([{ left: [second, copy] }]);
-  const findings = folderFindings(data);
-  expect(findings.find(({ check }) => check === "size")?.found).not.toContain(second);
-  const finding = findings.find(({ check }) => check === "restore");
-  expect(finding?.found).toContain(`${second} is the data file itself by a second name`);
-  expect(finding?.remedy).toContain(`rm ${join(data, second)} ${join(data, copy)}`);
-  rmSync(join(data, second));
+  expect(left).toEqual([{ left: [copy] }]);
+  const finding = folderFindings(data).find(({ check }) => check === "restore");
+  expect(finding?.found).toContain(`${copy} is a copy that did not get its place`);
+  expect(finding?.remedy).toContain(`rm ${join(data, copy)}`);
   rmSync(join(data, copy));
   expect(folderFindings(data).map(({ check }) => check)).toEqual(["folder", "disk", "size"]);
   expect(await actions()).toEqual(["was.there"]);
 });
 
-it("a start does not continue without a log that was taken away from its file", async () => {
-  const kept = `${file}.before-restore-20260301T120000000Z`;
-  linkSync(file, kept);
-  expect(await actions()).toEqual(["was.there"]);
-  writeFileSync(`${kept}-wal`, "newest");
-  const refusal = expect.stringContaining("is without its log");
-  await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
-  // Where there are no second names, the log goes first; the name of the old file goes with the next step.
-  rmSync(kept);
-  const copy = join(data, `evreg.db.restore-${randomUUID()}`);
-  writeFileSync(copy, "whole");
-  await expect(actions()).rejects.toMatchObject({ code: "unavailable", message: refusal });
-  // A log that somebody left behind as they cleared up is no such thing.
-  rmSync(copy);
-  expect(await actions()).toEqual(["was.there"]);
-  // Nor is the log of a copy whose own name a cut of the power took.
-  writeFileSync(`${copy}-wal`, "log");
-  expect(await actions()).toEqual(["was.there"]);
-});
-
-it("a start on a folder whose first restore was interrupted reports no earlier data", async () => {
+it("a start on a folder whose first restore was interrupted does not begin anew", async () => {
   rmSync(file);
   const copy = `evreg.db.restore-${randomUUID()}`;
   writeFileSync(join(data, copy), "half");
-  const refused = await actions().catch((error: unknown) => error);
-  expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining(copy) });
-  expect((refused as Error).message).toContain("Restore the backup again; or, to begin without it, move");
-  expect((refused as Error).message).not.toContain("before-restore");
+  await expect(actions()).rejects.toMatchObject({
+    code: "unavailable",
+    message: expect.stringContaining(copy) as string,
+  });
 });
 
 function canTrace(): boolean {

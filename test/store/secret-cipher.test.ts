@@ -4,7 +4,8 @@ import { aboutSecret, Vault } from "../../src/store/secret-cipher.ts";
 
 const key = randomBytes(32);
 const vault = new Vault(key);
-const about = aboutSecret(1, "secret");
+const OWNER = { application: "x", subscription: "s" };
+const about = aboutSecret(OWNER, "secret");
 
 describe("encryption of secrets", () => {
   it("decrypts what it encrypted, and encrypts the same text differently each time", () => {
@@ -19,8 +20,8 @@ describe("encryption of secrets", () => {
 
   it("does not decrypt what is another's, for another purpose, under another key, or plain text", () => {
     const sealed = vault.seal(about, "whsec_abc");
-    expect(vault.open(aboutSecret(2, "secret"), sealed)).toBeUndefined();
-    expect(vault.open(aboutSecret(1, "previous secret"), sealed)).toBeUndefined();
+    expect(vault.open(aboutSecret({ ...OWNER, subscription: "t" }, "secret"), sealed)).toBeUndefined();
+    expect(vault.open(aboutSecret(OWNER, "bearer token"), sealed)).toBeUndefined();
     expect(new Vault(randomBytes(32)).open(about, sealed)).toBeUndefined();
     expect(vault.open(about, "whsec_abc")).toBeUndefined();
     expect(new Vault(undefined).open(about, sealed)).toBeUndefined();

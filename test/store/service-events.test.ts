@@ -3,11 +3,10 @@ import { expect, it } from "vitest";
 import { SERVICE_EVENT_NAMES } from "../../src/domain/service-events.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { ensureServiceActions } from "../../src/store/libsql/catalog/actions.ts";
-import { admitFile, migrateFile } from "../../src/store/libsql/files/migrate.ts";
+import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
-import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
@@ -52,7 +51,7 @@ it("the current schemas of evreg's events are in force once a file is open", asy
 it("a user's older action with such a name stays the user's, and that event is not recorded", async () => {
   writeOlderFile(
     join(scratch.path, "evreg.db"),
-    6,
+    10,
     `INSERT INTO action (action, application, revision, created_ms) VALUES ('${NAME}', 'x', 1, 1), ('b', 'x', 1, 1)`,
     "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
   );
@@ -92,8 +91,7 @@ it("a user's older action with such a name stays the user's, and that event is n
 
 it("with no room for it nothing of the finish is done, and with room both", () => {
   const file = join(scratch.path, "full.db");
-  const connection = Connection.open(file, (sql) => admitFile(sql, file));
-  migrateFile(connection, file);
+  const { connection } = openDataFile(file);
   ensureServiceActions(connection, 1);
   const failures = 200;
   const payload = Buffer.from("{}");

@@ -1,13 +1,15 @@
-import { APPLICATION_ID, MIGRATIONS } from "../../src/store/libsql/files/migrations.ts";
+import { readFileSync } from "node:fs";
+import { APPLICATION_ID } from "../../src/store/libsql/files/schema.ts";
 import { rawSql } from "../store/processes.ts";
 
-/** Makes a data file as an older evreg left it: in the form of that version, then changed by `statements`. */
-export function writeOlderFile(file: string, version: number, ...statements: readonly string[]): void {
+/** Makes a data file as an older evreg left it: in the form of version 0.2.0 or 0.3.0, then changed by `statements`. */
+export function writeOlderFile(file: string, form: 10 | 21, ...statements: readonly string[]): void {
+  const tables = readFileSync(new URL(`form-${form}.sql`, import.meta.url), "utf8");
   rawSql(
     file,
-    ...MIGRATIONS.slice(0, version).flatMap((migration) => migration.statements),
+    ...tables.split(";\n").filter((statement) => statement.trim() !== ""),
     `PRAGMA application_id = ${APPLICATION_ID}`,
-    `PRAGMA user_version = ${version}`,
+    `PRAGMA user_version = ${form}`,
     ...statements,
   );
 }

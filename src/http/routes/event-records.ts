@@ -28,8 +28,7 @@ export const EVENT_RECORDS: Readonly<Record<string, JsonSchema>> = {
       },
       payload_bytes: {
         ...field.count,
-        description:
-          "In a list with `payloads=false`: the bytes of its payload; of one of up to 4 KiB, what it takes in the file, which may be less.",
+        description: "In a list with `payloads=false`: the bytes of its payload.",
       },
     },
     ["deliveries", "payload_bytes"],

@@ -4,8 +4,9 @@ import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { admittedVersion, dataFileOf, fileExists, holdFolder } from "./files/data-folder.ts";
-import { LATEST_VERSION, MIGRATIONS } from "./files/migrations.ts";
-import { mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/upgrade-room.ts";
+import { fileBehindLink } from "./files/replace-file.ts";
+import { FORM, FORM_NAME } from "./files/schema.ts";
+import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/upgrade-room.ts";
 import { openLibsqlStore } from "./open.ts";
 
 export interface MigrationStatus {
@@ -38,15 +39,15 @@ export function inspectMigrations(folder: string): MigrationStatus {
   const file = dataFileOf(folder);
   const exists = fileExists(file);
   const current = existsSync(folder) ? heldFileVersion(folder) : 0;
-  const pending = MIGRATIONS.filter(({ version }) => version > current);
+  const pending = current === FORM ? [] : [{ version: FORM, name: FORM_NAME }];
   const room = upgradeRoom(file, current);
   return {
     ...(room === undefined ? {} : { room }),
     file,
     exists,
     current,
-    latest: LATEST_VERSION,
-    pending: pending.map(({ version, name }) => ({ version, name })),
+    latest: FORM,
+    pending,
   };
 }
 
@@ -94,5 +95,5 @@ export async function migrate(
   const applied = before.pending.map(({ version }) => version);
   const after = { ...inspectMigrations(folder), applied };
   const hasCopy = applied.length > 0 && before.current > 0;
-  return hasCopy ? { ...after, copy: `${before.file}.before-v${applied[0]}` } : after;
+  return hasCopy ? { ...after, copy: `${fileBehindLink(before.file)}.${KEPT_AS}` } : after;
 }

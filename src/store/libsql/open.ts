@@ -2,7 +2,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "../health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
-import { restoreLeftovers } from "../../runtime/data-files.ts";
+import { unfinishedCopies } from "../../runtime/data-files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
@@ -21,6 +21,7 @@ import {
   prepareFolder,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
+import { FORM } from "./files/schema.ts";
 import { createLibsqlStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
@@ -138,20 +139,18 @@ async function openFile(
 
 /** They do no harm to this start, but somebody may take them for something else. */
 function warnOfLeftovers(logger: Logger, folder: string): void {
-  const { secondNames, unfinished } = restoreLeftovers(folder);
-  const left = [...secondNames, ...unfinished];
+  const left = unfinishedCopies(folder);
   if (left.length === 0) return;
   logger.warn(
     { left },
-    "A restore was cut off and left these names in the data folder; evreg doctor says how to remove them.",
+    "A restore was cut off and left these copies in the data folder; evreg doctor says how to remove them.",
   );
 }
 
 function logReport(logger: Logger, report: OpenReport, folder: string): void {
-  const { migrated, copy, released, setBack, encrypted, taken, dropped, isIndexWhole } = report;
+  const { copy, released, setBack, encrypted, taken, dropped, isIndexWhole } = report;
   if (copy !== undefined) {
-    const forms = { forms: migrated, copy };
-    logger.info(forms, "The data file was brought up to date; a copy from before is kept.");
+    logger.info({ form: FORM, copy }, "The data file was brought up to date; a copy from before is kept.");
   }
   if (encrypted !== undefined) {
     logger.info({ subscriptions: encrypted }, "Secrets are encrypted with the key from now on.");

@@ -6,14 +6,14 @@ import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
 import { areAllClosed, closeBlocks, isIndexWhole } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
-import { dataIdentity, passNumbers } from "./files/id-reservation.ts";
-import { admitFile, admitKeys, encryptFile, migrateFile } from "./files/migrate.ts";
+import { dataIdentity } from "./files/id-reservation.ts";
+import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, operationTraits, runRead } from "./group-commit.ts";
 import { FILE_TASKS, type FileTask } from "./operations.ts";
 import { moveWaitsAtStart } from "./queue/move-waits.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { Reader } from "./reader.ts";
-import { Connection } from "./thread/connection.ts";
+import type { Connection } from "./thread/connection.ts";
 import {
   type FromWorker,
   type OpenReport,
@@ -52,12 +52,9 @@ else start(task);
 function start(setup: WorkerSetup): void {
   let connection: Connection;
   try {
-    const admit = (sql: Sql): void => {
-      admitFile(sql, setup.path);
-      admitKeys(sql, setup.path, setup.encryption);
-    };
-    connection = Connection.open(setup.path, admit, setup.expected);
-    post({ kind: "ready", report: prepare(connection, setup) });
+    const { connection: opened, ...report } = openDataFile(setup.path, setup);
+    connection = opened;
+    post({ kind: "ready", report: { ...report, ...prepare(connection, setup) } });
   } catch (error) {
     post({ kind: "openFailed", error: toWireError(error) });
     port?.close();
@@ -74,16 +71,13 @@ function start(setup: WorkerSetup): void {
   onIdle(systemClock, threadCpuMs, compact);
 }
 
-function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
-  const { path, encryption, nowMs } = setup;
-  const { applied, copy } = migrateFile(connection, path);
-  const { commitsBehind, pagesBehind, pageBytes } = connection.log;
-  // Before anything gets a number.
-  if (commitsBehind > 0) connection.write((sql) => passNumbers(sql, pagesBehind * pageBytes));
-  const encrypted = encryptFile(connection, encryption);
+function prepare(
+  connection: Connection,
+  { release, nowMs }: WorkerSetup,
+): Omit<OpenReport, "copy" | "encrypted" | "dropped"> {
   const taken = ensureServiceActions(connection, nowMs);
-  const setBack = setup.release ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
-  const released = setup.release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
+  const setBack = release ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
+  const released = release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastIds(connection.read);
   // Only in a file of an older form, or one that another program wrote events into, are blocks left open.
   while (!areAllClosed(connection.read, lastEvent)) {
@@ -94,14 +88,10 @@ function prepare(connection: Connection, setup: WorkerSetup): OpenReport {
     file: connection.file,
     dataId: dataIdentity(connection.read),
     lastEvent,
-    migrated: applied,
     released,
     setBack,
     taken,
-    dropped: commitsBehind,
     isIndexWhole: isIndexWhole(connection.read, lastEvent),
-    encrypted,
-    copy,
   };
 }
 

@@ -21,7 +21,6 @@ import {
   type ServiceEventName,
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { namesIn } from "../events/payload-names.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
@@ -144,12 +143,6 @@ function insertRevision(
     nowMs,
     admission?.compatibility ?? null,
     admission?.breaks ?? null,
-  );
-  sql.run(
-    `INSERT INTO payload_names (action_id, revision, names)
-      SELECT action_id, revision, ${namesIn("schemata")} FROM action_revision WHERE action_id = ? AND revision = ?`,
-    actionId,
-    revision,
   );
 }
 

@@ -2,15 +2,15 @@ import type { BearerSetting } from "../../catalog.ts";
 import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { aboutSecret, Vault } from "../../secret-cipher.ts";
+import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { TokenRecord } from "../../store.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { readableOr } from "../thread/stored-json.ts";
 
 /**
- * Writes secrets. They have a table of their own, so that no listing reads them and a new key can rewrite all. What a write
- * removes is overwritten at once: nobody overwrites the unused parts of a page that becomes another table's.
+ * Writes secrets. They have a table of their own, so that no listing reads them. What a write removes is overwritten at once:
+ * nobody overwrites the unused parts of a page that becomes another table's.
  */
 function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   sql.run("PRAGMA secure_delete = ON");
@@ -21,25 +21,20 @@ function change(sql: Sql, text: string, ...values: SqlValue[]): void {
   }
 }
 
-/**
- * The secret of a name, which its subscriptions to several actions share. Those of mode pull have one of their own: whoever
- * takes their deliveries knows it, and must not sign for a handler.
- */
+/** The secret of a name as it is stored, and the one before while that is still valid. */
 interface SharedSecret {
   readonly secret: string;
-  /** While it is being rotated. */
-  readonly previous?: { readonly secret: string; readonly untilMs: number };
+  readonly previous_secret: string | null;
+  readonly previous_until_ms: number | null;
 }
 
-/** What the oldest other subscription of the same application, name and mode has; `undefined` where there is none. */
-function sharedSecret(sql: Sql, id: number, vault: Vault): SharedSecret | undefined {
-  const stored = sql.first<{
-    id: number;
-    secret: string;
-    previous_secret: string | null;
-    previous_until_ms: number | null;
-  }>(
-    `SELECT o.rowid AS id, k.secret, k.previous_secret, k.previous_until_ms
+/**
+ * What the oldest other subscription of the same application, name and mode has: they share it. Those of mode pull have one of
+ * their own, as whoever takes their deliveries knows it, and must not sign for a handler.
+ */
+function sharedSecret(sql: Sql, id: number): SharedSecret | undefined {
+  return sql.first<SharedSecret>(
+    `SELECT k.secret, k.previous_secret, k.previous_until_ms
       FROM subscription AS s CROSS JOIN subscription AS o INDEXED BY subscription_living
       CROSS JOIN subscription_secret AS k ON k.subscription_id = o.rowid
       WHERE s.rowid = ? AND o.application = s.application AND o.subscription = s.subscription
@@ -47,78 +42,83 @@ function sharedSecret(sql: Sql, id: number, vault: Vault): SharedSecret | undefi
       ORDER BY o.rowid LIMIT 1`,
     id,
   );
-  if (stored === undefined) return undefined;
-  const secret = vault.open(aboutSecret(stored.id, "secret"), stored.secret);
-  if (secret === undefined) return undefined;
-  const { previous_secret: sealed, previous_until_ms: untilMs } = stored;
-  const previous =
-    sealed === null ? undefined : vault.open(aboutSecret(stored.id, "previous secret"), sealed);
-  if (previous === undefined || untilMs === null) return { secret };
-  return { secret, previous: { secret: previous, untilMs } };
 }
 
 /**
- * @param given whose secret is for the first of its application and name
- * @param key encrypts the secrets, if given
+ * @param input of the subscription `id`; its secret is for the first of its application and name
+ * @param key encrypts the secrets, if there is one
  */
 export function insertSecrets(
   sql: Sql,
   id: number,
-  given: Pick<SharedSecret, "secret"> & { readonly bearer?: BearerSetting },
+  input: SecretOwner & { readonly secret: string; readonly bearer?: BearerSetting },
   key: Uint8Array | undefined,
 ): void {
   const vault = new Vault(key);
-  const { secret, previous } = sharedSecret(sql, id, vault) ?? { secret: given.secret };
+  const about = aboutSecret(input, "secret");
+  const shared = sharedSecret(sql, id);
+  const isReadable = shared !== undefined && vault.open(about, shared.secret) !== undefined;
   change(
     sql,
     `INSERT INTO subscription_secret (subscription_id, secret, previous_secret, previous_until_ms, bearer)
       VALUES (?, ?, ?, ?, 'secret')`,
     id,
-    vault.seal(aboutSecret(id, "secret"), secret),
-    previous === undefined ? null : vault.seal(aboutSecret(id, "previous secret"), previous.secret),
-    previous?.untilMs ?? null,
+    isReadable ? shared.secret : vault.seal(about, input.secret),
+    isReadable ? shared.previous_secret : null,
+    isReadable ? shared.previous_until_ms : null,
   );
-  if (given.bearer !== undefined) setBearer(sql, id, given.bearer, key);
+  if (input.bearer !== undefined) setBearer(sql, id, input, input.bearer, key);
 }
 
 /** `undefined` if it cannot be read. */
 export function findSecret(sql: Sql, id: number, key?: Uint8Array): string | undefined {
-  const stored = sql.first<{ secret: string }>(
-    "SELECT secret FROM subscription_secret WHERE subscription_id = ?",
+  const stored = sql.first<SecretOwner & { readonly secret: string }>(
+    `SELECT s.application, s.subscription, k.secret
+      FROM subscription_secret AS k CROSS JOIN subscription AS s ON s.rowid = k.subscription_id
+      WHERE k.subscription_id = ?`,
     id,
   );
-  return stored === undefined ? undefined : new Vault(key).open(aboutSecret(id, "secret"), stored.secret);
+  return stored === undefined ? undefined : new Vault(key).open(aboutSecret(stored, "secret"), stored.secret);
 }
 
-export function setBearer(sql: Sql, id: number, bearer: BearerSetting, key: Uint8Array | undefined): void {
+export function setBearer(
+  sql: Sql,
+  id: number,
+  owner: SecretOwner,
+  bearer: BearerSetting,
+  key: Uint8Array | undefined,
+): void {
+  const about = aboutSecret(owner, "bearer token");
   change(
     sql,
     "UPDATE subscription_secret SET bearer = ?, bearer_token = ? WHERE subscription_id = ?",
     bearer.kind,
-    bearer.kind === "own" ? new Vault(key).seal(aboutSecret(id, "bearer token"), bearer.token) : null,
+    bearer.kind === "own" ? new Vault(key).seal(about, bearer.token) : null,
     id,
   );
 }
 
 /**
- * Gives all of these the same secret.
+ * Gives all of these, which are of one owner and mode, the same secret.
  * @throws EvregError `conflict` for an overlap while another one lasts
  */
 export function replaceSecrets(
   sql: Sql,
   ids: readonly number[],
+  owner: SecretOwner,
   rotation: { readonly secret: string; readonly overlapMs: number },
   nowMs: number,
   key: Uint8Array | undefined,
 ): void {
   deleteExpiredSecrets(sql, nowMs);
-  const stored = ids.map((id) => {
-    return sql.first<{ secret: string; until_ms: number | null }>(
+  const rows = ids.map((id) => {
+    const stored = sql.first<{ secret: string; until_ms: number | null }>(
       "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
       id,
     )!;
+    return { id, ...stored };
   });
-  const untilMs = stored.reduce<number | null>((until, { until_ms }) => until ?? until_ms, null);
+  const untilMs = rows.find((row) => row.until_ms !== null)?.until_ms ?? null;
   if (rotation.overlapMs > 0 && untilMs !== null) {
     const until = toIso(untilMs);
     throw new EvregError(
@@ -128,28 +128,20 @@ export function replaceSecrets(
     );
   }
   const vault = new Vault(key);
-  for (const [index, id] of ids.entries())
-    replaceSecret(sql, vault, id, stored[index]!.secret, rotation, nowMs);
-}
-
-function replaceSecret(
-  sql: Sql,
-  vault: Vault,
-  id: number,
-  stored: string,
-  { secret, overlapMs }: { readonly secret: string; readonly overlapMs: number },
-  nowMs: number,
-): void {
-  const previous = overlapMs > 0 ? vault.open(aboutSecret(id, "secret"), stored) : undefined;
-  change(
-    sql,
-    `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
-      WHERE subscription_id = ?`,
-    vault.seal(aboutSecret(id, "secret"), secret),
-    previous === undefined ? null : vault.seal(aboutSecret(id, "previous secret"), previous),
-    previous === undefined ? null : nowMs + overlapMs,
-    id,
-  );
+  const about = aboutSecret(owner, "secret");
+  for (const { id, secret } of rows) {
+    // One that cannot be read signs nothing, so it has no overlap.
+    const overlaps = rotation.overlapMs > 0 && vault.open(about, secret) !== undefined;
+    change(
+      sql,
+      `UPDATE subscription_secret SET secret = ?, previous_secret = ?, previous_until_ms = ?
+        WHERE subscription_id = ?`,
+      vault.seal(about, rotation.secret),
+      overlaps ? secret : null,
+      overlaps ? nowMs + rotation.overlapMs : null,
+      id,
+    );
+  }
 }
 
 /** Deletes previous secrets whose overlap has ended. */

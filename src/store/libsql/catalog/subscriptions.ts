@@ -139,7 +139,7 @@ export function updateSubscription(
   const isStricter = previous.on_exhausted === "block" || maxRetries < row.max_retries;
   const failed = settings.on_exhausted === "skip" && isStricter ? exhausted(sql, id, settings, nowMs) : [];
   if (patch.active === true || handler !== row.handler) resetHealth(sql, id);
-  if (patch.bearer !== undefined) setBearer(sql, id, patch.bearer, key);
+  if (patch.bearer !== undefined) setBearer(sql, id, row, patch.bearer, key);
   const answer = findSubscription(sql, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
@@ -189,6 +189,7 @@ export function rotateSecret(
   replaceSecrets(
     sql,
     all.map((each) => each.id),
+    found,
     rotation,
     nowMs,
     key,

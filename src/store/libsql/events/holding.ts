@@ -5,14 +5,8 @@ import type { Sql } from "../thread/sql.ts";
 const SLICE = 250;
 /** What JSON writes with a backslash may be any text. */
 const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
-/** Behind a quote they could belong to a name that is shortened. */
-const COLONS = /^:+/;
 
-/**
- * Those of the events whose payloads may hold a text of each list as a value. Names in a stored payload are shortened (see
- * `payload-names.ts`), and a shortened name may take a quote of the value before or behind it: so a text is looked for without
- * its quotes.
- */
+/** Those of the events whose payloads may hold a text of each list as a value. */
 export function* idsHolding(
   sql: Sql,
   ids: readonly number[],
@@ -21,7 +15,7 @@ export function* idsHolding(
   const values: Uint8Array[] = [];
   const conditions = lists.map((texts) => {
     const ways = texts.filter(needsNoEscape).map((text) => {
-      values.push(Buffer.from(text.replace(COLONS, "")));
+      values.push(Buffer.from(`"${text}"`));
       return `instr(e.payload, ?${values.length + 1}) > 0`;
     });
     return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;

@@ -15,7 +15,6 @@ import {
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
 import { loadKeyUses } from "./idempotency-keys.ts";
-import { namesOf, type PayloadNames } from "./payload-names.ts";
 import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
 import { insertSegments } from "./timeline.ts";
@@ -77,7 +76,7 @@ function insertEvents(
   sql: Sql,
   events: readonly Accepted[],
   bytes: Uint8Array,
-  { names, revision, application }: RecordableAction,
+  { revision, application }: RecordableAction,
 ): void {
   const { actionId, timestampedMs } = events[0]!;
   // The driver binds an empty BLOB as NULL.
@@ -87,10 +86,9 @@ function insertEvents(
   const rows = events.map((event): EventCells => {
     const payload = payloadOf(event, bytes);
     const checksum = eventChecksum(event.rowid, actionId, payload);
-    const start = end;
-    if (names.isEmpty) stored.set(payload, start);
-    end = names.isEmpty ? start + payload.length : names.shorten(payload, stored, start);
-    const cells = [event.rowid, start + 1, end - start, checksum] as const;
+    stored.set(payload, end);
+    const cells = [event.rowid, end + 1, payload.length, checksum] as const;
+    end += payload.length;
     return isAnyKeyed ? [...cells, event.idempotencyKey] : cells;
   });
   sql.run(
@@ -128,12 +126,9 @@ function payloadOf({ offset, length }: Incoming, bytes: Uint8Array): Uint8Array 
 interface RecordableAction extends ActionInForce {
   /** The subscribers that have an order by key. */
   readonly keyed: KeyedReceivers;
-  /** Those of the last revision. */
-  readonly names: PayloadNames;
 }
 
 interface ActionStateRow extends ActionInForce {
-  readonly names: string | null;
   readonly any_keyed: number;
 }
 
@@ -146,15 +141,14 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
     seen.add(actionId);
     const row = sql.first<ActionStateRow>(
       `SELECT iif(a.retired_ms IS NULL, a.revision, NULL) AS revision, a.application, (SELECT count(*) FROM ${receiversOf("a.rowid")}) AS subscribers,
-          ${ANY_KEYED} AS any_keyed,
-          (SELECT n.names FROM payload_names AS n WHERE n.action_id = a.rowid AND n.revision = a.revision) AS names
+          ${ANY_KEYED} AS any_keyed
         FROM action AS a WHERE a.rowid = ?`,
       actionId,
     );
     if (row === undefined) continue;
     const { revision, application, subscribers } = row;
     const keyed = subscribers > 0 && row.any_keyed === 1 ? keyedReceivers(sql, actionId) : [];
-    actions.set(actionId, { revision, application, subscribers, keyed, names: namesOf(row.names) });
+    actions.set(actionId, { revision, application, subscribers, keyed });
   }
   return actions;
 }

@@ -31,9 +31,7 @@ export async function acceptLoss(file: string, nowMs: number): Promise<AcceptedL
     await settleFile(copy);
     await checkFile(copy, { name: `What ${file} holds without the end of its log` });
     await moveNumbers(copy, nowMs);
-    const replaced = `${file}.before-restore-${fileTimestamp(nowMs)}`;
-    replaceFile(file, copy, replaced);
-    return { log, replaced };
+    return { log, replaced: replaceFile(file, copy, `before-restore-${fileTimestamp(nowMs)}`) };
   }).catch((error: unknown) => {
     throw refusal(file, error);
   });

@@ -1,20 +1,18 @@
 import { accessSync, constants, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
-import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, slices } from "../events/payloads.ts";
-import { MAX_NESTING, scanJson } from "../../../json/scanner.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { withFile } from "../../../runtime/files.ts";
 import { Connection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
-import { bytesAt, ByteWriter, type Sequences } from "../thread/protocol.ts";
+import type { Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
-import { STORED_MAX_NESTING } from "../thread/stored-json.ts";
 import { unusable } from "./data-folder.ts";
-import { loadSequences } from "./id-reservation.ts";
-import { admitKeys, isEncrypted, mustBeAsMade, readForm } from "./migrate.ts";
-import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
-import { danglingRows, impossibleNumbers, impossibleRows, storedJson } from "./row-limits.ts";
+import { admitKeys, isEncrypted } from "./file-key.ts";
+import { loadSequences, mustHaveNumbers } from "./id-reservation.ts";
+import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
+import { storedPayloads } from "./stored-payloads.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {
@@ -40,8 +38,6 @@ export interface FileFacts {
 
 /** With what was requested. */
 export interface Examined extends FileFacts {
-  /** What evreg could not have written, each as a part of a sentence: at most a few, and empty where there is nothing. */
-  readonly impossible: readonly string[];
   /** Whether the token is in it; absent when none was given. */
   readonly hasToken?: boolean;
 }
@@ -57,16 +53,14 @@ export interface ExamineOptions {
 
 const MAX_PROBLEMS = 5;
 const MAX_DAMAGED = 1_000;
-/** Events whose payloads are read together. */
-const EVENTS_AT_ONCE = 1_000;
 /** The form that brought checksums. */
 const CHECKSUMS_SINCE = 11;
-/** In KiB, as the engine takes it; an index that is compared with its table should fit. */
+/** In KiB, as the engine takes it: an index that is compared with its table should fit. */
 const CACHE = -65_536;
 
 /**
- * Reads every page of a data file, compares all indexes with their tables and all payloads with their checksums, and checks
- * each row against what evreg could have written. Opens it alone, so that nobody changes it meanwhile. Blocks its thread for
+ * Reads every page of a data file, compares all indexes with their tables, all rows with the CHECKs of their tables and all
+ * payloads with their checksums. Opens it alone, so that nobody changes it meanwhile. Blocks its thread for
  * seconds a GB.
  * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
  * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
@@ -83,6 +77,7 @@ export function examineFile(
       const form = formOf(sql, name);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
+      mustHaveNumbers(sql, name);
       if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
       const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
       if (tokenHash === undefined) return facts;
@@ -123,13 +118,7 @@ function formOf(sql: Sql, name: string): number {
   if (applicationId !== APPLICATION_ID || form < 1) {
     throw new EvregError("invalid", `${name} was not made by evreg.`, { file: name });
   }
-  if (form > LATEST_VERSION) {
-    throw new EvregError(
-      "invalid",
-      `${name} has form ${form}, and this evreg knows forms up to ${LATEST_VERSION}. A newer evreg made it: use that one.`,
-      { file: name, form, latest: LATEST_VERSION },
-    );
-  }
+  if (!isKnownForm(form)) throw unknownForm("invalid", name, form);
   return form;
 }
 
@@ -138,69 +127,27 @@ function mustBeWhole(sql: Sql, name: string): void {
   // One of the engine's may be several lines.
   const lines = found.flatMap((row) => row.integrity_check.split("\n").map((line) => line.trim()));
   const problems = lines.filter((line) => line !== "" && line !== "ok");
+  problems.push(...danglingRows(sql));
   if (problems.length > 0) throw damaged(name, problems.join("; "));
 }
 
-/** What is wrong with payloads, and with all other rows. */
-function eventsOf(
-  sql: Sql,
-  form: number,
-): Pick<Examined, "damaged_events" | "events_without_checksum" | "impossible"> {
-  const found = [
-    ...impossibleNumbers(sql),
-    ...impossibleRows(sql, MAX_PROBLEMS),
-    ...danglingRows(sql, MAX_PROBLEMS),
-  ];
-  // Its pages go by the numbers of rows, which must be right for that.
-  for (const { what, text } of found.length === 0 ? storedJson(sql) : []) {
-    if (found.length >= MAX_PROBLEMS) break;
-    if (!isJson(Buffer.from(text), STORED_MAX_NESTING)) found.push(what);
-  }
-  const changed: number[] = [];
-  for (const { eventId, payload } of payloadsOf(sql, form)) {
-    if (payload === null) changed.push(eventId);
-    else if (found.length < MAX_PROBLEMS && !isJson(payload, MAX_NESTING))
-      found.push(`payload of event ${eventId}`);
-    if (changed.length >= MAX_DAMAGED) break;
+/** Rows whose foreign keys lead nowhere. */
+function danglingRows(sql: Sql): readonly string[] {
+  const rows = sql.rows<{ child: string; row: number | null; parent: string }>(
+    `SELECT "table" AS child, rowid AS row, parent FROM pragma_foreign_key_check LIMIT ${MAX_PROBLEMS}`,
+  );
+  return rows.map(({ child, row, parent }) => `${child} ${row ?? "row"} without its ${parent}`);
+}
+
+function eventsOf(sql: Sql, form: number): Pick<Examined, "damaged_events" | "events_without_checksum"> {
+  const damagedEvents: number[] = [];
+  for (const payloads of storedPayloads(sql)) {
+    damagedEvents.push(...payloads.filter(({ isDamaged }) => isDamaged).map(({ eventId }) => eventId));
+    if (damagedEvents.length >= MAX_DAMAGED) break;
   }
   const condition = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
   const unknown = sql.value<number>(`SELECT count(*) FROM event${condition}`);
-  return { damaged_events: changed, events_without_checksum: unknown, impossible: found };
-}
-
-/** `null` where it does not fit its checksum. */
-function* payloadsOf(
-  sql: Sql,
-  form: number,
-): Generator<{ readonly eventId: number; readonly payload: Uint8Array | null }, void> {
-  let after = 0;
-  for (;;) {
-    const next = sql.rows<PayloadRequest>(
-      `SELECT rowid AS eventId, ${PAYLOAD_BYTES} AS payloadBytes FROM event AS e
-        WHERE rowid > ? AND rowid <= ${Number.MAX_SAFE_INTEGER} ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
-      after,
-    );
-    for (const part of slices(next)) {
-      const out = new ByteWriter();
-      const requests = [...part].map(([eventId, payloadBytes]) => ({ eventId, payloadBytes }));
-      const ranges = addPayloads(sql, requests, out, form);
-      const bytes = out.pack();
-      for (const [eventId, range] of ranges) {
-        yield { eventId, payload: range === null ? null : bytesAt(bytes, range) };
-      }
-    }
-    if (next.length < EVENTS_AT_ONCE) return;
-    after = next.at(-1)!.eventId;
-  }
-}
-
-function isJson(bytes: Uint8Array, maxNesting: number): boolean {
-  try {
-    scanJson(bytes, { maxNesting });
-    return true;
-  } catch {
-    return false;
-  }
+  return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };
 }
 
 function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof ReturnType<typeof eventsOf>> {
@@ -210,7 +157,7 @@ function factsOf(sql: Sql, path: string, form: number): Omit<FileFacts, keyof Re
   return {
     bytes: statSync(path).size,
     form,
-    latest: LATEST_VERSION,
+    latest: FORM,
     actions: sql.value("SELECT count(*) FROM action"),
     subscriptions: sql.value("SELECT count(*) FROM subscription WHERE deleted_ms IS NULL"),
     last_event: last?.id ?? 0,

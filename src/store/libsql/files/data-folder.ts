@@ -2,7 +2,6 @@ import {
   accessSync,
   closeSync,
   constants,
-  existsSync,
   lstatSync,
   openSync,
   readdirSync,
@@ -10,10 +9,10 @@ import {
   realpathSync,
   statSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { EvregError, type EvregErrorCode, messageOf } from "../../../domain/error.ts";
 import { DATA_FILE, heldFolders } from "../../../runtime/data-files.ts";
-import { isSameFile, makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
+import { makeFolder, sizeOf, syncFolderOf } from "../../../runtime/files.ts";
 import { describeOwner, assertNotForeignLink, readOwner } from "../../../runtime/owner-file.ts";
 import {
   type FileHeader,
@@ -22,7 +21,9 @@ import {
   restoreAdvice,
   tracesOfData,
 } from "./earlier-data.ts";
-import { APPLICATION_ID, LATEST_VERSION } from "./migrations.ts";
+import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { fileBehindLink, finishReplacement, pendingReplacement } from "./replace-file.ts";
+import { APPLICATION_ID, FORM } from "./schema.ts";
 import { mustHaveUpgradeRoom } from "./upgrade-room.ts";
 
 export function dataFileOf(folder: string): string {
@@ -69,6 +70,8 @@ export function prepareFile(
   { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
 ): string {
   const path = dataFileOf(folder);
+  finishReplacement(path);
+  finishReplacement(fileBehindLink(path));
   const version = admittedVersion(folder);
   if (refusesOlderForm) mustBeOfLatestForm(path, version);
   mustHaveUpgradeRoom(path, version);
@@ -183,11 +186,13 @@ export function readFileVersion(path: string): number {
 
 /**
  * The form of a folder's data file. One that is missing or holds nothing must never have held anything.
- * @throws EvregError as above; `unavailable` where a restore was cut off, and where the data are gone, with what to do
+ * @throws EvregError as above; `unavailable` where the data are gone, and where a restore or an upgrade was cut off, which the
+ * next start finishes
  */
 export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
-  mustNotBeCutOff(path);
+  const pending = pendingReplacement(path);
+  if (pending !== undefined) throw cutOff(path, pending);
   const traces = tracesOfData(folder);
   const version = readFileVersion(path);
   if (version === 0) mustNeverHaveHeldData(path, traces);
@@ -196,15 +201,8 @@ export function admittedVersion(folder: string): number {
 
 /** @throws EvregError `usage` as above */
 export function checkForm(path: string, applicationId: number, version: number): void {
-  if (applicationId !== APPLICATION_ID || version < 0) throw notEvreg(path);
-  if (version > LATEST_VERSION) {
-    throw new EvregError(
-      "usage",
-      `The data file ${path} has form ${version}, and this evreg knows forms up to ${LATEST_VERSION}. ` +
-        "A newer evreg made it: start that one, or give another folder with --data. The file was not changed.",
-      { file: path, version, latest: LATEST_VERSION },
-    );
-  }
+  if (applicationId !== APPLICATION_ID || version < 1) throw notEvreg(path);
+  if (!isKnownForm(version)) throw unknownForm("usage", `The data file ${path}`, version);
 }
 
 /**
@@ -213,13 +211,13 @@ export function checkForm(path: string, applicationId: number, version: number):
  * @throws EvregError `usage`
  */
 function mustBeOfLatestForm(path: string, version: number): void {
-  if (version === 0 || version === LATEST_VERSION) return;
+  if (version === 0 || version === FORM) return;
   throw new EvregError(
     "usage",
-    `The data file ${path} has form ${version}, and this evreg needs form ${LATEST_VERSION}. Only the start of a server and ` +
+    `The data file ${path} has form ${version}, and this evreg needs form ${FORM}. Only the start of a server and ` +
       "`evreg migrate` bring it there, and keep a copy: an older evreg cannot open it afterwards. Run one of them, or use the " +
       "evreg that made it. The file was not changed.",
-    { file: path, version, latest: LATEST_VERSION },
+    { file: path, version, latest: FORM },
   );
 }
 
@@ -239,46 +237,11 @@ function unreadable(path: string, error: unknown): EvregError {
   return fileError("unavailable", path, `The data file ${path} cannot be read (${messageOf(error)}).`, error);
 }
 
-/**
- * Refuses a folder in which a restore was cut off between the old data and the new: a start would create an empty file
- * there, or go on without the newest part of the old data.
- * @param file the data file
- * @throws EvregError `unavailable` with what to do
- */
-function mustNotBeCutOff(file: string): void {
-  const folder = dirname(file);
-  const name = basename(file);
-  const leftovers = readdirSync(folder).filter(
-    (other) => other.startsWith(`${name}.`) && /\.(?:before-)?restore-/.test(other),
-  );
-  if (!existsSync(file)) {
-    if (leftovers.length > 0) throw cutOff(`${file} is missing`, file, leftovers);
-    return;
-  }
-  const hasCopy = leftovers.some((other) => /\.restore-[-\da-f]{36}$/.test(other));
-  const log = leftovers.find((other) => {
-    if (!other.startsWith(`${name}.before-restore-`) || !other.endsWith("-wal")) return false;
-    // The data file is still the old one where it is the same as the replaced one; or, on a file system without second
-    // names, where there is no replaced one yet and the copy still waits.
-    const replaced = join(folder, other.slice(0, -"-wal".length));
-    return (
-      (isSameFile(replaced, file) || (hasCopy && !existsSync(replaced))) && sizeOf(join(folder, other)) > 0
-    );
-  });
-  if (log !== undefined) throw cutOff(`${file} is without its log ${log}`, file, [log]);
-}
-
-function cutOff(what: string, file: string, left: readonly string[]): EvregError {
-  const name = basename(file);
-  // A restore into an empty folder replaces nothing.
-  const next = left.some((one) => one.includes(".before-restore-"))
-    ? `Restore the backup again; or, to go back to the data from before, rename the newest ${name}.before-restore-… to ${name}, ` +
-      `and the one ending in -wal to ${name}-wal if there is one. To begin without that data, move all of them away.`
-    : "Restore the backup again; or, to begin without it, move what was left away.";
-  return new EvregError(
+function cutOff(file: string, next: string): EvregError {
+  return fileError(
     "unavailable",
-    `The data file ${what}: a restore was cut off, or is under way. It left ${left.join(", ")}. ${next}`,
-    { file, left },
+    file,
+    `The data file ${file} is being replaced by ${next}, or that was cut off. The next start of a server finishes it.`,
   );
 }
 

@@ -5,13 +5,14 @@ import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
 import { CUT_SHORT } from "../thread/file-guard.ts";
-import { APPLICATION_ID } from "./migrations.ts";
+import { APPLICATION_ID } from "./schema.ts";
 
 /**
  * What evreg puts into a data folder only once the data file is on the disk. A first start that was cut off before that
  * leaves none of it.
  */
-const LATER_FILE = /^(?:evreg\.db(?:-shm|\.(?:before|cut-short)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
+const LATER_FILE =
+  /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|next|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
 
 const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;

@@ -1,10 +1,10 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
+import { EvregError } from "../../../domain/error.ts";
 import { recordChange } from "../history/audit.ts";
 import { loadLastIds } from "../events/record.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Numbered, Sequences } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
-import { impossible, impossibleNumbers } from "./row-limits.ts";
 
 // A backup does not know what was published since it was made, and receivers remember those numbers. So restored data
 // give none of the numbers that may have been given since: their own go on far beyond.
@@ -52,9 +52,7 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
     });
     sql.run("BEGIN IMMEDIATE");
     setSequences(sql, moved);
-    // This may have reached the end of what can be given; a start would refuse that.
-    const found = impossibleNumbers(sql);
-    if (found.length > 0) throw impossible(name, found);
+    mustHaveNumbers(sql, name);
     renewDataIdentity(sql);
     noteRestore(sql, nowMs, name);
     sql.run("COMMIT");
@@ -62,9 +60,9 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
   });
 }
 
-/** A backup of before evreg kept who changed what has no such table yet. */
+/** A backup of form 10 is from before evreg kept who changed what. */
 function noteRestore(sql: Sql, nowMs: number, name: string): void {
-  if (sql.first("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'audit'") === undefined) return;
+  if (!hasTable(sql, "audit")) return;
   recordChange(sql, { change: "data.restored", id: null, name }, nowMs, LOCAL_ACTOR);
 }
 
@@ -72,6 +70,23 @@ export function loadSequences(sql: Sql): Sequences {
   const rows = sql.rows<{ name: string; seq: number }>("SELECT name, seq FROM sqlite_sequence");
   return Object.fromEntries(
     rows.filter(({ name }) => name in PER_SECOND).map(({ name, seq }) => [name, seq]),
+  );
+}
+
+/**
+ * Refuses a file of which a table has given a number that cannot be, or its last one.
+ * @throws EvregError `invalid`
+ */
+export function mustHaveNumbers(sql: Sql, name: string): void {
+  const found = sql.rows<{ name: string }>(
+    `SELECT name FROM sqlite_sequence WHERE seq NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}`,
+  );
+  if (found.length === 0) return;
+  const tables = found.map((one) => one.name);
+  throw new EvregError(
+    "invalid",
+    `${name} is damaged: no number remains for what is in ${tables.join(", ")}. Restore a backup that you trust.`,
+    { file: name, tables },
   );
 }
 
@@ -105,7 +120,7 @@ function ageMs(sql: Sql, nowMs: number): number {
 
 /** When the backup was begun; in one that does not say so, the time of its newest record. */
 function lastMs(sql: Sql): number {
-  // Up to version 11 of the schema it is in `probe`, which also counted trial writes.
+  // In form 10 it is in `probe`, which also counted trial writes.
   const text = hasTable(sql, "probe") ? "SELECT tried FROM probe" : "SELECT started_ms FROM last_backup";
   const startedMs = sql.value<number | undefined>(text) ?? 0;
   const last = Math.max(startedMs, loadLastIds(sql).lastMs);
@@ -127,9 +142,7 @@ export function dataIdentity(sql: Sql): string {
   return id;
 }
 
-/** A file of a form without identity gets one with the next start. */
-function renewDataIdentity(sql: Sql): void {
-  if (!hasTable(sql, "data_identity")) return;
+export function renewDataIdentity(sql: Sql): void {
   sql.run("INSERT OR REPLACE INTO data_identity (one, id) VALUES (1, lower(hex(randomblob(16))))");
 }
 

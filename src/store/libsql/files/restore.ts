@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { existsSync, rmSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
@@ -19,8 +20,7 @@ import {
 } from "./data-folder.ts";
 import { checkFile, type FileFacts, moveNumbers, settleFile } from "./file-tasks.ts";
 import { makePlain } from "./live-copy.ts";
-import { moveToFreePath, removeCopy, replaceFile } from "./replace-file.ts";
-import { impossible } from "./row-limits.ts";
+import { finishReplacement, removeCopy, replaceFile } from "./replace-file.ts";
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -63,6 +63,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const copy = `${file}.restore-${randomUUID()}`;
   try {
     if ((await findServer(folder)) !== undefined) throw inUse(folder);
+    finishReplacement(file);
     const hasData = hasDataAt(file);
     if (hasData && !force) throw hasDataAlready(folder);
     options.onUnfinished?.(copy);
@@ -70,19 +71,15 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     const token = readTokenFile(folder);
     const tokenHash = token === undefined ? undefined : hashToken(token);
     const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
-    const { hasToken = false, impossible: found, ...facts } = examined;
-    if (found.length > 0) throw impossible(name, found);
+    const { hasToken = false, ...facts } = examined;
     const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
     const { event = 0 } = await moveNumbers(copy, nowMs, replaced, name);
     const before = `before-restore-${fileTimestamp(nowMs)}`;
-    const kept = hasData ? `${file}.${before}` : null;
-    try {
-      if (kept === null) moveToFreePath(copy, file);
-      else replaceFile(file, copy, kept);
-    } catch (error) {
-      // A file was created meanwhile, or another restore replaces the data at this very moment.
-      throw (error as NodeJS.ErrnoException).code === "EEXIST" ? inUse(folder) : error;
-    }
+    // A file was created meanwhile, or another restore has replaced the data in this very moment.
+    if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
+    if (!hasData) rmSync(file, { force: true });
+    const replacedPath = replaceFile(file, copy, before);
+    const kept = hasData ? replacedPath : null;
     // Renamed like the data that it is a token of: for the backup's data it would be refused.
     const tokenFileKept = hasToken ? null : setTokenFileAside(folder, before);
     const tokenFile = hasToken ? (tokenFileOf(folder) ?? null) : null;

@@ -1,10 +1,10 @@
 import { type Attempt, TLS_REASONS } from "../../../domain/delivery.ts";
-import { MAX_RESPONSE_BYTES } from "../files/row-limits.ts";
+import { MAX_RESPONSE_BYTES } from "../files/schema.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../thread/sql.ts";
 
-/** All attempts. Most are first ones that delivered, and are stored with their deliveries; see migration 13. */
+/** All attempts. Most are first ones that delivered, and are stored with their deliveries; see files/schema.ts. */
 export const ATTEMPTS = `(
   SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response, consumer
     FROM attempt

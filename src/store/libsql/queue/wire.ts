@@ -125,20 +125,24 @@ export class ClaimedSubscriptions {
 
   #subscription(row: SubscriptionRow): ClaimedSubscription {
     const { at } = SUBSCRIPTION;
-    const subscriptionId = row[at.subscriptionId];
+    const application = row[at.application];
+    const name = row[at.name];
     return {
-      subscriptionId,
-      application: row[at.application],
-      name: row[at.name],
+      subscriptionId: row[at.subscriptionId],
+      application,
+      name,
       handler: row[at.handler],
       maxRetries: row[at.maxRetries],
-      ...this.#secrets.of(subscriptionId, {
-        secret: row[at.secret],
-        previousSecret: row[at.previousSecret],
-        previousUntilMs: row[at.previousUntilMs],
-        bearer: row[at.bearer],
-        bearerToken: row[at.bearerToken],
-      }),
+      ...this.#secrets.of(
+        { application, subscription: name },
+        {
+          secret: row[at.secret],
+          previousSecret: row[at.previousSecret],
+          previousUntilMs: row[at.previousUntilMs],
+          bearer: row[at.bearer],
+          bearerToken: row[at.bearerToken],
+        },
+      ),
       settings: settingsFromJson(row[at.settings]),
     };
   }

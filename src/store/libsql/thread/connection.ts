@@ -294,19 +294,11 @@ const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";
  */
 export function withDatabase<T>(path: string, work: (sql: Sql) => T): T {
   mustBeUndamaged(path);
-  return withPool(new ConnectionPool(addressOf(path), {}, 1), (sql) => {
+  const pool = new ConnectionPool(addressOf(path), {}, 1);
+  try {
+    const sql = new Statements(pool.acquireSync());
     sql.run("PRAGMA locking_mode = EXCLUSIVE");
     return work(sql);
-  });
-}
-
-export function withMemoryDatabase<T>(work: (sql: Sql) => T): T {
-  return withPool(new ConnectionPool(":memory:", {}, 1), work);
-}
-
-function withPool<T>(pool: ConnectionPool, work: (sql: Sql) => T): T {
-  try {
-    return work(new Statements(pool.acquireSync()));
   } finally {
     pool.close();
   }

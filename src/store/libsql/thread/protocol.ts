@@ -106,9 +106,8 @@ export interface OpenReport {
   readonly dataId: string;
   /** The largest rowid an event ever had. */
   readonly lastEvent: number;
-  readonly migrated: readonly number[];
-  /** The copy kept of a file of an older form. */
-  readonly copy: string | undefined;
+  /** Where the file of an older form is as it was, if it was one. */
+  readonly copy?: string | undefined;
   readonly released: number;
   /** The clock was set back since the file was written, and what waits was moved with it. */
   readonly setBack: { readonly backMs: number; readonly waits: number } | undefined;
@@ -119,7 +118,7 @@ export interface OpenReport {
   /** Whether lists and totals have the last events, see `isIndexWhole`. */
   readonly isIndexWhole: boolean;
   /** How many subscriptions' secrets were encrypted now; `undefined` when there was nothing to do. */
-  readonly encrypted: number | undefined;
+  readonly encrypted?: number | undefined;
 }
 
 export type FromWorker =

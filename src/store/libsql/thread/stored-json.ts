@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 
 /** How deep JSON in the data file may nest, payloads apart; requests may bring less. */
-export const STORED_MAX_NESTING = 128;
+const STORED_MAX_NESTING = 128;
 
 /**
  * Parses JSON that evreg has written itself. A deeper value could not be read by the other thread, and its request would

@@ -1,0 +1,96 @@
+import { EvregError } from "../../../domain/error.ts";
+import { FORM } from "./schema.ts";
+
+/** What of an older form is not as in today's: columns and tables that are not named here keep their names and meanings. */
+export interface OlderForm {
+  /** Tables that are made of others: what stands in for the table, as SQL. */
+  readonly tables: Readonly<Record<string, string>>;
+  /** Columns, by table and column, as SQL over the old row `o`. */
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+const actionOf = (row: string): string =>
+  `(SELECT a.action FROM main.action AS a WHERE a.rowid = ${row}.action_id)`;
+
+/**
+ * In form 10 `delivery.due_ms` has three meanings: below 0 a delivery that a person requested, 2^50 ms before its time; in an
+ * ordered subscription the rowid of the event; else a time.
+ */
+const FORM_10: OlderForm = {
+  tables: {
+    binding: `(SELECT action_id, subscription_id, max(receives) AS receives FROM (
+        SELECT action_id, subscription_id, 0 AS receives FROM main.binding
+        UNION ALL SELECT action_id, rowid, 1 FROM main.subscription WHERE deleted_ms IS NULL)
+      GROUP BY action_id, subscription_id)`,
+    // `probe.tried` was a count of trial writes or, as a much larger number, the time of a backup.
+    last_backup: "(SELECT one, tried AS started_ms FROM main.probe WHERE tried > 1000000000)",
+    // What was removed is missing below the last rowid, and its time that of the event behind it. So long a jump behind a stored
+    // event was made by a restore, see id-reservation.ts: retention would have removed that event first.
+    removed_events: `(
+      WITH stored (last) AS (SELECT max(rowid) FROM main.event),
+        behind_all (event, ms) AS (
+          SELECT seq, unixepoch() * 1000 FROM main.sqlite_sequence, stored
+          WHERE name = 'event' AND seq > coalesce(last, 0) AND coalesce(seq - last, 0) < 600000000
+        ),
+        before_one (event, ms) AS (
+          SELECT e.rowid - 1, e.timestamped_ms FROM main.event AS e
+          WHERE e.rowid > 1 AND NOT EXISTS (SELECT 1 FROM main.event AS p WHERE p.rowid = e.rowid - 1)
+            AND coalesce(e.rowid - (SELECT max(p.rowid) FROM main.event AS p WHERE p.rowid < e.rowid), 0) < 600000000
+          ORDER BY e.rowid DESC LIMIT 1
+        )
+      SELECT 1 AS one, event AS last_event, ms AS last_ms
+        FROM (SELECT * FROM behind_all UNION ALL SELECT * FROM before_one) ORDER BY event DESC LIMIT 1)`,
+  },
+  columns: {
+    "action.version": "o.edition",
+    "event.idempotency_application": `iif(o.idempotency_key IS NULL, NULL,
+      (SELECT a.application FROM main.action AS a WHERE a.rowid = o.action_id))`,
+    "subscription.action": actionOf("o"),
+    "subscription.slowed_until_ms": "iif(o.ordered = 1, NULL, o.slowed_until_ms)",
+    "subscription.retry_wait_until_ms": "iif(o.ordered = 1, o.slowed_until_ms, NULL)",
+    "subscription.last_failure_ms": "o.failed_ms",
+    "subscription.failing_total_ms": "o.failing_ms",
+    "replay.action": actionOf("o"),
+    "delivery.priority": "iif(o.due_ms < 0, 0, 1)",
+    "delivery.due_ms": `CASE WHEN o.due_ms < 0 THEN o.due_ms + (1 << 50) WHEN o.due_ms = o.event_id THEN o.created_ms
+      ELSE o.due_ms END`,
+    "delivery.sequence": `iif(o.due_ms < 0 OR o.due_ms = o.event_id OR (o.due_ms IS NOT NULL
+      AND o.subscription_id IN (SELECT rowid FROM main.subscription WHERE ordered = 1)), o.event_id, NULL)`,
+  },
+};
+
+/** Its payloads are shortened, see stored-payloads.ts. */
+const FORM_21: OlderForm = { tables: {}, columns: {} };
+
+/** The form that version 0.3.0 writes, in which names of payload members are shortened. */
+export const SHORTENED_FORM = 21;
+
+/** The forms that are brought to today's. Today's own is copied as it is where secrets are to be encrypted. */
+const FORMS: ReadonlyMap<number, OlderForm> = new Map([
+  [10, FORM_10],
+  [SHORTENED_FORM, FORM_21],
+  [FORM, { tables: {}, columns: {} }],
+]);
+
+export function isKnownForm(form: number): boolean {
+  return FORMS.has(form);
+}
+
+export function olderForm(form: number): OlderForm {
+  const known = FORMS.get(form);
+  if (known === undefined) throw new Error(`form ${form} was not refused`);
+  return known;
+}
+
+/** Why a file is refused whose form this evreg neither has nor brings up to date, and what to do. */
+export function unknownForm(code: "usage" | "invalid", file: string, form: number): EvregError {
+  const why =
+    form > FORM
+      ? `and this evreg knows forms up to ${FORM}. A newer evreg made it: use that one`
+      : `which this evreg cannot bring to form ${FORM}. Start evreg 0.3.0 on it once, which brings it to form ${SHORTENED_FORM}; then start this one`;
+  return new EvregError(code, `${file} has form ${form}, ${why}. The file was not changed.`, {
+    file,
+    version: form,
+    latest: FORM,
+  });
+}

@@ -1,0 +1,172 @@
+import { LRUCache } from "lru-cache";
+import { EVENT_LIMITS } from "../../../domain/event.ts";
+import { eventChecksum } from "../events/payloads.ts";
+import type { Sql } from "../thread/sql.ts";
+import { hasTable } from "./id-reservation.ts";
+
+// Reads the payloads of a whole file of any form, as they were published.
+//
+// In form 21 a member's name that the schema has, too, is with its quotes and its colon a control character, or two bytes that
+// begin with one: JSON contains none of them as it is. Names are numbered as their revision's row in `payload_names` has them.
+
+export interface StoredPayload {
+  readonly eventId: number;
+  readonly payload: Uint8Array;
+  /** Whether it is known not to be what was published. */
+  readonly isDamaged: boolean;
+}
+
+interface EventRow {
+  readonly eventId: number;
+  readonly bytes: number;
+  readonly actionId: number;
+  readonly revision: number;
+  readonly checksum: number | null;
+}
+
+const EVENTS_AT_ONCE = 1_000;
+const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
+
+/** All events in the order of their rowids, some megabytes at a time. */
+export function* storedPayloads(sql: Sql): Generator<readonly StoredPayload[], void> {
+  const names = hasTable(sql, "payload_names") ? new Names(sql) : undefined;
+  const columns = sql.rows<{ name: string }>("SELECT name FROM pragma_table_info('event')");
+  const checksum = columns.some(({ name }) => name === "checksum") ? "checksum" : "NULL";
+  for (let after = 0; ;) {
+    const rows = sql.rows<EventRow>(
+      `SELECT rowid AS eventId, octet_length(payload) AS bytes, action_id AS actionId, revision, ${checksum} AS checksum
+        FROM main.event WHERE rowid > ? ORDER BY rowid LIMIT ${EVENTS_AT_ONCE}`,
+      after,
+    );
+    if (rows.length === 0) return;
+    const portion = portionOf(rows);
+    yield payloadsOf(sql, portion, names);
+    after = portion.at(-1)!.eventId;
+  }
+}
+
+function portionOf(rows: readonly EventRow[]): readonly EventRow[] {
+  let bytes = 0;
+  const end = rows.findIndex((row) => (bytes += row.bytes) > BYTES_AT_ONCE);
+  return end < 0 ? rows : rows.slice(0, Math.max(1, end));
+}
+
+/** The engine joins them as text, which for it is any bytes with a length: each BLOB from the driver costs as much as 2 KiB. */
+function payloadsOf(
+  sql: Sql,
+  portion: readonly EventRow[],
+  names: Names | undefined,
+): readonly StoredPayload[] {
+  const readable = portion.filter(({ bytes }) => bytes <= EVENT_LIMITS.payloadMaxBytes);
+  const { joined } = sql.first<{ joined: ArrayBuffer | null }>(
+    `SELECT CAST(group_concat(CAST(e.payload AS TEXT), '') AS BLOB) AS joined
+      FROM json_each(?) AS j CROSS JOIN main.event AS e ON e.rowid = j.value`,
+    JSON.stringify(readable.map(({ eventId }) => eventId)),
+  )!;
+  const bytes = joined ?? new ArrayBuffer(0);
+  let at = 0;
+  return portion.map((row) => {
+    // A larger one could not be published, and may not fit into memory.
+    if (row.bytes > EVENT_LIMITS.payloadMaxBytes) {
+      return { eventId: row.eventId, payload: new Uint8Array(0), isDamaged: true };
+    }
+    const stored = new Uint8Array(bytes, at, row.bytes);
+    at += row.bytes;
+    return publishedPayload(row, stored, names);
+  });
+}
+
+function publishedPayload(row: EventRow, stored: Uint8Array, names: Names | undefined): StoredPayload {
+  const { eventId, actionId, checksum } = row;
+  const isWhole = (payload: Uint8Array): boolean =>
+    checksum === null || eventChecksum(eventId, actionId, payload) === checksum;
+  let payload = names?.restored(row, stored, "payload_names") ?? stored;
+  // The schema shows its names, too, where their row is damaged.
+  if (names !== undefined && !isWhole(payload)) payload = names.restored(row, stored, "schema");
+  return { eventId, payload, isDamaged: !isWhole(payload) };
+}
+
+const FIRST_TEXT = 0x20;
+/** Each of these bytes stands for a name: control characters that are no white space, and not NUL. */
+const SINGLE = Array.from({ length: 0x1a }, (_, index) => index + 1).filter(
+  (code) => ![0x09, 0x0a, 0x0d].includes(code),
+);
+/** From this one on to the last control character, each stands for 256 names, and the byte behind it says which. */
+const FIRST_LEAD = 0x1b;
+const MAX_NAMES = SINGLE.length + (FIRST_TEXT - FIRST_LEAD) * 256;
+/** Longer payloads are stored as they came. */
+const MAX_SHORTENED_BYTES = 4_096;
+/** Revisions whose names are held in memory. */
+const MAX_REVISIONS = 200;
+
+/** The names in the schemas of all revisions. */
+class Names {
+  readonly #sql: Sql;
+  /** By action, revision and where they are from: each name by its number. */
+  readonly #texts = new LRUCache<string, readonly Uint8Array[]>({ max: MAX_REVISIONS });
+  readonly #restored = Buffer.alloc(MAX_SHORTENED_BYTES);
+
+  constructor(sql: Sql) {
+    this.#sql = sql;
+  }
+
+  restored(row: EventRow, stored: Uint8Array, from: "payload_names" | "schema"): Uint8Array {
+    if (stored.length > MAX_SHORTENED_BYTES || !stored.some(isCode)) return stored;
+    const texts = this.#textsOf(row, from);
+    const out = this.#restored;
+    let end = 0;
+    for (let at = 0; at < stored.length && end < out.length; at += 1) {
+      const byte = stored[at]!;
+      const text = isCode(byte) ? texts[numberOf(byte, stored[at + 1] ?? 0)] : undefined;
+      if (text === undefined) {
+        out[end++] = byte;
+        continue;
+      }
+      if (byte >= FIRST_LEAD) at += 1;
+      // Beyond the limit it is no payload but damage.
+      const room = Math.min(text.length, out.length - end);
+      out.set(text.subarray(0, room), end);
+      end += room;
+    }
+    return Uint8Array.from(out.subarray(0, end));
+  }
+
+  #textsOf({ actionId, revision }: EventRow, from: "payload_names" | "schema"): readonly Uint8Array[] {
+    const key = `${actionId} ${revision} ${from}`;
+    let texts = this.#texts.get(key);
+    if (texts === undefined) {
+      const query = from === "schema" ? NAMES_IN_SCHEMA : "SELECT names FROM main.payload_names";
+      const stored = this.#sql.value<string | undefined>(
+        `${query} WHERE action_id = ? AND revision = ?`,
+        actionId,
+        revision,
+      );
+      texts = namesIn(stored ?? "[]").map((name) => Buffer.from(`"${name}":`));
+      this.#texts.set(key, texts);
+    }
+    return texts;
+  }
+}
+
+const NAMES_IN_SCHEMA = `SELECT (SELECT json_group_array(name) FROM (
+    SELECT DISTINCT key AS name FROM json_tree(iif(json_valid(schemata), schemata, '{}'))
+    WHERE path GLOB '*.properties' AND octet_length(key) BETWEEN 1 AND 64 AND key NOT GLOB '*[^ !#-[^-~]*'
+    LIMIT ${MAX_NAMES})) AS names
+  FROM main.action_revision`;
+
+function namesIn(text: string): readonly string[] {
+  try {
+    const names: unknown = JSON.parse(text);
+    return Array.isArray(names) ? names.filter((name) => typeof name === "string") : [];
+  } catch {
+    return [];
+  }
+}
+
+function isCode(byte: number): boolean {
+  return byte < FIRST_TEXT && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d;
+}
+
+function numberOf(code: number, next: number): number {
+  return code < FIRST_LEAD ? SINGLE.indexOf(code) : SINGLE.length + ((code - FIRST_LEAD) << 8) + next;
+}

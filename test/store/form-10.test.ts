@@ -1,0 +1,260 @@
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { checkFile, moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { FORM } from "../../src/store/libsql/files/schema.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Claim } from "../../src/store/queue.ts";
+import type { Store } from "../../src/store/store.ts";
+import { claimRequest } from "../support/claim-request.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { writeOlderFile } from "../support/older-file.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const file = (): string => join(scratch.path, "evreg.db");
+const copy = (): string => `${file()}.before-v${FORM}`;
+const open = (): Promise<Store> =>
+  openLibsqlStore({
+    folder: scratch.path,
+    owner: testOwner(),
+    logger: silentLogger,
+    clock: new ManualClock(NOW),
+  });
+const iso = (ms: number): string => new Date(ms).toISOString();
+
+const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
+const ONE_REVISION =
+  "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)";
+
+async function payloadsIn(store: Store): Promise<readonly (string | undefined)[]> {
+  const { events } = await store.events.list({ order: "asc", limit: 500, page: 1 });
+  return events.map(({ payload }) => payload && Buffer.from(payload).toString());
+}
+
+/** How form 10 stores that a person requested a delivery. */
+const requestedAt = (ms: number): number => ms - 2 ** 50;
+
+interface OldDelivery {
+  readonly event: number;
+  readonly subscription: number;
+  readonly createdMs?: number;
+  readonly dueMs?: number;
+  readonly failures?: number;
+  readonly state?: number;
+}
+
+const PLAIN = 1;
+const BLOCKED = 2;
+const FORMER = 3;
+const SET_BACK = 4;
+const DELIVERIES: readonly OldDelivery[] = [
+  { event: 1, subscription: PLAIN, dueMs: NOW + HOUR_MS, failures: 1 },
+  { event: 2, subscription: PLAIN, dueMs: requestedAt(NOW - 5) },
+  { event: 3, subscription: PLAIN, dueMs: NOW },
+  { event: 4, subscription: PLAIN, state: 2 },
+  { event: 5, subscription: PLAIN, state: 3, failures: 6 },
+  { event: 1, subscription: BLOCKED, dueMs: requestedAt(NOW - 3) },
+  { event: 2, subscription: BLOCKED, dueMs: 2, failures: 1 },
+  { event: 3, subscription: BLOCKED, dueMs: 3 },
+  { event: 1, subscription: FORMER, dueMs: 1 },
+  { event: 2, subscription: FORMER, dueMs: 2 },
+  { event: 4, subscription: SET_BACK, dueMs: 4, createdMs: NOW + DAY_MS },
+  { event: 5, subscription: SET_BACK, dueMs: 5, createdMs: NOW - HOUR_MS },
+];
+
+/** The statements that fill a file of form 10. */
+function oldRows(): readonly string[] {
+  const subscriptions = [PLAIN, BLOCKED, FORMER, SET_BACK].flatMap((id) => {
+    const isOrdered = id === BLOCKED || id === SET_BACK;
+    const slowed = id === BLOCKED ? NOW + HOUR_MS : id === FORMER ? NOW + 2 * HOUR_MS : "NULL";
+    const settings = isOrdered ? `'{"ordered":true,"on_exhausted":"block"}'` : "NULL";
+    return [
+      `INSERT INTO subscription (rowid, application, subscription, action_id, handler, active, created_ms, max_retries,
+          failing_since_ms, failed_ms, failing_ms, slowed_until_ms, ordered, settings)
+        VALUES (${id}, 'x', 's${id}', 1, 'https://h.example/', 1, 1, ${id === BLOCKED ? 0 : 5}, ${NOW - 9}, ${NOW - 8}, 7,
+          ${slowed}, ${Number(isOrdered)}, ${settings})`,
+      `INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (${id}, 's', 'secret')`,
+    ];
+  });
+  const deliveries = DELIVERIES.map((old) => {
+    const { event, subscription, createdMs = NOW - 10, dueMs = null, failures = 0, state = 0 } = old;
+    const ended = state === 0 ? "NULL, NULL" : `${NOW}, ${state === 3 ? "'HTTP 500'" : "NULL"}`;
+    return `(${event}, ${subscription}, ${state}, ${failures}, ${failures}, ${createdMs}, ${dueMs}, ${ended})`;
+  });
+  return [
+    ONE_ACTION,
+    ONE_REVISION,
+    ...subscriptions,
+    `INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES
+      ${[1, 2, 3].map(() => `(1, 1, ${NOW - 10}, x'7b7d')`).join()},
+      (1, 1, ${NOW + DAY_MS}, x'7b7d'), (1, 1, ${NOW - HOUR_MS}, x'7b7d')`,
+    `INSERT INTO clock_step VALUES (5, ${DELIVERIES.length}, ${NOW - HOUR_MS})`,
+    `INSERT INTO delivery (event_id, subscription_id, state, attempt, failures, created_ms, due_ms, finished_ms, last_error)
+      VALUES ${deliveries.join()}`,
+    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, status_code)
+      VALUES (4, 1, ${NOW + 2}, 3, 'delivered', 200)`,
+    // What was under way is due again at its place.
+    `INSERT INTO lease VALUES (${DELIVERIES.length}, 7, ${NOW - 2}, ${NOW + 9})`,
+    `INSERT INTO probe VALUES (1, ${NOW - DAY_MS}, x'00')`,
+  ];
+}
+
+/** Claims and delivers all that is sent at that time: the events of each subscription, in their order. */
+async function drain(store: Store, nowMs: number): Promise<Record<number, number[]>> {
+  const sent: Record<number, number[]> = {};
+  for (;;) {
+    const claimed: readonly Claim[] = (await store.queue.claim(claimRequest({ nowMs, limit: 1 }))).claims;
+    const [claim] = claimed;
+    if (claim === undefined) return sent;
+    (sent[claim.subscription.subscriptionId] ??= []).push(claim.event.eventId);
+    const { deliveryId, claimId } = claim;
+    const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, statusCode: 200 };
+    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], nowMs);
+  }
+}
+
+const eventsWith = (...rowids: number[]): string =>
+  `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+    SELECT value, 1, 1, 1000 + value, x'7b7d' FROM json_each('${JSON.stringify(rowids)}')`;
+const lastGiven = (last: number): string => `UPDATE sqlite_sequence SET seq = ${last} WHERE name = 'event'`;
+const RESTORED = 700_000_000;
+const someTime = expect.any(Number) as number;
+
+describe("a file of form 10", () => {
+  it("keeps what was requested, ordered, blocked, formerly ordered and published before the clock was set back", async () => {
+    writeOlderFile(file(), 10, ...oldRows());
+    const store = await open();
+    const planned = async (id: number) =>
+      (await store.queue.list({ subscription: id, limit: 9 })).map((one) => [
+        one.event_id,
+        one.status,
+        one.next_attempt_at,
+      ]);
+    expect(await planned(PLAIN)).toEqual([
+      [5, "failed", null],
+      [4, "delivered", null],
+      [3, "pending", iso(NOW)],
+      [2, "pending", iso(NOW - 5)],
+      [1, "waiting", iso(NOW + HOUR_MS)],
+    ]);
+    expect((await store.queue.find(4))?.attempts).toMatchObject([
+      { attempt: 1, duration_ms: 3, status_code: 200 },
+    ]);
+    expect(await planned(BLOCKED)).toEqual([
+      [3, "pending", iso(NOW + HOUR_MS)],
+      [2, "waiting", iso(NOW + HOUR_MS)],
+      [1, "pending", iso(NOW - 3)],
+    ]);
+    const [blocked, former, setBack] = await Promise.all(
+      [BLOCKED, FORMER, SET_BACK].map((id) => store.catalog.findSubscription(id)),
+    );
+    expect(blocked).toMatchObject({ action: "a", blocked_by: 7, slowed_until: iso(NOW + HOUR_MS) });
+    expect(former).toMatchObject({ blocked_by: null, slowed_until: iso(NOW + 2 * HOUR_MS), ordered: false });
+    expect(setBack).toMatchObject({ blocked_by: null, slowed_until: null, ordered: true });
+    // The success of what was requested ends the wait for the retry.
+    expect(await drain(store, NOW)).toEqual({ [PLAIN]: [2, 3], [BLOCKED]: [1, 2, 3], [SET_BACK]: [4, 5] });
+    expect(await drain(store, NOW + HOUR_MS)).toEqual({ [PLAIN]: [1] });
+    expect(await drain(store, NOW + 2 * HOUR_MS)).toEqual({ [FORMER]: [1, 2] });
+    await store.close();
+    expect(rawSql(copy(), "SELECT max(tried) AS tried FROM probe")).toEqual([{ tried: NOW - DAY_MS }]);
+    expect(rawSql(file(), "SELECT started_ms FROM last_backup")).toEqual([{ started_ms: NOW - DAY_MS }]);
+    expect(await checkFile(file())).toMatchObject({ form: FORM });
+  });
+
+  it("takes no count of trial writes for the time of a backup", async () => {
+    writeOlderFile(file(), 10, "INSERT INTO probe VALUES (1, 12, x'00')");
+    await (await open()).close();
+    expect(rawSql(file(), "SELECT one FROM last_backup")).toEqual([]);
+  });
+
+  it("says when a backup of it was begun, for the numbers that are passed over", async () => {
+    const backup = join(scratch.path, "copy.db");
+    writeOlderFile(backup, 10, ...oldRows(), `UPDATE probe SET tried = ${NOW + DAY_MS + HOUR_MS}`);
+    const { event } = await moveNumbers(backup, NOW + DAY_MS + 2 * HOUR_MS);
+    expect(event! - 5).toBe((3_600 + 600) * 1_000_000);
+  });
+
+  it("keeps its idempotency keys, each in the application of its action", async () => {
+    writeOlderFile(
+      file(),
+      10,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1), ('b', 'y', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+      `INSERT INTO event (action_id, revision, timestamped_ms, payload, idempotency_key)
+        VALUES (1, 1, 1, x'7b7d', 'k'), (1, 1, 1, x'7b7d', NULL), (2, 1, 1, x'7b7d', 'l')`,
+    );
+    const store = await open();
+    const publish = async (actionId: number, idempotencyKey: string): Promise<string | undefined> => {
+      const event = { actionId, revision: 1, payload: Buffer.from("{}"), idempotencyKey };
+      return (await store.events.record([event], 2))[0]?.kind;
+    };
+    expect(await publish(1, "k")).toBe("replayed");
+    expect(await publish(2, "k")).toBe("recorded");
+    expect(await publish(1, "l")).toBe("recorded");
+    expect(await publish(2, "l")).toBe("replayed");
+    await store.close();
+  });
+
+  it("has events without checksums, and gives one to each new event", async () => {
+    const event =
+      "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, x'7b7d')";
+    writeOlderFile(file(), 10, ONE_ACTION, ONE_REVISION, event);
+    expect(await checkFile(file())).toMatchObject({ form: 10, events_without_checksum: 1 });
+    const store = await open();
+    await store.events.record([{ actionId: 1, revision: 1, payload: Buffer.from('{"n":1}') }], 2);
+    expect(await payloadsIn(store)).toEqual(["{}", '{"n":1}']);
+    await store.close();
+    expect(await checkFile(file())).toMatchObject({ events_without_checksum: 1, damaged_events: [] });
+  });
+
+  it.each([
+    ["none", [eventsWith(1, 2, 3)], undefined],
+    ["those at its beginning", [eventsWith(4, 5)], { event: 3, ms: 1_004 }],
+    ["those around one that was held", [eventsWith(1, 51, 52)], { event: 50, ms: 1_051 }],
+    ["all", [eventsWith(1), "DELETE FROM event", lastGiven(9)], { event: 9, ms: someTime }],
+    ["those at its end", [eventsWith(1, 2), lastGiven(9)], { event: 9, ms: someTime }],
+    ["none, and was restored", [eventsWith(1, 2, RESTORED, RESTORED + 1)], undefined],
+    ["none, and was just restored", [eventsWith(1, 2), lastGiven(RESTORED)], undefined],
+    ["those before it was restored", [eventsWith(7, RESTORED)], { event: 6, ms: 1_007 }],
+  ] as const)("knows which of its events were removed: %s", async (_, statements, removed) => {
+    writeOlderFile(file(), 10, ONE_ACTION, ...statements);
+    const store = await open();
+    expect((await store.events.bounds()).removed).toEqual(removed ?? { event: 0, ms: 0 });
+    await store.close();
+  });
+
+  it.each([
+    [
+      "that had received events",
+      "INSERT INTO delivery (event_id, subscription_id, state, attempt, created_ms, finished_ms) VALUES (1, 1, 2, 1, 10, 10), (2, 1, 2, 1, 20, 20)",
+      3,
+    ],
+    ["that had received none", "SELECT 1", 5],
+  ])("lists a subscription that was paused, %s, with what it has missed", async (_, deliveries, missed) => {
+    writeOlderFile(
+      file(),
+      10,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('a.b', 'x', 1, 1), ('c.d', 'x', 1, 1)",
+      "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1), (2, 1, '{}', 1)",
+      `INSERT INTO subscription (application, subscription, action_id, handler, max_retries, active, created_ms)
+        VALUES ('x', 's', 1, 'https://h.example/', 1, 0, 1)`,
+      "INSERT INTO binding (action_id, subscription_id) VALUES (1, 1)",
+      "INSERT INTO subscription_secret (subscription_id, secret, bearer) VALUES (1, 's', 'secret')",
+      `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5)
+        INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) SELECT n, 1, 1, 10 * n, x'7b7d' FROM n`,
+      "INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload) VALUES (6, 2, 1, 60, x'7b7d')",
+      deliveries,
+    );
+    const store = await open();
+    const { items } = await store.queue.attention({ nowMs: 100, limit: 10 });
+    expect(items).toMatchObject([{ reason: "paused", subscription_id: 1, since: null, missed }]);
+    await store.close();
+  });
+});

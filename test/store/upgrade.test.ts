@@ -1,0 +1,276 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, describe, expect, it } from "vitest";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { eventChecksum } from "../../src/store/libsql/events/payloads.ts";
+import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
+import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
+import { FORM } from "../../src/store/libsql/files/schema.ts";
+import { restore } from "../../src/store/libsql/files/restore.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { lengthOf, someOf } from "../faults/length.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+import { writeOlderFile } from "../support/older-file.ts";
+import { mountSmallDisk } from "../support/small-disk.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql, startChild } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+const scratch = useScratch();
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+
+const file = (): string => join(scratch.path, "evreg.db");
+const copy = (): string => `${file()}.before-v${FORM}`;
+const open = (folder = scratch.path): Promise<Store> =>
+  openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(NOW) });
+
+const ONE_ACTION = "INSERT INTO action (action, application, revision, created_ms) VALUES ('a', 'x', 1, 1)";
+const ONE_REVISION =
+  "INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '{}', 1)";
+
+async function payloadsIn(store: Store, page = 1): Promise<readonly (string | undefined)[]> {
+  const { events } = await store.events.list({ order: "asc", limit: 500, page });
+  return events.map(({ payload }) => payload && Buffer.from(payload).toString());
+}
+
+describe.each([10, 21] as const)("a file of form %i", (form) => {
+  it("is reported with what an upgrade would do, and not changed; and so is a backup of it", async () => {
+    writeOlderFile(file(), form);
+    const before = readFileSync(file());
+    const pending = [{ version: FORM, name: expect.any(String) as string }];
+    const room = { needed_bytes: expect.any(Number) as number, free_bytes: expect.any(Number) as number };
+    const status = { file: file(), exists: true, current: form, latest: FORM, pending, room };
+    expect(inspectMigrations(scratch.path)).toEqual(status);
+    expect(await migrate(scratch.path, { dryRun: true })).toEqual({ ...status, applied: [] });
+    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
+    expect(readFileSync(file()).equals(before)).toBe(true);
+
+    const folder = join(scratch.path, "restored");
+    async function* content(): AsyncGenerator<Uint8Array> {
+      yield await Promise.resolve(before);
+    }
+    const backup = {
+      folder,
+      name: "b.db",
+      content: content(),
+      encryption: undefined,
+      force: false,
+      nowMs: 1,
+    };
+    expect(await restore(backup)).toMatchObject({ form, latest: FORM });
+    await (await open(folder)).close();
+    expect(inspectMigrations(folder)).toMatchObject({ current: FORM, pending: [] });
+  });
+
+  it("stays beside the new one as it was, readable by its owner only", async () => {
+    writeOlderFile(file(), form, ONE_ACTION, ONE_REVISION);
+    expect(await migrate(scratch.path)).toMatchObject({ current: FORM, applied: [FORM], copy: copy() });
+    expect(readdirSync(scratch.path).toSorted()).toEqual(["evreg.db", `evreg.db.before-v${FORM}`]);
+    expect(statSync(file()).mode & 0o777).toBe(0o600);
+    expect(rawSql(copy(), "PRAGMA user_version")).toEqual([{ user_version: form }]);
+    expect(rawSql(copy(), "SELECT action FROM action")).toEqual([{ action: "a" }]);
+    expect(await checkFile(file())).toMatchObject({ form: FORM, damaged_events: [] });
+    expect(await migrate(scratch.path)).toMatchObject({ applied: [], pending: [] });
+  });
+
+  it("gives no number again, counts its events, and keeps its identity", async () => {
+    writeOlderFile(
+      file(),
+      form,
+      ONE_ACTION,
+      ONE_REVISION,
+      "INSERT INTO action (action, application, revision, created_ms) VALUES ('b', 'x', 1, 1)",
+      `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 10000)
+        INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+        SELECT n, 1 + (n % 10 = 0), 1, n, x'7b7d' FROM n`,
+      "UPDATE sqlite_sequence SET seq = 20000 WHERE name = 'event'",
+    );
+    const [identity] = rawSql(file(), "SELECT id FROM data_identity");
+    const store = await open();
+    const page = { order: "asc" as const, limit: 2, page: 451 };
+    const { events, total } = await store.events.list({ ...page, action: "b" });
+    expect([events.map(({ rowid }) => rowid), total]).toEqual([[9_010, 9_020], 1_000]);
+    expect((await store.events.list({ ...page, fromMs: 4_001 })).total).toBe(6_000);
+    const event = { actionId: 1, revision: 1, payload: Buffer.from("{}") };
+    expect(await store.events.record([event], NOW)).toMatchObject([{ rowid: 20_001 }]);
+    expect(store.dataId).toBe(identity?.["id"]);
+    await store.close();
+  });
+
+  it("with a row that evreg could not have written is refused by its table, and left as it is", async () => {
+    writeOlderFile(file(), form, ONE_ACTION, "UPDATE action SET action = 'a b'");
+    await expect(open()).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/in the table action: .*CHECK .* Nothing was changed/) as string,
+    });
+    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
+    expect(inspectMigrations(scratch.path)).toMatchObject({ current: form });
+  });
+
+  it("with a trigger or a view is refused", async () => {
+    writeOlderFile(file(), form, "CREATE VIEW tokens AS SELECT * FROM token");
+    const refused = { code: "invalid", message: expect.stringContaining("it has view tokens.") as string };
+    await expect(open()).rejects.toMatchObject(refused);
+    await expect(checkFile(file())).rejects.toMatchObject(refused);
+  });
+});
+
+it("A file of another old form is refused, with the version that brings it on", async () => {
+  writeOlderFile(file(), 21, "PRAGMA user_version = 15");
+  const before = readFileSync(file());
+  const message = expect.stringContaining("has form 15, which this evreg cannot bring to form") as string;
+  await expect(open()).rejects.toMatchObject({ code: "usage", message });
+  expect(() => inspectMigrations(scratch.path)).toThrow("Start evreg 0.3.0 on it once");
+  await expect(checkFile(file())).rejects.toMatchObject({ code: "invalid", message });
+  expect(readFileSync(file()).equals(before)).toBe(true);
+});
+
+const insert = (rowid: number, payload: Buffer, published: string): string =>
+  `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum)
+    VALUES (${rowid}, 1, 1, 1, x'${payload.toString("hex")}', ${eventChecksum(rowid, 1, Buffer.from(published))})`;
+
+describe("payloads of form 21, in which names of members are shortened", () => {
+  const SCHEMA = '{"properties":{"customer":true,"total":{"properties":{"deep":{}}}}}';
+  const SHORT = '{"customer":1,"total":{"deep":[]},"other":"customer"}';
+  const LONG = `{"customer":"${"x".repeat(5_000)}"}`;
+  /** As version 0.3.0 stores it. */
+  const stored = Buffer.from(
+    SHORT.replace('"customer":', "\u0001").replace('"total":', "\u0002").replace('"deep":', "\u0003"),
+  );
+
+  const all = [
+    ONE_ACTION,
+    `INSERT INTO action_revision (action_id, revision, schemata, created_ms) VALUES (1, 1, '${SCHEMA}', 1)`,
+    insert(1, stored, SHORT),
+    insert(2, Buffer.from(LONG), LONG),
+    insert(3, Buffer.from("[]"), "[]"),
+  ];
+
+  it.each([
+    ["their names", `INSERT INTO payload_names VALUES (1, 1, '["customer","total","deep"]')`],
+    [
+      "damaged names, by the schema",
+      `INSERT INTO payload_names VALUES (1, 1, '["custoner","total","deep"]')`,
+    ],
+    ["no names, by the schema", "SELECT 1"],
+  ])("are as they were published afterwards, with %s", async (_, names) => {
+    writeOlderFile(file(), 21, ...all, names);
+    expect(await checkFile(file())).toMatchObject({ form: 21, damaged_events: [] });
+    const store = await open();
+    expect(await payloadsIn(store)).toEqual([SHORT, LONG, "[]"]);
+    await store.close();
+    expect(await checkFile(file())).toMatchObject({ form: FORM, damaged_events: [] });
+    const hex = rawSql(file(), "SELECT hex(payload) AS payload FROM event WHERE rowid = 1");
+    expect(Buffer.from(String(hex[0]?.["payload"]), "hex").toString()).toBe(SHORT);
+  });
+
+  it("stay damaged where they were", async () => {
+    writeOlderFile(file(), 21, ...all, "UPDATE event SET payload = x'7b01327d' WHERE rowid = 1");
+    expect(await checkFile(file())).toMatchObject({ damaged_events: [1] });
+    const store = await open();
+    expect(await payloadsIn(store)).toEqual([undefined, LONG, "[]"]);
+    await store.close();
+    expect(await checkFile(file())).toMatchObject({ damaged_events: [1] });
+  });
+
+  it("are whole where there are more than are read at once", async () => {
+    const texts = Array.from({ length: 1_050 }, (_, n) => `{"customer":${n},"pad":"${"p".repeat(n % 90)}"}`);
+    const rows = texts.map((text, n) => {
+      const bytes = Buffer.from(text.replace('"customer":', "\u0001"));
+      return `(${n + 1}, 1, 1, 1, x'${bytes.toString("hex")}', ${eventChecksum(n + 1, 1, Buffer.from(text))})`;
+    });
+    const inserts = Array.from({ length: 21 }, (_, part) => {
+      const some = rows.slice(part * 50, part * 50 + 50).join();
+      return `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload, checksum) VALUES ${some}`;
+    });
+    const names = `INSERT INTO payload_names VALUES (1, 1, '["customer"]')`;
+    writeOlderFile(file(), 21, ...all.slice(0, 2), names, ...inserts);
+    const store = await open();
+    const found: (string | undefined)[] = [];
+    for (let page = 1; page <= 3; page += 1) found.push(...(await payloadsIn(store, page)));
+    expect(found).toEqual(texts);
+    await store.close();
+  });
+});
+
+const filler = (bytes: number): string[] => [
+  "CREATE TABLE filler (x)",
+  `INSERT INTO filler VALUES (randomblob(${bytes}))`,
+];
+
+const small = mountSmallDisk(30);
+afterAll(() => small?.remove());
+
+describe.skipIf(small === undefined)(
+  "a file of an older form on a small disk (a tmpfs of 30 MiB; skipped where none can be mounted)",
+  () => {
+    const folder = small?.path ?? "";
+    const onDisk = join(folder, "evreg.db");
+
+    it("is not upgraded without the room that it says is needed, by a dry run too, and nothing is left", async () => {
+      writeOlderFile(onDisk, 10, ...filler(12_000_000), "DROP TABLE filler");
+      const before = readFileSync(onDisk);
+      const refusal = {
+        code: "unavailable",
+        message: expect.stringMatching(
+          /no room .* from form 10 to \d+: .* takes up to 3\d MB on its disk, and 1[89] MB are free\. Nothing was changed/,
+        ) as unknown,
+      };
+      await expect(migrate(folder, { dryRun: true })).rejects.toMatchObject(refusal);
+      await expect(migrate(folder)).rejects.toMatchObject(refusal);
+      await expect(open(folder)).rejects.toMatchObject(refusal);
+      expect(readdirSync(folder)).toEqual(["evreg.db"]);
+      expect(readFileSync(onDisk).equals(before)).toBe(true);
+    });
+
+    it("leaves no part of a new one where the disk becomes full", () => {
+      rmSync(onDisk, { force: true });
+      writeOlderFile(onDisk, 21, ONE_ACTION, ONE_REVISION);
+      rawSql(
+        onDisk,
+        "INSERT INTO event (action_id, revision, timestamped_ms, payload) VALUES (1, 1, 1, randomblob(16000000))",
+      );
+      expect(() => openDataFile(onDisk)).toThrow("the disk is full. Nothing was changed.");
+      expect(readdirSync(folder)).toEqual(["evreg.db"]);
+    });
+  },
+);
+
+describe("an upgrade that is killed", () => {
+  it.each([10, 21] as const)(
+    "leaves the file of form %i or the new one, whole",
+    async (form) => {
+      const { kills, events } = lengthOf("store/upgrade");
+      const series = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${events})`;
+      const eventRows = `INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
+      SELECT n, 1, 1, ${NOW}, CAST('{"n":' || n || '}' AS BLOB) FROM n`;
+      const digest =
+        "SELECT count(*) AS events, sum(CAST(substr(CAST(payload AS TEXT), 6) AS INTEGER)) AS sum FROM event";
+      writeOlderFile(file(), form, ONE_ACTION, ONE_REVISION, `${series} ${eventRows}`);
+      const whole = rawSql(file(), digest);
+      const before = readFileSync(file());
+      for (const delayMs of someOf([0, 40, 80, 120, 160, 240, 320, 400, 500, 700], kills)) {
+        const child = startChild("store-child.ts", ["hold", scratch.path]);
+        const unfinished = `${file()}.unfinished`;
+        while (!existsSync(unfinished) && !existsSync(copy()) && child.process.exitCode === null)
+          await sleep(1);
+        await sleep(delayMs);
+        child.process.kill("SIGKILL");
+        await child.ended();
+        expect(rawSql(file(), digest), `after ${delayMs} ms`).toEqual(whole);
+        expect(rawSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
+        await (await open()).close();
+        expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM });
+        expect(readdirSync(scratch.path).filter((name) => /unfinished|next/.test(name))).toEqual([]);
+        expect(rawSql(file(), digest)).toEqual(whole);
+        expect(rawSql(copy(), digest)).toEqual(whole);
+        rmSync(copy());
+        writeFileSync(file(), before);
+      }
+    },
+    120_000,
+  );
+});
