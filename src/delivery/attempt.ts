@@ -1,19 +1,19 @@
 import { LRUCache } from "lru-cache";
 import { TLS_REASON_WORDS } from "../domain/attempt-words.ts";
 import type { DeliveryResult } from "../domain/stream.ts";
-import { isThrottle, judge, retryAfterMs } from "../domain/retry.ts";
+import { isThrottle, retryAfterMs } from "../domain/retry.ts";
 import { isReservedHeader } from "../domain/subscription-settings.ts";
 import type { WebhookHeader } from "../domain/webhook.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type {
+  AttemptEnding,
   AttemptResult,
   Claim,
   ClaimedEvent,
   ClaimedSubscription,
   FinishOutcome,
-  NextStep,
 } from "../store/queue.ts";
 import type { SendResult } from "./exchange.ts";
 import { HmacKey } from "./hmac.ts";
@@ -25,11 +25,8 @@ interface AttemptsDependencies {
   readonly clock: Clock;
   readonly random: Random;
   readonly sender: Pick<Sender, "send">;
-  readonly logger: Logger;
   readonly counts: DeliveryCounts;
-  /** The server's schedule of retries, see `DeliveryConfig.retrySchedule`. */
-  readonly retryWaitsMs?: readonly number[] | undefined;
-  /** Of evreg, for `User-Agent`. */
+  /** The version of evreg, for `User-Agent`. */
   readonly version: string;
 }
 
@@ -42,9 +39,11 @@ interface StartedAttempt extends Omit<Claim, "event"> {
   readonly publishedAtMs?: number | undefined;
 }
 
+type StoredOutcome = FinishOutcome & { readonly kind: "stored" };
+
 type Done = (result: AttemptResult, throttle: Throttle | undefined, started: StartedAttempt) => void;
 
-/** Carries attempts through: build, sign, send, judge. */
+/** Carries attempts through: build, sign, send, and say how they ended. */
 export class Attempts {
   readonly #dependencies: AttemptsDependencies;
   /** Of an event that goes to many, the body is made once. */
@@ -56,25 +55,23 @@ export class Attempts {
 
   /** @param done called once, maybe before this returns. A callback, as a promise for each attempt is measurably slower. */
   start(claim: Claim, done: Done): void {
-    const { clock, random, sender, logger, counts, version, retryWaitsMs } = this.#dependencies;
+    const { clock, random, sender, counts, version } = this.#dependencies;
     const { deliveryId, claimId, event, subscription, attempt, failures } = claim;
     const { eventId, action, payload, timestampedMs } = event;
     const startedAtMs = clock.now();
     const startMs = clock.monotonicMs();
     // Past its own retries, an attempt was requested by a person or follows a stop or crash.
-    const isSentAgain = claim.isLate === true || attempt > failures + 1;
+    const isSentAgain = claim.isFromReplay === true || attempt > failures + 1;
     const publishedAtMs = isSentAgain ? undefined : timestampedMs;
     const ids = { deliveryId, claimId, eventId, action, attempt, failures };
     const started = { ...ids, subscription, startedAtMs, publishedAtMs };
     const finish = (sent: SendResult): void => {
       const nowMs = clock.now();
       const durationMs = clock.monotonicMs() - startMs;
-      const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
-      const result = attemptResult(started, durationMs, withoutSecrets(sent, subscription), circumstances);
+      const shown = withoutSecrets(sent, subscription);
+      const result = attemptResult(started, durationMs, shown, { nowMs, random });
       counts.attempted(result);
-      const handler = destinationOf(subscription.handler)?.origin ?? "";
-      logAttempt(logger, started, result, { handler });
-      done(result, throttleIn(sent, subscription.handler, nowMs), started);
+      done(result, throttleIn(sent, result), started);
     };
     const { secret } = subscription;
     if (secret === undefined) return finish({ kind: "error", errorCode: "secret_unreadable" });
@@ -104,18 +101,20 @@ function withoutSecrets(sent: SendResult, subscription: ClaimedSubscription): Se
 }
 
 function attemptResult(
-  { deliveryId, claimId, failures, subscription, startedAtMs, publishedAtMs }: StartedAttempt,
+  { deliveryId, claimId, subscription, startedAtMs, publishedAtMs }: StartedAttempt,
   durationMs: number,
   sent: SendResult,
-  circumstances: Circumstances,
+  { nowMs, random }: { readonly nowMs: number; readonly random: Random },
 ): AttemptResult {
-  const verdict = judged(sent, failures, subscription, circumstances);
-  const isTimed = publishedAtMs !== undefined && verdict.next.kind === "delivered";
+  const ending = endingOf(sent);
+  const isTimed = publishedAtMs !== undefined && ending === "delivered";
+  const hasFailed = ending === "failed" || ending === "gone";
   return {
     deliveryId,
     claimId,
     startedAtMs,
     durationMs,
+    ending,
     ...(sent.kind === "error"
       ? {
           errorCode: sent.errorCode,
@@ -127,73 +126,56 @@ function attemptResult(
           ...(sent.response === undefined ? {} : { response: sent.response }),
         }),
     ...(isTimed ? { latencyMs: Math.max(0, startedAtMs + durationMs - publishedAtMs) } : {}),
-    ...verdict,
+    ...(hasFailed ? { handler: subscription.handler, jitter: random.fraction() } : {}),
+    ...(hasFailed ? waitAskedFor(sent, nowMs) : {}),
     ...(sent.connection === undefined ? {} : { connection: sent.connection }),
   };
 }
 
-interface Circumstances {
-  readonly finishedAtMs: number;
-  /** Chance in [0, 1), for the jitter. */
-  readonly fraction: number;
-  /** The server's schedule of retries. */
-  readonly retryWaitsMs: readonly number[] | undefined;
+/** 200–299 accepts the delivery, and 410 says that the handler wants nothing any more. */
+function endingOf(sent: SendResult): AttemptEnding {
+  if (sent.kind === "error") return sent.errorCode === "interrupted" ? "interrupted" : "failed";
+  const { statusCode } = sent;
+  if (statusCode >= 200 && statusCode <= 299) return "delivered";
+  return statusCode === 410 ? "gone" : "failed";
 }
 
-/** What follows from an attempt for its delivery and, if that is ordered, its subscription. */
-export function judged(
-  outcome: Parameters<typeof judge>[0]["outcome"],
-  failures: number,
-  {
-    handler,
-    maxRetries: ownRetries,
-    settings,
-  }: Pick<ClaimedSubscription, "handler" | "maxRetries" | "settings">,
-  { finishedAtMs, fraction, retryWaitsMs }: Circumstances,
-): Pick<AttemptResult, "next" | "wait"> {
-  // What blocks its subscription is tried again for as long as it does.
-  const maxRetries = settings.on_exhausted === "block" ? Infinity : ownRetries;
-  const waitsMs = settings.retry_schedule ?? retryWaitsMs ?? null;
-  const attempted = { outcome, failures, maxRetries, waitsMs, finishedAtMs, fraction };
-  const verdict = judge(attempted);
-  // Whether its subscription is ordered, and blocks, counts when this is stored: until then that may change.
-  const whileBlocking = verdict.kind === "failed" ? judge({ ...attempted, maxRetries: Infinity }) : verdict;
-  return {
-    next: verdict.kind === "gone" ? { ...verdict, handler } : verdict,
-    ...(whileBlocking.kind === "retry" && whileBlocking.atMs > finishedAtMs
-      ? { wait: { untilMs: whileBlocking.atMs, handler } }
-      : {}),
-  };
+function waitAskedFor(sent: SendResult, nowMs: number): Pick<AttemptResult, "retryAfterMs"> {
+  if (sent.kind === "error" || sent.retryAfter === undefined) return {};
+  const waitMs = retryAfterMs(sent.retryAfter, nowMs);
+  return waitMs === undefined ? {} : { retryAfterMs: waitMs };
 }
 
-function throttleIn(sent: SendResult, handler: string, nowMs: number): Throttle | undefined {
+function throttleIn(sent: SendResult, result: AttemptResult): Throttle | undefined {
   if (sent.kind === "error" || !isThrottle(sent.statusCode)) return undefined;
-  const waitMs = sent.retryAfter === undefined ? undefined : retryAfterMs(sent.retryAfter, nowMs);
-  return { handler, retryAfterMs: waitMs ?? 0 };
+  return { retryAfterMs: result.retryAfterMs ?? 0 };
 }
 
 /** The result of a claim of which no attempt was started. */
 export function withoutAttempt(
   { deliveryId, claimId }: Claim,
-  kind: "unsent" | "filtered",
+  ending: "never started" | "filtered",
   nowMs: number,
 ): AttemptResult {
-  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, next: { kind } };
+  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, ending };
 }
 
 /** What others are told of an attempt beside its result. */
 export interface ShownAttempt extends Omit<StartedAttempt, "startedAtMs" | "claimId" | "subscription"> {
-  readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name">;
+  /** A pull subscription has no handler. */
+  readonly subscription: Pick<ClaimedSubscription, "subscriptionId" | "application" | "name"> & {
+    readonly handler?: string;
+  };
 }
 
 /** A result as others see it. */
 export function shownResult(
   { deliveryId, eventId, action, attempt, failures, subscription }: ShownAttempt,
-  { statusCode, errorCode, durationMs, next }: AttemptResult,
-  { state }: FinishOutcome & { readonly kind: "stored" },
+  { statusCode, errorCode, durationMs, ending }: AttemptResult,
+  { state }: StoredOutcome,
   nowMs: number,
 ): DeliveryResult {
-  const hasFailed = failures > 0 || next.kind !== "returned";
+  const hasFailed = failures > 0 || ending !== "interrupted";
   return {
     rowid: deliveryId,
     event_id: eventId,
@@ -204,36 +186,44 @@ export function shownResult(
     status: state === "pending" && hasFailed ? "waiting" : state,
     attempt,
     status_code: statusCode ?? null,
-    error_code: errorCode ?? (next.kind === "returned" ? "interrupted" : null),
-    duration_ms: next.kind === "filtered" ? null : durationMs,
+    error_code: errorCode ?? (ending === "interrupted" ? "interrupted" : null),
+    duration_ms: ending === "filtered" ? null : durationMs,
     timestamped: toIso(nowMs),
   };
 }
 
-const LOG_LINES: Partial<Record<NextStep["kind"], readonly ["debug" | "info" | "warn", string]>> = {
-  delivered: ["debug", "delivered"],
-  retry: ["info", "attempt failed, will be retried"],
-  failed: ["warn", "delivery failed for good"],
-  gone: ["warn", "delivery failed for good, the handler is gone"],
-  returned: ["info", "attempt cut short, delivery handed back"],
-};
+type LogLine = readonly [level: "debug" | "info" | "warn", message: string];
+
+/** `undefined` for a claim of which no attempt was made. */
+function logLine(ending: AttemptEnding, { state }: StoredOutcome): LogLine | undefined {
+  if (ending === "delivered") return ["debug", "delivered"];
+  if (ending === "interrupted") return ["info", "attempt cut short, delivery handed back"];
+  if (ending !== "failed" && ending !== "gone") return undefined;
+  if (state === "pending") return ["info", "attempt failed, will be retried"];
+  if (ending === "failed") return ["warn", "delivery failed for good"];
+  return ["warn", "delivery failed for good, the handler is gone"];
+}
 
 /**
- * One line for each attempt. Of the handler's URL only the origin is logged: paths and queries of webhook addresses are
- * often as good as a password. Successes come by the thousand each second, and are for debugging.
+ * One line for each attempt, once it is known what became of the delivery. Of the handler's URL only the origin is logged:
+ * paths and queries of webhook addresses are often as good as a password. Successes come by the thousand each second, and are
+ * for debugging.
  */
 export function logAttempt(
   logger: Logger,
   attempted: ShownAttempt,
   result: AttemptResult,
-  by: { readonly handler: string } | { readonly consumer: true },
+  outcome: StoredOutcome,
+  nowMs: number,
 ): void {
   const { deliveryId, eventId, action, subscription, attempt, failures } = attempted;
-  const { startedAtMs, statusCode, errorCode, tlsReason, refusal, durationMs, next } = result;
-  const [usualLevel, message] = LOG_LINES[next.kind] ?? [];
+  const { statusCode, errorCode, tlsReason, refusal, durationMs, ending } = result;
+  const [usualLevel, message] = logLine(ending, outcome) ?? [];
   // After a failure that was logged, the success is logged as well.
   const level = usualLevel === "debug" && failures > 0 ? "info" : usualLevel;
   if (level === undefined || message === undefined || (level === "debug" && !logger.isDebugEnabled)) return;
+  const handler = destinationOf(subscription.handler ?? "")?.origin;
+  const { retryAtMs } = outcome;
   const fields = {
     delivery: deliveryId,
     event: eventId,
@@ -246,9 +236,9 @@ export function logAttempt(
     ...(tlsReason === undefined ? {} : { tls: tlsReason, why: TLS_REASON_WORDS[tlsReason] }),
     ...(refusal === undefined ? {} : { refusal }),
     durationMs,
-    ...by,
-    // A retry that is due at once may be due before the end, which was measured by another clock.
-    ...(next.kind === "retry" ? { retryInMs: Math.max(0, next.atMs - startedAtMs - durationMs) } : {}),
+    ...(handler === undefined ? { consumer: true } : { handler }),
+    // Storing the result took a moment.
+    ...(retryAtMs === undefined ? {} : { retryInMs: Math.max(0, retryAtMs - nowMs) }),
   };
   logger[level](fields, message);
 }

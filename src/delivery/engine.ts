@@ -12,7 +12,7 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { AttemptResult, Claim, DeliveryQueue, FinishOutcome, RecordClaim } from "../store/queue.ts";
 import { createAddressGuard } from "./address-guard.ts";
-import { Attempts, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
+import { Attempts, logAttempt, shownResult, type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import { type HandlerTestRequest, type HandlerTestResult, HandlerTests } from "./handler-tests.ts";
 import { HostNames } from "./dns/resolver.ts";
 import { Filters } from "./filters.ts";
@@ -21,7 +21,7 @@ import { PullAttempts } from "./pull-attempts.ts";
 import { PullDesk } from "./pull-desk.ts";
 import { type NextClaim, Scheduler } from "./scheduler.ts";
 import { Sender } from "./sender.ts";
-import { StoreCalls } from "./store-calls.ts";
+import { finishOptions, StoreCalls } from "./store-calls.ts";
 import { trusting } from "./tls-trust.ts";
 
 export interface EngineDependencies {
@@ -186,7 +186,7 @@ class EngineRun {
   constructor(dependencies: EngineDependencies) {
     const { store, clock, random, logger, config, version, longChecks } = dependencies;
     const { ownAddresses, ca, dnsServers, counts } = dependencies;
-    const { timeoutMs, allowHttp, allowNetworks, disableAfter, retrySchedule: retryWaitsMs } = config;
+    const { timeoutMs, allowHttp, allowNetworks } = config;
     const capacity = capacityOf(config, processLimits());
     const { inFlight: maxInFlight, perSubscription, boundBy } = capacity;
     if (boundBy !== undefined) {
@@ -198,7 +198,7 @@ class EngineRun {
     this.#dependencies = dependencies;
     this.#leaseMs = Math.max(timeoutMs, SETTINGS_LIMITS.timeoutMaxMs) + LEASE_MARGIN_MS;
     this.#scheduler = new Scheduler(maxInFlight, perSubscription);
-    this.#calls = new StoreCalls({ store, clock, logger, counts }, disableAfter);
+    this.#calls = new StoreCalls({ store, clock, logger, counts }, finishOptions(config));
     this.#filters = new Filters({ logger, random, yielder: eventLoop, longChecks });
     this.#names = new HostNames({ clock, withinMs: timeoutMs, servers: dnsServers });
     const { resolve } = this.#names;
@@ -207,10 +207,10 @@ class EngineRun {
     const sender = { clock, guard, allowHttp, timeoutMs, secureContext };
     this.#sender = new Sender({ ...sender, maxPerOrigin: maxInFlight });
     this.tests = new HandlerTests({ clock, random, version, sender });
-    const common = { clock, random, logger, counts, retryWaitsMs, version };
+    const common = { clock, random, counts, version };
     this.#attempts = new Attempts({ ...common, sender: this.#sender });
     this.#alarm = new Alarm(clock, () => this.#advance());
-    const pulling = { ...common, store, calls: this.#calls, filters: this.#filters };
+    const pulling = { ...common, logger, store, calls: this.#calls, filters: this.#filters };
     const attempts = new PullAttempts({ ...pulling, onStored: (...ended) => this.#report(...ended) });
     this.pulls = new PullDesk({ ...pulling, attempts, onReleased: () => this.wake() });
     counts.inFlight = () => this.#scheduler.inFlight;
@@ -318,7 +318,7 @@ class EngineRun {
     const nowMs = this.#dependencies.clock.monotonicMs();
     if (this.#yielding === undefined) this.#startReady(nowMs);
     for (const claim of this.#scheduler.takeReleased()) {
-      void this.#complete(withoutAttempt(claim, "unsent", this.#dependencies.clock.now()));
+      void this.#complete(withoutAttempt(claim, "never started", this.#dependencies.clock.now()));
     }
     const wantsClaim = this.#scheduler.claims.isWanted(nowMs);
     if (wantsClaim && this.#isRunning) this.#claiming ??= this.#claim();
@@ -424,8 +424,10 @@ class EngineRun {
 
   #report(of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome): void {
     if (outcome.kind !== "stored") return;
-    const { clock, onResult, onDeactivated } = this.#dependencies;
-    onResult?.(shownResult(of, result, outcome, clock.now()));
+    const { clock, logger, onResult, onDeactivated } = this.#dependencies;
+    const nowMs = clock.now();
+    logAttempt(logger, of, result, outcome, nowMs);
+    onResult?.(shownResult(of, result, outcome, nowMs));
     if (outcome.deactivated !== undefined) onDeactivated?.(outcome.deactivated.subscriptionId);
   }
 

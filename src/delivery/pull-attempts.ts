@@ -12,7 +12,6 @@ import {
 import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { type Clock, type Random, toIso } from "../runtime/clock.ts";
-import type { Logger } from "../runtime/logger.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type {
   AttemptResult,
@@ -22,14 +21,7 @@ import type {
   FinishOutcome,
   LeasedAttempt,
 } from "../store/queue.ts";
-import {
-  claimHeaders,
-  deliveryBody,
-  judged,
-  logAttempt,
-  type ShownAttempt,
-  withoutAttempt,
-} from "./attempt.ts";
+import { claimHeaders, deliveryBody, type ShownAttempt, withoutAttempt } from "./attempt.ts";
 import type { Filters } from "./filters.ts";
 import { redact, responseText, secretsOf } from "./response-text.ts";
 import type { StoreCalls } from "./store-calls.ts";
@@ -40,14 +32,11 @@ const MAX_KNOWN = 1_000;
 interface PullAttemptsDependencies {
   readonly clock: Clock;
   readonly random: Random;
-  readonly logger: Logger;
   readonly counts: DeliveryCounts;
   readonly store: Pick<DeliveryQueue, "extend" | "findLeased">;
   readonly calls: Pick<StoreCalls, "finish" | "finishTogether">;
   readonly filters: Pick<Filters, "verdict">;
-  /** The server's schedule of retries, see `DeliveryConfig.retrySchedule`. */
-  readonly retryWaitsMs?: readonly number[] | undefined;
-  /** Of evreg, for `User-Agent`. */
+  /** The version of evreg, for `User-Agent`. */
   readonly version: string;
   /** Called with what was made of each result. */
   readonly onStored: (of: ShownAttempt, result: AttemptResult, outcome: FinishOutcome) => void;
@@ -84,13 +73,13 @@ export class PullAttempts {
   ): Promise<readonly PulledDelivery[]> {
     const prepared = new Map<Claim, PulledDelivery>();
     const ended: Promise<unknown>[] = [];
-    const end = (claim: Claim, kind: "unsent" | "filtered"): void => {
-      ended.push(this.#end(claim, withoutAttempt(claim, kind, times.nowMs)));
+    const end = (claim: Claim, ending: "never started" | "filtered"): void => {
+      ended.push(this.#end(claim, withoutAttempt(claim, ending, times.nowMs)));
     };
     for (const claim of claims) {
       if (eventLoop.shouldYield()) await eventLoop.yield();
       const isExcluded = isWanted() && !(await this.#passesFilter(claim));
-      if (!isWanted()) end(claim, "unsent");
+      if (!isWanted()) end(claim, "never started");
       else if (isExcluded) end(claim, "filtered");
       else {
         const delivery = this.#deliveryOf(claim, times);
@@ -101,7 +90,7 @@ export class PullAttempts {
     // In an ordered subscription the next one is given when these are stored.
     await Promise.all(ended.splice(0));
     if (isWanted()) return [...prepared.values()];
-    for (const claim of prepared.keys()) end(claim, "unsent");
+    for (const claim of prepared.keys()) end(claim, "never started");
     await Promise.all(ended);
     return [];
   }
@@ -214,48 +203,44 @@ export class PullAttempts {
 
   /** It fails as an attempt, where it can be seen. */
   #unsendable(claim: Claim, nowMs: number): AttemptResult {
-    const { random, counts, logger, retryWaitsMs } = this.#dependencies;
-    const { deliveryId, claimId, failures, subscription } = claim;
+    const { random, counts } = this.#dependencies;
+    const { deliveryId, claimId, subscription } = claim;
     const errorCode = subscription.secret === undefined ? "secret_unreadable" : "event_damaged";
-    const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
-    const verdict = judged({ kind: "error", errorCode }, failures, subscription, circumstances);
-    const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 0, errorCode, ...verdict } as const;
+    const jitter = random.fraction();
+    const ended = { startedAtMs: nowMs, durationMs: 0, ending: "failed", errorCode, jitter } as const;
+    const result = { deliveryId, claimId, ...ended };
     counts.attempted(result);
-    logAttempt(logger, shownOf(claim), result, { consumer: true });
     return result;
   }
 
-  #resultOf({ attempt, ...given }: HeldResult, from: Subscription, nowMs: number): AttemptResult {
-    const { deliveryId, claimId, failures, claimedMs } = attempt;
-    const { outcome, status, error_code: errorCode = "consumer_failed", reason } = given;
+  #resultOf({ attempt, ...reported }: HeldResult, from: Subscription, nowMs: number): AttemptResult {
+    const { deliveryId, claimId, claimedMs } = attempt;
+    const { outcome, status, error_code: errorCode = "consumer_failed", reason } = reported;
     // The clock may have been set back meanwhile.
     const startedAtMs = Math.min(claimedMs, nowMs);
     const longestMs = Math.min(nowMs - startedAtMs, PULL_LIMITS.durationMaxMs);
     const claim = { deliveryId, claimId, startedAtMs };
-    if (outcome === "released") return { ...claim, durationMs: 0, next: { kind: "unsent" } };
+    if (outcome === "released") return { ...claim, durationMs: 0, ending: "never started" };
     const known = this.#known.get(from.rowid);
     // After a restart its secrets are not known until the next claim, and no text is stored that might hold them.
     const text = reason === undefined || known === undefined ? undefined : textOf(reason, known);
     const attempted = {
       ...claim,
-      durationMs: Math.min(given.duration_ms ?? longestMs, longestMs),
+      durationMs: Math.min(reported.duration_ms ?? longestMs, longestMs),
       ...(text === undefined ? {} : { response: text }),
       ...(status === undefined ? {} : { statusCode: status }),
     };
-    if (outcome === "delivered") return { ...attempted, next: { kind: "delivered" } };
-    const subscription = { handler: "", maxRetries: from.max_retries, settings: from };
-    const { random, retryWaitsMs } = this.#dependencies;
-    const circumstances = { finishedAtMs: nowMs, fraction: random.fraction(), retryWaitsMs };
-    // Whatever the status is: a program behind a consumer ends no subscription.
-    const verdict = judged({ kind: "error", errorCode }, failures, subscription, circumstances);
-    return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...verdict };
+    if (outcome === "delivered") return { ...attempted, ending: "delivered" };
+    // It has failed whatever the status is: a program behind a consumer ends no subscription.
+    const failed = { ending: "failed", jitter: this.#dependencies.random.fraction() } as const;
+    return { ...attempted, ...(status === undefined ? { errorCode } : {}), ...failed };
   }
 
   async #end(claim: Claim, result: AttemptResult): Promise<void> {
     const { calls, onStored } = this.#dependencies;
     const outcome = await calls.finish(result);
     // One that goes back is as if it had never been claimed.
-    if (outcome !== undefined && result.next.kind !== "unsent") onStored(shownOf(claim), result, outcome);
+    if (outcome !== undefined && result.ending !== "never started") onStored(shownOf(claim), result, outcome);
   }
 
   #ended(
@@ -265,12 +250,11 @@ export class PullAttempts {
     stored: FinishOutcome,
   ): void {
     if (outcome === "released") return;
-    const { counts, logger, onStored } = this.#dependencies;
+    const { counts, onStored } = this.#dependencies;
     // How long it waited for a consumer says nothing about evreg.
     counts.attempted(result);
     const { rowid: subscriptionId, application, subscription: name } = from;
     const shown = { ...attempt, subscription: { subscriptionId, application, name } };
-    logAttempt(logger, shown, result, { consumer: true });
     onStored(shown, result, stored);
   }
 }

@@ -26,7 +26,6 @@ const NONE: readonly Claim[] = [];
 
 /** A handler's answer that means "too much" or "not now". */
 export interface Throttle {
-  readonly handler: string;
   readonly retryAfterMs: number;
 }
 
@@ -233,7 +232,7 @@ export class Scheduler implements Usage {
     nowMs: number,
     aheadMs = 0,
   ): AttemptResult {
-    const { durationMs, statusCode, errorCode, next } = result;
+    const { durationMs, statusCode, errorCode, ending } = result;
     const startedMs = nowMs - durationMs;
     const by: Blocker[] = [];
     let stored = result;
@@ -242,7 +241,7 @@ export class Scheduler implements Usage {
       const gapMs = sub.throttled(nowMs, durationMs, startedMs, bytes);
       const waitMs = Math.max(throttle.retryAfterMs, gapMs);
       if (waitMs > 0) {
-        stored = { ...result, slow: { untilMs: nowMs - aheadMs + waitMs, handler: throttle.handler } };
+        stored = { ...result, slowUntilMs: nowMs - aheadMs + waitMs };
         by.push("throttle");
       }
     } else if (statusCode !== undefined) sub.answered(nowMs, durationMs, statusCode >= 500, bytes);
@@ -250,10 +249,10 @@ export class Scheduler implements Usage {
     else sub.unanswered(nowMs, startedMs, bytes);
     // By its present settings, as the next attempt follows them.
     if (sub.isOrdered) by.push("order");
-    for (const blocker of by) this.#block(sub, blocker, next.kind === "delivered");
+    for (const blocker of by) this.#block(sub, blocker, ending === "delivered");
     if (by.length > 0) this.#blocking.set(stored, { sub, by });
     // Its subscription is deactivated by that.
-    if (next.kind === "gone") this.#release(sub);
+    if (ending === "gone") this.#release(sub);
     this.#unstored += 1;
     this.#freed(sub);
     return stored;
@@ -272,7 +271,7 @@ export class Scheduler implements Usage {
    * @param aheadMs see `leased`
    */
   stored(result: AttemptResult, outcome: FinishOutcome | undefined, aheadMs = 0): void {
-    const { next, slow } = result;
+    const { slowUntilMs } = result;
     this.#unstored -= 1;
     if (outcome?.kind === "stored" && outcome.deactivated !== undefined) {
       this.#release(this.#table.of(outcome.deactivated.subscriptionId));
@@ -285,16 +284,15 @@ export class Scheduler implements Usage {
       if (by.includes("order")) {
         // Its delivery is leased anew, and comes before the others.
         if (outcome?.kind === "fenced") this.#release(sub);
-        // It may be tried again, if it blocks its subscription by now.
-        if (next.kind === "failed") this.claims.dueAt();
       }
       this.#freed(sub);
     }
     if (outcome?.kind === "stored" && outcome.isNextDue === true) this.claims.dueAt();
-    if (slow !== undefined) this.claims.dueAt(slow.untilMs + aheadMs);
-    if (next.kind === "retry") this.claims.dueAt(next.atMs + aheadMs);
-    // One whose handler is gone is due at once where the subscription has another handler by now.
-    else if (next.kind === "unsent" || next.kind === "gone") this.claims.dueAt();
+    if (slowUntilMs !== undefined) this.claims.dueAt(slowUntilMs + aheadMs);
+    if (outcome?.kind === "stored" && outcome.state === "pending") {
+      const { retryAtMs } = outcome;
+      this.claims.dueAt(retryAtMs === undefined ? undefined : retryAtMs + aheadMs);
+    }
     this.claims.stored();
   }
 

@@ -1,3 +1,4 @@
+import type { DeliveryConfig } from "../config/schema.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
 import type { DeliveryCounts } from "../metrics/counters.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
@@ -7,6 +8,7 @@ import type {
   ClaimAnswer,
   ClaimRequest,
   DeliveryQueue,
+  FinishOptions,
   FinishOutcome,
 } from "../store/queue.ts";
 import { Fifo } from "./subscription-state.ts";
@@ -87,6 +89,17 @@ interface StoreCallsDependencies {
   readonly counts: DeliveryCounts;
 }
 
+/** What the configuration says about results. */
+export function finishOptions({
+  disableAfter,
+  retrySchedule,
+}: Pick<DeliveryConfig, "disableAfter" | "retrySchedule">): FinishOptions {
+  return {
+    ...(disableAfter === 0 ? {} : { disableAfterMs: disableAfter }),
+    ...(retrySchedule === undefined ? {} : { retryScheduleMs: retrySchedule }),
+  };
+}
+
 interface Unstored {
   readonly sinceMs: number;
   isDone: boolean;
@@ -95,7 +108,7 @@ interface Unstored {
 /** What the engine asks of the store: claims, storing results, and releasing expired leases. */
 export class StoreCalls {
   readonly #dependencies: StoreCallsDependencies;
-  readonly #finishOptions: { readonly disableAfterMs?: number };
+  readonly #finishOptions: FinishOptions;
   readonly #claimRetry: StoreRetry;
   readonly #finishRetry: StoreRetry;
   readonly #claimStop = new AbortController();
@@ -104,10 +117,9 @@ export class StoreCalls {
   readonly #unstored = new Fifo<Unstored>();
   #givenUp = 0;
 
-  /** @param disableAfterMs see `DeliveryConfig.disableAfter` */
-  constructor(dependencies: StoreCallsDependencies, disableAfterMs: number) {
+  constructor(dependencies: StoreCallsDependencies, options: FinishOptions) {
     this.#dependencies = dependencies;
-    this.#finishOptions = disableAfterMs === 0 ? {} : { disableAfterMs };
+    this.#finishOptions = options;
     this.#claimRetry = new StoreRetry(
       dependencies,
       "Due deliveries cannot be read; trying again.",
@@ -214,7 +226,7 @@ export class StoreCalls {
     this.#finishStop.abort();
   }
 
-  #report({ deliveryId, next }: AttemptResult, outcome: FinishOutcome): void {
+  #report({ deliveryId, ending }: AttemptResult, outcome: FinishOutcome): void {
     const { logger, counts } = this.#dependencies;
     if (outcome.kind === "stored") {
       const { state, deactivated } = outcome;
@@ -222,7 +234,7 @@ export class StoreCalls {
       if (deactivated === undefined) return;
       const { subscriptionId, reason } = deactivated;
       logger.warn({ subscription: subscriptionId, reason }, "Subscription deactivated.");
-    } else if (next.kind !== "unsent") {
+    } else if (ending !== "never started") {
       // One that was never started has nothing to be stored.
       logger.warn({ delivery: deliveryId }, "An attempt ended after its lease; its delivery had moved on.");
     }

@@ -1,4 +1,3 @@
-import type { AttemptErrorCode } from "./delivery.ts";
 import { spanText } from "./formats.ts";
 
 /** The longest wait by doubling, jitter or `Retry-After`. Only a schedule that somebody has set may have longer ones. */
@@ -101,64 +100,4 @@ const LONGEST_GAP_MS = 30_000;
  */
 export function throttleBackoffMs(refusals: number): number {
   return refusals <= 1 ? 0 : Math.min(LONGEST_GAP_MS, 1_000 * 2 ** (refusals - 2));
-}
-
-/** What came of one attempt. */
-type Outcome =
-  | { readonly kind: "answered"; readonly statusCode: number; readonly retryAfter?: string }
-  | { readonly kind: "error"; readonly errorCode: AttemptErrorCode };
-
-interface Attempted {
-  readonly outcome: Outcome;
-  /** Failed attempts before this one that count against `maxRetries`. */
-  readonly failures: number;
-  readonly maxRetries: number;
-  /** The schedule that is set for it; the doubling one, if there is none. */
-  readonly waitsMs?: readonly number[] | null;
-  readonly finishedAtMs: number;
-  /** Chance in [0, 1), for the jitter. */
-  readonly fraction: number;
-}
-
-/** What happens to the delivery then. */
-type Verdict =
-  | { readonly kind: "delivered" }
-  | { readonly kind: "retry"; readonly atMs: number }
-  | { readonly kind: "failed" }
-  | { readonly kind: "gone"; readonly reason: string }
-  | { readonly kind: "returned" };
-
-/**
- * Judges an attempt: 200–299 delivers, 410 ends the subscription, being interrupted counts for nothing, and all else is
- * a failure that is retried `maxRetries` times.
- */
-export function judge(attempted: Attempted): Verdict {
-  const { outcome, failures, maxRetries, waitsMs, finishedAtMs, fraction } = attempted;
-  let requestedMs = 0;
-  if (outcome.kind === "error") {
-    if (outcome.errorCode === "interrupted") return { kind: "returned" };
-  } else {
-    if (outcome.statusCode >= 200 && outcome.statusCode <= 299) return { kind: "delivered" };
-    if (outcome.statusCode === 410) return { kind: "gone", reason: "The handler answered 410 Gone." };
-    requestedMs = retryAfterMs(outcome.retryAfter ?? "", finishedAtMs) ?? 0;
-  }
-  if (failures >= maxRetries) return { kind: "failed" };
-  const waitMs = retryWaitMs(failures + 1, fraction, waitsMs);
-  return { kind: "retry", atMs: finishedAtMs + Math.max(waitMs, requestedMs) };
-}
-
-/** The time after which a subscription is deactivated spans at least so many gaps between attempts. */
-const MIN_GAPS = 5;
-
-/**
- * How much of the time between two failed attempts counts at most: after a week in which the service was stopped, not all
- * handlers have failed for a week. A handler with a delivery a day is still deactivated.
- */
-export function longestGapMs(disableAfterMs: number): number {
-  return Math.ceil(disableAfterMs / MIN_GAPS);
-}
-
-/** @param since ISO 8601 */
-export function failingReason(since: string, lastError: string): string {
-  return `Every attempt since ${since} has failed, the last with ${lastError}. Its deliveries are held until it is reactivated.`;
 }

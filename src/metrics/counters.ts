@@ -115,7 +115,7 @@ interface EndedAttempt {
   readonly latencyMs?: number;
   readonly statusCode?: number;
   readonly errorCode?: AttemptErrorCode;
-  readonly next: { readonly kind: string };
+  readonly ending: string;
 }
 
 /** Attempts and deliveries since the start, over all runs of the engine. */
@@ -126,7 +126,7 @@ export class DeliveryCounts {
   capacity = { inFlight: 0, perSubscription: 0 };
   deliveredAttempts = 0;
   readonly failedByStatus: Record<FailedStatusClass, number> = zeros(FAILED_STATUS_CLASSES);
-  /** Of `interrupted` ones the delivery is returned; every other one failed. */
+  /** An `interrupted` one was cut short by evreg; every other one failed. */
   readonly failedByError: Record<AttemptErrorCode, number> = zeros(ATTEMPT_ERROR_CODES);
   /** Deliveries that ended, once that is stored. */
   readonly finished = { delivered: 0, failed: 0, filtered: 0 };
@@ -138,9 +138,9 @@ export class DeliveryCounts {
   readonly latencySeconds = new Histogram(LATENCY_SECONDS);
 
   /** An attempt that was started has ended. */
-  attempted({ durationMs, latencyMs, statusCode, errorCode, next }: EndedAttempt): void {
+  attempted({ durationMs, latencyMs, statusCode, errorCode, ending }: EndedAttempt): void {
     this.attemptSeconds.observe(durationMs / 1_000);
-    if (next.kind === "delivered") {
+    if (ending === "delivered") {
       this.deliveredAttempts += 1;
       if (latencyMs !== undefined) this.latencySeconds.observe(latencyMs / 1_000);
     } else if (errorCode !== undefined) this.failedByError[errorCode] += 1;

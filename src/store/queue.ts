@@ -14,10 +14,9 @@ export interface DeliveryQueue {
    */
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
   /**
-   * Records finished attempts and moves their deliveries on. Answers an outcome for each, in order. Fenced: a result whose
-   * `claimId` is no longer the delivery's is refused. Deactivates the subscriptions whose handlers are gone or have failed
-   * for too long. If the subscription is ordered by now, a delivery to be sent again keeps its place and is due at once, as
-   * `wait` delays the whole subscription; a success ends that. One that blocks keeps all that was not delivered. After
+   * Records finished attempts, and decides what becomes of their deliveries by the settings in force then, see
+   * `rules/finish.ts`. Answers an outcome for each, in order. A result whose `claimId` is no longer the delivery's is fenced:
+   * nothing of it is stored. Deactivates the subscriptions whose handlers are gone or have failed for too long. After
    * `unavailable` some may be stored: given again, those are fenced.
    */
   finish(
@@ -35,7 +34,7 @@ export interface DeliveryQueue {
     subscription: number,
     leases: readonly LeaseKey[],
   ): Promise<readonly (LeasedAttempt | undefined)[]>;
-  /** Makes deliveries due again whose lease ended; their attempt is recorded as `returned`. Answers how many. */
+  /** Makes deliveries due again whose lease ended; their attempt is recorded as cut short. Answers how many. */
   releaseExpired(nowMs: number): Promise<number>;
   /**
    * After the clock was set back: what is to come stays as far away as it was, and what is due stays due. Behind all that was
@@ -168,7 +167,7 @@ export interface Claim {
   /** Failed attempts before this one that count against `maxRetries`. */
   readonly failures: number;
   /** Made by a replay, after its event. */
-  readonly isLate?: boolean;
+  readonly isFromReplay?: boolean;
   /** The same object in all claims of one answer that are for this event. */
   readonly event: ClaimedEvent;
   /** The same object in all claims of one answer that are for this subscription. */
@@ -198,16 +197,21 @@ export interface ClaimedSubscription {
   readonly settings: SubscriptionSettings;
 }
 
+/** What the server's configuration says about results. */
 export interface FinishOptions {
-  /** A subscription is deactivated when its attempts have failed throughout for so long, see `domain/retry.ts`. */
+  /** A subscription is deactivated when its attempts have failed throughout for so long, see `rules/health.ts`. */
   readonly disableAfterMs?: number;
+  /** The schedule of retries for subscriptions that have none of their own; the waits double where it is left out. */
+  readonly retryScheduleMs?: readonly number[];
 }
 
 export type FinishOutcome =
   | {
       readonly kind: "stored";
-      /** Of its delivery now; `pending` for one that is to be sent again. */
+      /** The state of its delivery now; `pending` for one that is to be sent again. */
       readonly state: "pending" | "delivered" | "failed" | "filtered";
+      /** When a delivery whose attempt failed is sent again. */
+      readonly retryAtMs?: number;
       /** What waited behind deliveries of the same call, in an order by key, is due now. */
       readonly isNextDue?: true;
       /** Its subscription was deactivated by that. */
@@ -228,6 +232,19 @@ export interface Deactivated {
   readonly reason: string;
 }
 
+/**
+ * How an attempt ended, or a claim of which no attempt was made.
+ *
+ * - `delivered`: the handler or the consumer accepted it.
+ * - `failed`: it did not, or there was no usable answer.
+ * - `gone`: the handler said that it wants nothing any more.
+ * - `interrupted`: evreg itself cut the attempt short.
+ * - `filtered`: the filter excluded it before an attempt.
+ * - `never started`: as if the delivery had not been claimed.
+ */
+export type AttemptEnding = "delivered" | "failed" | "gone" | "interrupted" | "filtered" | "never started";
+
+/** The facts of an attempt. What becomes of the delivery is decided when they are stored. */
 export interface AttemptResult {
   readonly deliveryId: number;
   readonly claimId: number;
@@ -235,6 +252,7 @@ export interface AttemptResult {
   readonly durationMs: number;
   /** From publishing to a delivery, with all retries and waits; left out where that says nothing of the service. */
   readonly latencyMs?: number;
+  readonly ending: AttemptEnding;
   readonly statusCode?: number;
   readonly errorCode?: AttemptErrorCode;
   /** At most 1 KiB of text without NUL. */
@@ -243,18 +261,16 @@ export interface AttemptResult {
   readonly tlsReason?: TlsReason;
   /** With `address_refused`: which address, and why. Stored in the place of the answer. */
   readonly refusal?: string;
-  readonly next: NextStep;
   /** When a connection was made for it. */
   readonly connection?: ConnectionTimes;
-  /** The subscription gets no attempt before `untilMs`, except requested ones, unless it has left `handler`. */
-  readonly slow?: Wait;
-  /** The same, if the subscription is ordered by then and this one keeps its place. */
-  readonly wait?: Wait;
-}
-
-interface Wait {
-  readonly untilMs: number;
-  readonly handler: string;
+  /** Where a failed one was sent. It says nothing about another handler that the subscription has by now. */
+  readonly handler?: string;
+  /** The wait that the answer of a failed one asked for. */
+  readonly retryAfterMs?: number;
+  /** The handler wants a pause: its subscription gets no attempt before then, except requested ones. */
+  readonly slowUntilMs?: number;
+  /** Chance in [0, 1) that was drawn for the jitter of a retry; 0 where it is left out. */
+  readonly jitter?: number;
 }
 
 /** Where the time of an attempt with a new connection went. */
@@ -266,24 +282,6 @@ export interface ConnectionTimes {
   /** From the request to the beginning of the answer; `undefined` when none came. */
   readonly firstByteMs: number | undefined;
 }
-
-export type NextStep =
-  | { readonly kind: "delivered" }
-  /** Failed; due again then (`held` instead when the subscription is paused by now). */
-  | { readonly kind: "retry"; readonly atMs: number }
-  /** Failed for the last time. */
-  | { readonly kind: "failed" }
-  /**
-   * Failed for the last time as `handler` is gone, and the subscription is deactivated with this reason. If it has another
-   * handler by now it stays active, and this one is due again at once while it has retries left.
-   */
-  | { readonly kind: "gone"; readonly reason: string; readonly handler: string }
-  /** Cut short: due again now, and it does not count against the retries. */
-  | { readonly kind: "returned" }
-  /** Excluded by its subscription's filter; ended without an attempt. */
-  | { readonly kind: "filtered" }
-  /** Never started: as if the delivery had not been claimed. */
-  | { readonly kind: "unsent" };
 
 export interface DeliverySelection {
   /** Why those are unfinished at a time, as `backlog` counts them then. */

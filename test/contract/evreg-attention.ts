@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NewSubscription } from "../../src/domain/subscription.ts";
-import type { AttemptResult, Claim, NextStep } from "../../src/store/queue.ts";
+import type { AttemptResult, Claim, AttemptEnding } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
@@ -29,13 +29,16 @@ export function attentionContract(open: OpenEvreg): void {
     const event = () => publish(under.evreg, newEvent({}, "a"));
 
     /** Ends the attempts of what is due, as the engine does. */
-    const attempt = async (next: (claim: Claim) => NextStep, more: Partial<AttemptResult> = {}) => {
+    const attempt = async (
+      ending: (claim: Claim) => AttemptEnding,
+      more: (claim: Claim) => Partial<AttemptResult> = () => ({}),
+    ) => {
       const nowMs = under.clock.now();
       const { claims } = await under.store.queue.claim(claimRequest({ nowMs, leaseMs: 60_000 }));
       const results = claims.map((claim) => {
         const { deliveryId, claimId } = claim;
         const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, statusCode: 500 };
-        return Object.assign(result, { next: next(claim) }, more);
+        return Object.assign(result, { ending: ending(claim) }, more(claim));
       });
       await under.store.queue.finish(results, nowMs);
     };
@@ -66,8 +69,7 @@ export function attentionContract(open: OpenEvreg): void {
       await event();
       await under.clock.advance(1_000);
       const at = "2026-01-01T00:00:01.000Z";
-      const handler = "https://hooks.example.com/evreg";
-      await attempt(() => ({ kind: "gone", reason: "The handler answered 410 Gone.", handler }));
+      await attempt(() => "gone");
       await under.clock.advance(1_000);
       await event();
       const { data, meta } = await under.evreg.attention();
@@ -97,9 +99,10 @@ export function attentionContract(open: OpenEvreg): void {
     it("is one that a delivery blocks, with how many wait behind it", async () => {
       const id = await one("ordered", { ordered: true, max_retries: 0 });
       for (let n = 0; n < 4; n += 1) await event();
-      const atMs = under.clock.now() + 9_000;
-      const wait = { untilMs: atMs, handler: "https://hooks.example.com/evreg" };
-      await attempt(() => ({ kind: "retry", atMs }), { wait });
+      await attempt(
+        () => "failed",
+        () => ({ retryAfterMs: 9_000 }),
+      );
       expect((await under.evreg.attention()).data).toEqual([
         expect.objectContaining({
           reason: "blocked",
@@ -116,12 +119,11 @@ export function attentionContract(open: OpenEvreg): void {
 
     it("is one that fails, and what failed for good within a day", async () => {
       const failing = await one("failing");
-      const failed = await one("failed");
+      const failed = await one("failed", { max_retries: 0 });
       await event();
-      await attempt(({ subscription }) =>
-        subscription.subscriptionId === failing
-          ? { kind: "retry", atMs: under.clock.now() + 60_000 }
-          : { kind: "failed" },
+      await attempt(
+        () => "failed",
+        () => ({ retryAfterMs: 60_000 }),
       );
       const reasons = async () =>
         (await under.evreg.attention()).data.map((entry) => [entry.reason, entry.subscription_id]);
@@ -206,7 +208,10 @@ export function attentionContract(open: OpenEvreg): void {
       await one("mine");
       await one("theirs", { application: "shop" });
       await event();
-      await attempt(() => ({ kind: "retry", atMs: under.clock.now() + 60_000 }));
+      await attempt(
+        () => "failed",
+        () => ({ retryAfterMs: 60_000 }),
+      );
       const seen = async (evreg = under.evreg, query = {}) =>
         (await evreg.attention(query)).data.map(({ subscription }) => subscription);
       expect(await seen()).toEqual(["mine", "theirs"]);

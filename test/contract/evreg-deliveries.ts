@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import type { DeliveryQuery, DeliveryWithAttempts } from "../../src/domain/delivery.ts";
-import type { AttemptResult, Claim, NextStep } from "../../src/store/queue.ts";
+import type { AttemptResult, Claim, AttemptEnding } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
@@ -39,20 +39,18 @@ export function deliveriesContract(open: OpenEvreg): void {
     /** Ends an attempt, as the engine does. */
     const finish = async (
       { deliveryId, claimId }: Claim,
-      next: NextStep,
+      ending: AttemptEnding,
       result: Partial<AttemptResult>,
     ): Promise<void> => {
       const nowMs = under.clock.now();
-      const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, next, ...result };
+      const finished = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 12, ending, ...result };
       expect(await under.store.queue.finish([finished], nowMs)).toMatchObject([{ kind: "stored" }]);
     };
 
     /** Fails what is due, as an ordered subscription's is: all of that waits for the retry. */
     const failFirst = async (): Promise<void> => {
       const [started] = await claim(1);
-      const atMs = under.clock.now() + 9_000;
-      const wait = { untilMs: atMs, handler: started!.subscription.handler };
-      await finish(started!, { kind: "retry", atMs }, { statusCode: 500, wait });
+      await finish(started!, "failed", { statusCode: 500, retryAfterMs: 9_000 });
     };
 
     /** @param because part of the message */
@@ -93,10 +91,9 @@ export function deliveriesContract(open: OpenEvreg): void {
       await publish(under.evreg);
       const [started] = await claim();
       const why = "Deliveries to 10.0.0.1 are not allowed: it is private.";
-      const next = { kind: "retry", atMs: under.clock.now() } as const;
-      await finish(started!, next, { errorCode: "address_refused", refusal: why });
+      await finish(started!, "failed", { errorCode: "address_refused", refusal: why });
       const [again] = await claim();
-      await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
+      await finish(again!, "failed", { statusCode: 500, response: "no" });
       const attempts = async ({ evreg } = under) => (await first({ ...under, evreg })).attempts;
       const [refused, failed] = [
         { error_code: "address_refused", response: null },
@@ -116,14 +113,13 @@ export function deliveriesContract(open: OpenEvreg): void {
       await publish(under.evreg);
       const mine = (await claim()).filter(({ subscription }) => subscription.subscriptionId === 1);
       const [one, two] = mine as [Claim, Claim];
-      await finish(two, { kind: "delivered" }, { statusCode: 200 });
+      await finish(two, "delivered", { statusCode: 200 });
       await under.clock.advance(1_000);
       const why = "Deliveries to 10.0.0.1 are not allowed: it is private.";
-      const next = { kind: "retry", atMs: under.clock.now() } as const;
-      await finish(one, next, { errorCode: "address_refused", refusal: why });
+      await finish(one, "failed", { errorCode: "address_refused", refusal: why });
       await under.clock.advance(1_000);
       const [again] = await claim();
-      await finish(again!, { kind: "failed" }, { statusCode: 500, response: "no" });
+      await finish(again!, "failed", { statusCode: 500, response: "no" });
 
       const attempts = (id: number, query?: { limit?: number }) =>
         under.evreg.subscriptions.attempts(id, query);
@@ -210,8 +206,7 @@ export function deliveriesContract(open: OpenEvreg): void {
       it("list their attempts", async () => {
         const [started] = await claim();
         expect(await first(under)).toMatchObject({ status: "delivering", attempt: 1, attempts: [] });
-        const atMs = under.clock.now() + 2_000;
-        await finish(started!, { kind: "retry", atMs }, { statusCode: 500, response: "oh no" });
+        await finish(started!, "failed", { statusCode: 500, response: "oh no", retryAfterMs: 2_000 });
         expect(await first(under)).toMatchObject({
           status: "waiting",
           attempt: 1,
@@ -220,7 +215,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         });
         await under.clock.advance(2_000);
         const [again] = await claim();
-        await finish(again!, { kind: "delivered" }, { statusCode: 204 });
+        await finish(again!, "delivered", { statusCode: 204 });
         expect(await first(under)).toMatchObject({
           status: "delivered",
           attempt: 2,
@@ -243,8 +238,9 @@ export function deliveriesContract(open: OpenEvreg): void {
       });
 
       it("can be retried after they failed, and keep their history", async () => {
+        await under.evreg.subscriptions.update(1, { max_retries: 0 });
         const [started] = await claim();
-        await finish(started!, { kind: "failed" }, { errorCode: "timeout" });
+        await finish(started!, "failed", { errorCode: "timeout" });
         expect(await first(under)).toMatchObject({
           status: "failed",
           last_error: "timeout",
@@ -266,10 +262,10 @@ export function deliveriesContract(open: OpenEvreg): void {
 
       it("can be retried after success, and before their wait is over", async () => {
         const [started] = await claim();
-        await finish(started!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        await finish(started!, "failed", { statusCode: 500, retryAfterMs: 9_000 });
         await under.evreg.deliveries.retry(1);
         const [again] = await claim();
-        await finish(again!, { kind: "delivered" }, { statusCode: 200 });
+        await finish(again!, "delivered", { statusCode: 200 });
         await under.evreg.deliveries.retry(1);
         expect(await claim()).toMatchObject([{ deliveryId: 1, attempt: 3 }]);
       });
@@ -278,7 +274,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         await refusal(under.evreg.deliveries.retry(1), "conflict");
         const [started] = await claim();
         await refusal(under.evreg.deliveries.retry(1), "conflict");
-        await finish(started!, { kind: "retry", atMs: under.clock.now() + 9_000 }, { statusCode: 500 });
+        await finish(started!, "failed", { statusCode: 500, retryAfterMs: 9_000 });
         await under.evreg.subscriptions.update(1, { active: false });
         await refusal(under.evreg.deliveries.retry(1), "conflict");
         await under.evreg.subscriptions.delete(1);
@@ -324,7 +320,7 @@ export function deliveriesContract(open: OpenEvreg): void {
         await skipRefused("no attempt of it has failed");
         const [started] = await claim(1);
         await skipRefused("an attempt of it is under way");
-        await finish(started!, { kind: "delivered" }, { statusCode: 200 });
+        await finish(started!, "delivered", { statusCode: 200 });
         await skipRefused("it is delivered");
       });
     });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { EventQuery } from "../../src/domain/event.ts";
-import type { NextStep } from "../../src/store/queue.ts";
+import type { AttemptEnding } from "../../src/store/queue.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import {
   ANY_OBJECT,
@@ -192,16 +192,16 @@ export function eventListsContract(open: OpenEvreg): void {
       await evreg.actions.create(newAction({ action: "a", schemata: ANY_OBJECT }));
       await evreg.actions.create(newAction({ action: "b", schemata: ANY_OBJECT }));
       for (const subscription of ["one", "two", "three"])
-        await subscribe(evreg, { subscription, action: "a", application: "crm" });
+        await subscribe(evreg, { subscription, action: "a", application: "crm", max_retries: 0 });
       await subscribe(evreg, { subscription: "four", action: "a", application: "shop" });
       await publish(evreg, newEvent({}, "a"));
       const nowMs = clock.now();
       const { claims } = await store.queue.claim(claimRequest({ nowMs, limit: 3 }));
-      const ended = (next: NextStep, index: number) => {
+      const ended = (ending: AttemptEnding, index: number) => {
         const { deliveryId, claimId } = claims[index]!;
-        return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, next };
+        return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, ending };
       };
-      await store.queue.finish([ended({ kind: "delivered" }, 0), ended({ kind: "failed" }, 1)], nowMs);
+      await store.queue.finish([ended("delivered", 0), ended("failed", 1)], nowMs);
       await publish(evreg, newEvent({}, "b"));
       await publish(evreg, newEvent({}, "a"));
     });

@@ -126,8 +126,8 @@ export function eventSearchContract(open: OpenEvreg): void {
       const { evreg, store, clock } = under;
       await evreg.actions.create(newAction({ action: "a", application: "shop", schemata: ANY_OBJECT }));
       await publish(evreg, newEvent({ n: 1 }, "a"));
-      await subscribe(evreg, { action: "a", subscription: "one" });
-      await subscribe(evreg, { action: "a", subscription: "two", application: "shop" });
+      await subscribe(evreg, { action: "a", subscription: "one", max_retries: 0 });
+      await subscribe(evreg, { action: "a", subscription: "two", application: "shop", max_retries: 0 });
       for (const n of [2, 3, 4]) await publish(evreg, newEvent({ n }, "a"));
       const { claims } = await store.queue.claim(
         claimRequest({ nowMs: clock.now(), limit: 10, leaseMs: 60_000 }),
@@ -136,9 +136,9 @@ export function eventSearchContract(open: OpenEvreg): void {
         // The second event is received by one and fails at the other, the third fails everywhere, the fourth is under way.
         const { eventId } = event;
         if (eventId === 4) continue;
-        const kind = eventId === 2 && subscription.subscriptionId === 1 ? "delivered" : "failed";
+        const ending = eventId === 2 && subscription.subscriptionId === 1 ? "delivered" : "failed";
         const times = { startedAtMs: clock.now(), durationMs: 1 };
-        await store.queue.finish([{ deliveryId, claimId, ...times, next: { kind } }], clock.now());
+        await store.queue.finish([{ deliveryId, claimId, ...times, ending }], clock.now());
       }
       expect(await found({ outcome: "unreceived" })).toEqual([4, 3, 1]);
       expect(await found({ outcome: "failed" })).toEqual([3, 2]);

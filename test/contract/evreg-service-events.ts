@@ -79,7 +79,7 @@ export function serviceEventsContract(open: OpenEvreg): void {
         claimId,
         startedAtMs: clock.now(),
         durationMs: 1,
-        next: { kind: "failed" },
+        ending: "failed",
       } as const;
       await store.queue.finish([{ ...attempt, errorCode: "timeout" }], clock.now());
 

@@ -30,7 +30,6 @@ function sending(): { attempts: Attempts; ends: ((result: SendResult) => void)[]
   const attempts = new Attempts({
     clock: new ManualClock(),
     random: { bytes: (count) => new Uint8Array(count), fraction: () => 0.5 },
-    logger: silentLogger,
     counts: new DeliveryCounts(),
     version: "1.2.3",
     sender: {
@@ -46,19 +45,25 @@ describe("attempts in flight", () => {
   it("end each by itself, once", () => {
     const { attempts, ends } = sending();
     const results: string[] = [];
-    for (let count = 0; count < 2; count += 1) attempts.start(CLAIM, ({ next }) => results.push(next.kind));
+    for (let count = 0; count < 2; count += 1) attempts.start(CLAIM, ({ ending }) => results.push(ending));
     ends[0]!({ kind: "answered", statusCode: 200 });
     expect(results).toEqual(["delivered"]);
     ends[1]!({ kind: "answered", statusCode: 500 });
-    expect(results).toEqual(["delivered", "retry"]);
+    expect(results).toEqual(["delivered", "failed"]);
   });
 
   it("are logged with a wait that is never below zero", () => {
     const info = vi.fn<(fields: object) => void>();
     const shown = { ...CLAIM, eventId: 1, action: "a", publishedAtMs: 0 };
-    const retry = { kind: "retry", atMs: 1_010 } as const;
-    const result = { deliveryId: 1, claimId: 1, startedAtMs: 1_000, durationMs: 11, next: retry };
-    logAttempt({ ...silentLogger, info }, shown, result, { consumer: true });
+    const result = {
+      deliveryId: 1,
+      claimId: 1,
+      startedAtMs: 1_000,
+      durationMs: 11,
+      ending: "failed",
+    } as const;
+    const outcome = { kind: "stored", state: "pending", retryAtMs: 1_010 } as const;
+    logAttempt({ ...silentLogger, info }, shown, result, outcome, 1_011);
     expect(info.mock.lastCall?.[0]).toMatchObject({ retryInMs: 0 });
   });
 

@@ -117,15 +117,16 @@ describe("what is stored around the step", () => {
       startedAtMs: bench.clock.now(),
       durationMs: 0,
       statusCode: 500,
+      ending: "failed" as const,
     }));
     const oldMs = bench.clock.now();
     const nowMs = oldMs - HOUR_MS;
     const { queue } = bench.store;
     // All in one turn, so that nothing but their order tells them apart.
     const [, waits] = await Promise.all([
-      queue.finish([{ ...before!, next: { kind: "retry", atMs: oldMs + 10_000 } }], oldMs),
+      queue.finish([{ ...before!, retryAfterMs: 10_000 }], oldMs),
       queue.moveWaits(HOUR_MS, nowMs),
-      queue.finish([{ ...after!, next: { kind: "retry", atMs: nowMs + 20_000 } }], nowMs),
+      queue.finish([{ ...after!, retryAfterMs: 20_000 }], nowMs),
     ]);
     // Both deliveries, and the lease of the second.
     expect(waits).toBe(3);

@@ -140,7 +140,7 @@ describe("an ordered subscription", () => {
     let lost = 0;
     const store = portWith(bench.store.queue, {
       finish: (results, ...given) => {
-        const delivered = results.filter(({ next }) => next.kind === "delivered");
+        const delivered = results.filter(({ ending }) => ending === "delivered");
         if (receiver.requests.length < warm.length + 3 || delivered.length === 0 || lost > 0) {
           return bench.store.queue.finish(results, ...given);
         }

@@ -87,7 +87,7 @@ class Model {
       this.#next((next) => {
         this.#close(next.claim);
         this.#scheduler.exclude(next);
-        const result = resultOf(next.claim, this.#nowMs, { next: { kind: "filtered" } });
+        const result = resultOf(next.claim, this.#nowMs, { ending: "filtered" });
         this.#results.push({ result, sub: next.sub, inOrder: false });
       }),
     awaitFilter: () =>
@@ -99,11 +99,9 @@ class Model {
       for (const sub of this.#awaitingFilter) this.#scheduler.filterReady(sub);
       this.#awaitingFilter.clear();
     },
-    answered: (which: number) => this.#end(which, { statusCode: 200, next: { kind: "delivered" } }),
-    unanswered: (which: number) =>
-      this.#end(which, { errorCode: "timeout", next: { kind: "retry", atMs: this.#nowMs } }),
-    throttled: (which: number) =>
-      this.#end(which, { statusCode: 429, next: { kind: "retry", atMs: this.#nowMs } }, 500),
+    answered: (which: number) => this.#end(which, { statusCode: 200, ending: "delivered" }),
+    unanswered: (which: number) => this.#end(which, { errorCode: "timeout", ending: "failed" }),
+    throttled: (which: number) => this.#end(which, { statusCode: 429, ending: "failed" }, 500),
     stored: () => {
       for (const { result } of this.#results.splice(0)) {
         this.#scheduler.stored(result, { kind: "stored", state: "pending" });
@@ -186,7 +184,7 @@ class Model {
     const index = this.#running.findIndex(({ sub }) => sub.subscriptionId === which);
     if (index < 0) return;
     const { sub, claim, bytes } = this.#running.splice(index, 1)[0]!;
-    const throttle = retryAfterMs === undefined ? undefined : { handler: "https://a.example/", retryAfterMs };
+    const throttle = retryAfterMs === undefined ? undefined : { retryAfterMs };
     const ended = resultOf(claim, this.#nowMs, ending);
     const result = this.#scheduler.ended(sub, bytes, ended, throttle, this.#nowMs);
     this.#results.push({ result, sub, inOrder: sub.isOrdered });
@@ -198,8 +196,7 @@ function resultOf(
   nowMs: number,
   ending: Partial<AttemptResult>,
 ): AttemptResult {
-  const next = { kind: "delivered" } as const;
-  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, next, ...ending };
+  return { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, ending: "delivered", ...ending };
 }
 
 const NAMES = Object.keys(new Model([0, 0]).actions) as (keyof Model["actions"])[];

@@ -127,7 +127,7 @@ function resultOf({ deliveryId, claimId }: Claim, nowMs: number): AttemptResult 
     startedAtMs: nowMs,
     durationMs: 1,
     statusCode: 200,
-    next: { kind: "delivered" },
+    ending: "delivered",
   };
 }
 

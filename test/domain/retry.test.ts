@@ -2,7 +2,6 @@ import { describe, expect, it } from "vitest";
 import {
   defaultRetries,
   isThrottle,
-  judge,
   LONGEST_WAIT_MS,
   retriesText,
   retryDefaults,
@@ -128,76 +127,6 @@ describe("retryAfterMs", () => {
     "Sat, 21 Abc 2026 10:00:00 GMT",
   ])("%j is ignored", (value) => {
     expect(retryAfterMs(value, nowMs)).toBeUndefined();
-  });
-});
-
-const base = { failures: 0, maxRetries: 5, finishedAtMs: 1_000_000, fraction: 0 };
-const answered = (statusCode: number, retryAfter?: string) =>
-  ({ kind: "answered", statusCode, ...(retryAfter === undefined ? {} : { retryAfter }) }) as const;
-
-const waitAfter = (failures: number, retryAfter: string) => {
-  const verdict = judge({ ...base, failures, outcome: answered(503, retryAfter) });
-  return verdict.kind === "retry" ? verdict.atMs - base.finishedAtMs : verdict.kind;
-};
-
-describe("judge", () => {
-  it.each([200, 201, 202, 204, 226, 250, 299])("%i is a success", (status) => {
-    expect(judge({ ...base, failures: 5, outcome: answered(status) })).toEqual({ kind: "delivered" });
-  });
-
-  it.each([300, 301, 302, 304, 307, 308, 400, 401, 404, 408, 409, 429, 499, 500, 502, 503, 504, 599, 999])(
-    "%i is a failure that is retried",
-    (status) => {
-      expect(judge({ ...base, outcome: answered(status) })).toEqual({ kind: "retry", atMs: 1_000_000 });
-      expect(judge({ ...base, failures: 5, outcome: answered(status) })).toEqual({ kind: "failed" });
-    },
-  );
-
-  it("follows the schedule by counted failures, then fails", () => {
-    const waits = [0, 1, 2, 3, 4, 5].map((failures) => {
-      const verdict = judge({ ...base, failures, outcome: answered(500) });
-      return verdict.kind === "retry" ? verdict.atMs - base.finishedAtMs : verdict.kind;
-    });
-    expect(waits).toEqual([0, 2_000, 4_000, 8_000, 16_000, "failed"]);
-  });
-
-  it("never retries with max_retries 0", () => {
-    expect(judge({ ...base, maxRetries: 0, outcome: answered(500) })).toEqual({ kind: "failed" });
-    expect(judge({ ...base, maxRetries: 0, outcome: { kind: "error", errorCode: "timeout" } })).toEqual({
-      kind: "failed",
-    });
-  });
-
-  it("deactivates the subscription at 410, whatever retries are left", () => {
-    expect(judge({ ...base, outcome: answered(410, "5") })).toMatchObject({ kind: "gone" });
-  });
-
-  it("Retry-After lengthens a wait and never shortens it", () => {
-    expect(waitAfter(0, "30")).toBe(30_000);
-    expect(waitAfter(4, "1")).toBe(16_000);
-    expect(waitAfter(1, "nonsense")).toBe(2_000);
-    expect(waitAfter(0, "999999999")).toBe(LONGEST_WAIT_MS);
-    expect(waitAfter(5, "30")).toBe("failed");
-  });
-
-  it("does not count an interrupted attempt, even after the last retry", () => {
-    expect(judge({ ...base, failures: 5, outcome: { kind: "error", errorCode: "interrupted" } })).toEqual({
-      kind: "returned",
-    });
-  });
-
-  it.each([
-    "timeout",
-    "dns_failed",
-    "address_refused",
-    "connection_refused",
-    "tls_failed",
-    "network_error",
-  ] as const)("%s is retried", (errorCode) => {
-    expect(judge({ ...base, failures: 1, outcome: { kind: "error", errorCode } })).toEqual({
-      kind: "retry",
-      atMs: 1_002_000,
-    });
   });
 });
 

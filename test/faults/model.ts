@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
-import type { Claim, NextStep } from "../../src/store/queue.ts";
+import type { AttemptEnding, Claim } from "../../src/store/queue.ts";
 
 export interface ModelAction {
   /** Of a subscription also a pattern. */
@@ -237,15 +237,26 @@ export function statusOf({ state, lease, failures, subscription }: ModelDelivery
   return failures > 0 ? "waiting" : "pending";
 }
 
+/** What came of an attempt. */
+export interface ModelResult {
+  readonly ending: AttemptEnding;
+  readonly error: string | null;
+  /** Where it was sent. */
+  readonly handler: string;
+  /** The wait that the handler asked for. */
+  readonly waitMs: number;
+}
+
 /** Moves a leased delivery on by what came of its attempt. */
-export function finish(delivery: ModelDelivery, next: NextStep, error: string | null, nowMs: number): void {
+export function finish(delivery: ModelDelivery, result: ModelResult, nowMs: number): void {
+  const { ending, error, handler, waitMs } = result;
   delivery.lease = undefined;
-  if (next.kind === "unsent") return;
+  if (ending === "never started") return;
   const { subscription } = delivery;
   const { order, maxRetries } = subscription;
   delivery.isAsked = false;
-  switch (next.kind) {
-    case "returned":
+  switch (ending) {
+    case "interrupted":
       delivery.outcomes.push("returned");
       moveTo(delivery, nowMs);
       return;
@@ -259,19 +270,16 @@ export function finish(delivery: ModelDelivery, next: NextStep, error: string | 
       return;
     case "gone":
     case "failed":
-    case "retry":
       delivery.outcomes.push("failed");
       delivery.lastError = error;
       delivery.failures += 1;
   }
-  const hasMoved = next.kind === "gone" && subscription.handler !== next.handler;
+  const isGone = ending === "gone" && subscription.handler === handler;
   const hasRetries = delivery.failures <= maxRetries;
-  if (next.kind === "retry" && (order !== "skip" || hasRetries)) moveTo(delivery, next.atMs);
-  else if (hasMoved && hasRetries) moveTo(delivery, nowMs);
-  else if (order === "block") moveTo(delivery, nowMs);
+  if (order === "block" || (hasRetries && !isGone)) moveTo(delivery, nowMs + waitMs);
   else delivery.state = "failed";
-  if (next.kind === "gone" && !hasMoved && subscription.active && !subscription.deleted) {
+  if (isGone && subscription.active && !subscription.deleted) {
     subscription.active = false;
-    subscription.disabledReason = next.reason;
+    subscription.disabledReason = "The handler answered 410 Gone.";
   }
 }

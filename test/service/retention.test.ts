@@ -159,7 +159,7 @@ describe("removing old events", () => {
     if (claim === undefined) throw new Error("it is due");
     const { deliveryId, claimId } = claim;
     const result = { deliveryId, claimId, startedAtMs: clock.now(), durationMs: 1 };
-    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], clock.now());
+    await store.queue.finish([{ ...result, ending: "delivered" }], clock.now());
     while (clock.now() - startedMs < 54 * MINUTE_MS) await nextRound();
     expect(await left()).toBe(1);
     while (clock.now() - startedMs < 61 * MINUTE_MS) await nextRound();

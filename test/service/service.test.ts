@@ -69,7 +69,7 @@ describe("waking the engine", () => {
     const nowMs = local.clock.now();
     const { claims } = await local.store.queue.claim(claimRequest({ nowMs, limit: 1 }));
     const { deliveryId, claimId } = claims[0]!;
-    const ended = { startedAtMs: nowMs, durationMs: 1, statusCode: 500, next: { kind: "failed" } as const };
+    const ended = { startedAtMs: nowMs, durationMs: 1, statusCode: 500, ending: "failed" as const };
     await local.store.queue.finish([{ deliveryId, claimId, ...ended }], nowMs);
     const before = local.wakes();
     await local.evreg.deliveries.retry(deliveryId);

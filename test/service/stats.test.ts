@@ -72,16 +72,24 @@ describe("figures over time", () => {
     const request = { ...claimRequest({ nowMs }), quotas, defaultQuota: none };
     const { claims } = await store.queue.claim(request);
     const [{ deliveryId, claimId }] = claims as [(typeof claims)[number]];
-    const delivered = { latencyMs: 12, statusCode: 200, next: { kind: "delivered" } } as const;
-    const own = result.next === undefined ? delivered : { next: result.next };
-    const attempt = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 8, ...own, ...result };
+    const delivered = { latencyMs: 12, statusCode: 200, ending: "delivered" } as const;
+    const own = { ...(result.ending === undefined ? delivered : {}), ...result };
+    const attempt = {
+      deliveryId,
+      claimId,
+      startedAtMs: nowMs,
+      durationMs: 8,
+      ending: "delivered",
+      ...own,
+    } as const;
     const [outcome] = await store.queue.finish([attempt], nowMs);
     expect(outcome?.kind).toBe("stored");
   }
 
-  const FAILED = { statusCode: 503, next: { kind: "failed" } } as const;
+  const FAILED = { statusCode: 503, ending: "failed" } as const;
 
   it("add up to the same, whatever of them is stored already", async () => {
+    await local.evreg.subscriptions.update(ids[1]!, { max_retries: 0 });
     for (let minute = 0; minute < 65; minute += 1) {
       await publish("a", 2);
       await publish("b", 1);
@@ -184,7 +192,7 @@ describe("figures over time", () => {
   });
 
   it("count what failed for good without an attempt", async () => {
-    await deliver(0, { ...FAILED, next: { kind: "retry", atMs: local.clock.now() + HOUR_MS } });
+    await deliver(0, { ...FAILED, retryAfterMs: HOUR_MS });
     const { data } = await local.evreg.deliveries.list({ subscription: ids[0]!, status: "waiting" });
     await local.evreg.deliveries.skip(data[0]!.rowid);
     const { totals } = await read({ subscription: ids[0]! });
@@ -216,7 +224,7 @@ describe("figures over time", () => {
     for (let minute = 0; minute < 3; minute += 1) {
       await publish("b", 4);
       await deliver(1);
-      await deliver(1, { errorCode: "timeout", next: { kind: "retry", atMs: local.clock.now() + DAY_MS } });
+      await deliver(1, { errorCode: "timeout", ending: "failed", retryAfterMs: DAY_MS });
       await local.clock.advance(MINUTE_MS);
     }
     for (const range of ["5m", "1h", "24h", "7d"] as const) {

@@ -2,6 +2,7 @@ import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { GroupOutcome, WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
 import type { EventBatch, RecordRows } from "../../src/store/libsql/events/record-wire.ts";
+import type { FinishOptions } from "../../src/store/queue.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
 interface Events {
@@ -30,17 +31,17 @@ export function recordCall({ nowMs, atomic = false, rows, keys }: Events): Recor
   return { atomic, nowMs, offset: events[0]?.offset ?? 0, events: list };
 }
 
-type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "next"> & Partial<FinishedRow>;
+type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "ending"> & Partial<FinishedRow>;
 
 /** Results of attempts of a millisecond as the store's thread has them, whose texts all start at the first byte. */
 export function finished(
   rows: readonly Given[],
   nowMs: number,
-  disableAfterMs?: number,
+  options: FinishOptions = {},
 ): readonly FinishedRow[] {
   const attempt = { startedAtMs: 1, durationMs: 1, latencyMs: null, statusCode: null, errorCode: null };
-  const text = { textBytes: null, textOffset: 0, more: null };
-  return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, disableAfterMs }));
+  const text = { textBytes: null, textOffset: 0 };
+  return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, options }));
 }
 
 /** A single write. */

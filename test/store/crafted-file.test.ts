@@ -31,7 +31,7 @@ beforeAll(async () => {
   const { claims } = await store.queue.claim(claimRequest({ nowMs: NOW, limit: 1, leaseMs: 1_000 }));
   const { deliveryId, claimId } = claims[0]!;
   const attempt = { deliveryId, claimId, startedAtMs: NOW, durationMs: 1, statusCode: 200, response: "ok" };
-  await store.queue.finish([{ ...attempt, next: { kind: "delivered" } }], NOW);
+  await store.queue.finish([{ ...attempt, ending: "delivered" }], NOW);
   await store.close();
   good = readFileSync(join(folder, "evreg.db"));
   rmSync(folder, { recursive: true });

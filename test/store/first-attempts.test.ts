@@ -33,12 +33,12 @@ it("A first attempt that delivered is stored with its delivery, and listed with 
   const store = await open();
   const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
   const names = { application: "x", subscription: "s", action: "a.b", handler: "https://h.example/" };
-  await store.catalog.createSubscription({ ...names, maxRetries: 1, active: true, secret: "s" }, NOW);
+  await store.catalog.createSubscription({ ...names, maxRetries: 0, active: true, secret: "s" }, NOW);
   const publish = (): Promise<unknown> =>
     store.events.record([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
 
   await publish();
-  await finishDue(store, { statusCode: 200, next: { kind: "delivered" } }, NOW);
+  await finishDue(store, { statusCode: 200, ending: "delivered" }, NOW);
   const first = { attempt: 1, started_at: "2026-03-01T12:00:00.002Z", duration_ms: 3, ...DELIVERED };
   expect(await store.queue.find(1)).toMatchObject({
     status: "delivered",
@@ -48,19 +48,19 @@ it("A first attempt that delivered is stored with its delivery, and listed with 
   });
   await store.queue.retry(1, NOW + 60_000);
   expect(await store.queue.find(1)).toMatchObject({ status: "pending", attempts: [first] });
-  await finishDue(store, { statusCode: 503, next: { kind: "failed" } }, NOW + 60_000);
+  await finishDue(store, { statusCode: 503, ending: "failed" }, NOW + 60_000);
   const second = { attempt: 2, started_at: "2026-03-01T12:01:00.002Z", outcome: "failed", status_code: 503 };
   expect(await store.queue.find(1)).toMatchObject({ status: "failed", attempts: [first, second] });
 
   // Each has something that a delivery has no column for, or is not the first.
   const connection = { dnsMs: 1, connectMs: 2, firstByteMs: 3 };
   await publish();
-  await finishDue(store, { statusCode: 200, next: { kind: "delivered" }, connection }, NOW);
+  await finishDue(store, { statusCode: 200, ending: "delivered", connection }, NOW);
   await publish();
-  await finishDue(store, { statusCode: 200, next: { kind: "delivered" }, response: "ok" }, NOW);
+  await finishDue(store, { statusCode: 200, ending: "delivered", response: "ok" }, NOW);
   await publish();
-  await finishDue(store, { next: { kind: "returned" } }, NOW);
-  await finishDue(store, { statusCode: 204, next: { kind: "delivered" } }, NOW + 60_000);
+  await finishDue(store, { ending: "interrupted" }, NOW);
+  await finishDue(store, { statusCode: 204, ending: "delivered" }, NOW + 60_000);
   expect((await store.queue.find(2))?.attempts).toMatchObject([
     { dns_ms: 1, connect_ms: 2, first_byte_ms: 3 },
   ]);

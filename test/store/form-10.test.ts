@@ -116,7 +116,7 @@ async function drain(store: Store, nowMs: number): Promise<Record<number, number
     (sent[claim.subscription.subscriptionId] ??= []).push(claim.event.eventId);
     const { deliveryId, claimId } = claim;
     const result = { deliveryId, claimId, startedAtMs: nowMs, durationMs: 1, statusCode: 200 };
-    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], nowMs);
+    await store.queue.finish([{ ...result, ending: "delivered" }], nowMs);
   }
 }
 

@@ -43,9 +43,8 @@ it("does published events and results before a claim that came with them", () =>
 
 it("does the writes of a kind one by one where they fail together, and answers each by itself", () => {
   const connection = open();
-  const [fenced] = finished([{ deliveryId: 9, claimId: 9, next: { kind: "delivered" } }], 1);
-  const broken = { deliveryId: 9, claimId: 9, nowMs: 1 };
-  const failing = joined("queue.finish", [fenced, broken]);
+  const [fenced] = finished([{ deliveryId: 9, claimId: 9, ending: "delivered" }], 1);
+  const failing = joined("queue.finish", [fenced, null]);
   const groups = [failing, call("catalog.createAction", ...createAction("a.b"))];
   const { outcomes, changes } = commitBatch(connection, { groups, writes: 3 });
   expect(outcomes).toMatchObject([

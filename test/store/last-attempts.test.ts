@@ -36,7 +36,11 @@ async function publish(count: number): Promise<void> {
 }
 
 /** Attempts so many of those that are due, a millisecond after each other. */
-async function attempt(count: number, nowMs: number, given: Pick<AttemptResult, "next" | "statusCode">) {
+async function attempt(
+  count: number,
+  nowMs: number,
+  given: Pick<AttemptResult, "ending" | "statusCode" | "retryAfterMs">,
+) {
   const { claims } = await store.queue.claim(claimRequest({ nowMs, limit: count, most: count }));
   expect(claims).toHaveLength(count);
   const results = claims.map(({ deliveryId, claimId }, index) => {
@@ -45,7 +49,7 @@ async function attempt(count: number, nowMs: number, given: Pick<AttemptResult, 
   await store.queue.finish(results, nowMs + count);
 }
 
-const DELIVERED = { next: { kind: "delivered" }, statusCode: 200 } as const;
+const DELIVERED = { ending: "delivered", statusCode: 200 } as const;
 
 async function shown(limit = 50): Promise<string[]> {
   const attempts = await store.queue.attempts(1, limit);
@@ -57,7 +61,7 @@ it("The last attempts are those that ended last, wherever their deliveries are",
   await attempt(150, NOW, DELIVERED);
   expect(await shown(3)).toEqual(["150.1", "149.1", "148.1"]);
   await store.queue.retry(2, NOW);
-  await attempt(1, NOW + 1_000, { next: { kind: "retry", atMs: NOW + 9_000 }, statusCode: 500 });
+  await attempt(1, NOW + 1_000, { ending: "failed", retryAfterMs: 8_000, statusCode: 500 });
   await attempt(1, NOW + 2_000, DELIVERED);
   expect(await shown(3)).toEqual(["151.1", "2.2", "150.1"]);
   expect(await shown(100)).toHaveLength(100);
@@ -66,8 +70,8 @@ it("The last attempts are those that ended last, wherever their deliveries are",
 it("After a start they are found in a backlog, among what waits and failed", async () => {
   await publish(900);
   await attempt(300, NOW, DELIVERED);
-  await attempt(1, NOW + 1_000, { next: { kind: "retry", atMs: NOW + 99_000 }, statusCode: 500 });
-  await attempt(1, NOW + 2_000, { next: { kind: "failed" }, statusCode: 400 });
+  await attempt(1, NOW + 1_000, { ending: "failed", retryAfterMs: 98_000, statusCode: 500 });
+  await attempt(1, NOW + 2_000, { ending: "failed", statusCode: 400 });
   await store.close();
   await open();
   expect(await shown(4)).toEqual(["302.1", "301.1", "300.1", "299.1"]);

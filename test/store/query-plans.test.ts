@@ -97,8 +97,8 @@ describe("query plans", () => {
   it("writes read only the rows they need", () => {
     const call = { nowMs: 2, atomic: false, rows: [1, 1, 0, 1], keys: ["l"] };
     const claim = claimCall(claimRequest({ nowMs: 9 }));
-    const next = { kind: "delivered" } as const;
-    const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, next }], 9);
+    const ending = "delivered";
+    const finish = (claimId: number) => finished([{ deliveryId: 1, claimId, statusCode: 200, ending }], 9);
     const bytes = new Uint8Array(1);
     expect(scans(plansOf((sql) => recordAndClaim(sql, [eventBatch(call)], bytes)))).toEqual([]);
     const deliver = (sql: Sql): unknown => {
@@ -109,15 +109,16 @@ describe("query plans", () => {
     const refuse = (sql: Sql): unknown => {
       const { claimId } = claimDue(sql, claim, new ByteWriter());
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
-      const more = { connection: times, slow: { untilMs: 99, handler: "h" } };
       const row = {
         deliveryId: 1,
         claimId,
         statusCode: 503,
-        next: { kind: "retry", atMs: 9 },
-        more,
+        ending: "failed",
+        connection: times,
+        handler: "h",
+        slowUntilMs: 99,
       } as const;
-      finishAttempts(sql, finished([row], 9, 9), bytes);
+      finishAttempts(sql, finished([row], 9, { disableAfterMs: 9 }), bytes);
       expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
       audited.retryDelivery(sql, 1, 9);
       return claimDue(sql, claim, new ByteWriter());
@@ -229,11 +230,11 @@ describe("query plans", () => {
     const payload = Buffer.from('{"k":1}');
     const events = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
     const claim = claimCall(claimRequest({ nowMs: 9 }));
-    const next = { kind: "delivered" } as const;
+    const ending = "delivered";
     const plans = plansOf((sql) => {
       recordAndClaim(sql, [events], payload);
       const { claimId } = claimDue(sql, claim, new ByteWriter());
-      finishAttempts(sql, finished([{ deliveryId: 1, claimId, next }], 9), payload);
+      finishAttempts(sql, finished([{ deliveryId: 1, claimId, ending }], 9), payload);
       audited.retryDelivery(sql, 1, 9);
       releaseLeases(sql, "expired", 9_999_999);
       for (const key of ["/l", "/k"]) {

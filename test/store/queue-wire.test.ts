@@ -34,7 +34,7 @@ describe("a result to be stored", () => {
     claimId: 2 ** 47 - 1,
     startedAtMs: 1_790_000_000_001.5,
     durationMs: 3,
-    next: { kind: "delivered" },
+    ending: "delivered",
   };
 
   test.each([
@@ -46,8 +46,8 @@ describe("a result to be stored", () => {
   ] as const)("has %s", (_, more, textBytes, text) => {
     const bytes = new ByteWriter();
     bytes.add(Buffer.from("before"));
-    const row = finishedRow({ ...result, ...more }, 12, 99, bytes);
-    expect(row).toMatchObject({ textBytes, textOffset: textBytes === null ? 0 : 6, nowMs: 12, more: null });
+    const row = finishedRow({ ...result, ...more }, 12, {}, bytes);
+    expect(row).toMatchObject({ textBytes, textOffset: textBytes === null ? 0 : 6, nowMs: 12 });
     expect(Buffer.from(bytes.pack() ?? new ArrayBuffer(0)).toString()).toBe(`before${text}`);
     expect(JSON.parse(JSON.stringify(row))).toEqual(row);
   });
@@ -65,9 +65,9 @@ describe("claims across the thread", () => {
   test("answer deliveries with their event and subscription, also with an empty payload", () => {
     const claim = { attempt: 2, failures: 1, subscriptionId: 3, timestampedMs: 4, action: "a.b" };
     const rows = [
-      CLAIM.pack({ ...claim, deliveryId: MAX, eventId: MAX, payloadBytes: 2, isLate: 0 }),
-      CLAIM.pack({ ...claim, deliveryId: 8, eventId: 6, payloadBytes: 0, isLate: 1 }),
-      CLAIM.pack({ ...claim, deliveryId: 9, eventId: 5, payloadBytes: 7, isLate: 0 }),
+      CLAIM.pack({ ...claim, deliveryId: MAX, eventId: MAX, payloadBytes: 2, isFromReplay: 0 }),
+      CLAIM.pack({ ...claim, deliveryId: 8, eventId: 6, payloadBytes: 0, isFromReplay: 1 }),
+      CLAIM.pack({ ...claim, deliveryId: 9, eventId: 5, payloadBytes: 7, isFromReplay: 0 }),
     ];
     expect(JSON.stringify(rows[0])).toBe(`[9007199254740991,2,1,3,9007199254740991,2,4,"a.b",0]`);
     const subscription = SUBSCRIPTION.pack({
@@ -98,8 +98,8 @@ describe("claims across the thread", () => {
     const answer = claimAnswer(structuredClone(reply), bytes, new ClaimedSubscriptions(undefined));
     expect(answer).toMatchObject({ nextDueAtMs: 42, limitedTiers: [0] });
     expect(
-      answer.claims.map(({ deliveryId, claimId, attempt, failures, isLate, event }) => ({
-        ids: [deliveryId, claimId, attempt, failures, isLate],
+      answer.claims.map(({ deliveryId, claimId, attempt, failures, isFromReplay, event }) => ({
+        ids: [deliveryId, claimId, attempt, failures, isFromReplay],
         event: { ...event, payload: event.payload && Buffer.from(event.payload).toString() },
       })),
     ).toEqual([

@@ -11,6 +11,7 @@ import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
 import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
+import { skipDelivery } from "../../src/store/libsql/queue/deliveries.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -45,6 +46,14 @@ interface ModelDelivery {
 }
 
 export type Ending = "delivered" | "failed" | "filtered" | "retry" | "returned" | "under way";
+
+const ATTEMPT_ENDINGS = {
+  delivered: "delivered",
+  filtered: "filtered",
+  retry: "failed",
+  failed: "failed",
+  returned: "interrupted",
+} as const;
 
 /** A data file beside what must be in it. Places are shares of a list's length, from 0 to below 1. */
 export class RetentionWorld {
@@ -109,7 +118,7 @@ export class RetentionWorld {
     const name = `s${this.#subscriptions.length}`;
     const record = { application: "x", subscription: name, action: `a${action}`, handler: "h", secret: "s" };
     const { rowid } = this.#connection.write((sql) =>
-      audited.createSubscription(sql, { ...record, maxRetries: 5, active: true }, 1),
+      audited.createSubscription(sql, { ...record, maxRetries: 1_000, active: true }, 1),
     );
     this.#subscriptions.push({ rowid, action, isActive: true, isDeleted: false });
   }
@@ -150,12 +159,15 @@ export class RetentionWorld {
   }
 
   #finish(delivery: ModelDelivery, claimId: number, ending: Exclude<Ending, "under way">): void {
-    const next = ending === "retry" ? { kind: ending, atMs: this.#nowMs } : { kind: ending };
-    const result = { deliveryId: delivery.rowid, claimId, statusCode: 500, next };
-    const results = finished([result], this.#nowMs);
-    const finish = this.#connection.write((sql) => finishAttempts(sql, results, new Uint8Array(1)));
-    const state = ending === "retry" || ending === "returned" ? "pending" : ending;
-    expect(finish).toEqual({ answer: [{ kind: "stored", state }], serviceEvents: undefined });
+    const result = { deliveryId: delivery.rowid, claimId, statusCode: 500, ending: ATTEMPT_ENDINGS[ending] };
+    const results = finished([result], this.#nowMs, { retryScheduleMs: [0] });
+    const { answer } = this.#connection.write((sql) => {
+      const finish = finishAttempts(sql, results, new Uint8Array(1));
+      if (ending === "failed") skipDelivery(sql, delivery.rowid, this.#nowMs);
+      return finish;
+    });
+    const isEnded = ending === "delivered" || ending === "filtered";
+    expect(answer).toMatchObject([{ kind: "stored", state: isEnded ? ending : "pending" }]);
     delivery.leasedUntilMs = undefined;
     if (ending === "failed" || ending === "delivered" || ending === "filtered") delivery.state = ending;
     if (ending === "filtered") return;

@@ -198,9 +198,9 @@ function deliverAll(file: Connection, payload: Uint8Array): void {
       out.pack(),
       new ClaimedSubscriptions(undefined),
     );
-    const next = { kind: "delivered" } as const;
+    const ending = "delivered" as const;
     const rows = claims.map(({ deliveryId, claimId }) => {
-      return { deliveryId, claimId, statusCode: 200, textBytes: 300, next };
+      return { deliveryId, claimId, statusCode: 200, textBytes: 300, ending };
     });
     finishAttempts(sql, finished(rows, 9), payload);
   });

@@ -25,7 +25,7 @@ const open = (given: Partial<OpenOptions> = {}): Promise<Store> =>
 const OPERATOR = {
   application: "ops",
   handler: "https://ops.example/",
-  maxRetries: 1,
+  maxRetries: 0,
   active: true,
   secret: "s",
 };
@@ -77,9 +77,8 @@ it("a user's older action with such a name stays the user's, and that event is n
   await store.events.record([{ ...record, actionId: 2 }], 1);
   const [claim] = (await store.queue.claim(claimRequest({ nowMs: 2 }))).claims;
   const { deliveryId, claimId } = claim!;
-  const next = { kind: "gone", reason: "Gone.", handler: OPERATOR.handler } as const;
   await store.queue.finish(
-    [{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 410, next }],
+    [{ deliveryId, claimId, startedAtMs: 2, durationMs: 1, statusCode: 410, ending: "gone" }],
     3,
   );
   const { events } = await store.events.list({ order: "asc", limit: 9, page: 1 });
@@ -110,8 +109,8 @@ it("with no room for it nothing of the finish is done, and with room both", () =
     ),
   );
   const results = Array.from({ length: failures }, (_, index) => {
-    const [deliveryId, next] = [index + 1, { kind: "failed" }] as const;
-    return { deliveryId, claimId: deliveryId, statusCode: 500, next };
+    const [deliveryId, ending] = [index + 1, "failed"] as const;
+    return { deliveryId, claimId: deliveryId, statusCode: 500, ending };
   });
   const calls = finished(results, 2);
   const finish = joined("queue.finish", calls);

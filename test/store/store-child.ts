@@ -79,8 +79,8 @@ async function replay(): Promise<void> {
     const { claims } = await store.queue.claim(claimRequest({ nowMs: Date.now() + 1_000 }));
     await store.queue.finish(
       claims.map(({ deliveryId, claimId }) => {
-        const next = { kind: "delivered" } as const;
-        return { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200, next };
+        const ending = "delivered" as const;
+        return { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200, ending };
       }),
       Date.now(),
     );
@@ -99,6 +99,6 @@ async function deliver(): Promise<void> {
     if (claimed === undefined) continue;
     const { deliveryId, claimId } = claimed;
     const result = { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200 };
-    await store.queue.finish([{ ...result, next: { kind: "delivered" } }], Date.now());
+    await store.queue.finish([{ ...result, ending: "delivered" }], Date.now());
   }
 }

@@ -159,12 +159,8 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
 function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscriptions): DeliveryQueue {
   const { queue } = calls.methods;
 
-  function finish(
-    result: AttemptResult,
-    nowMs: number,
-    { disableAfterMs }: FinishOptions,
-  ): Promise<FinishOutcome> {
-    return calls.join("queue.finish", 1, (bytes) => finishedRow(result, nowMs, disableAfterMs, bytes));
+  function finish(result: AttemptResult, nowMs: number, options: FinishOptions): Promise<FinishOutcome> {
+    return calls.join("queue.finish", 1, (bytes) => finishedRow(result, nowMs, options, bytes));
   }
 
   return {

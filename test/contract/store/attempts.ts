@@ -26,7 +26,7 @@ export function attemptSuite(open: OpenStore): void {
     const own = claims.filter(({ subscription }) => subscription.subscriptionId === one.rowid);
     expect(await shown(one.rowid)).toEqual([]);
     for (const [index, claim] of own.entries()) {
-      await on.finish(claim, { kind: "delivered" }, { startedAtMs: LATER + index, statusCode: 200 });
+      await on.finish(claim, "delivered", { startedAtMs: LATER + index, statusCode: 200 });
     }
     expect(await shown(one.rowid, 2)).toEqual(
       [events[2], events[1]].map((event) => ({ event, attempt: 1, outcome: "delivered", error: null })),
@@ -41,7 +41,7 @@ export function attemptSuite(open: OpenStore): void {
     const [event] = await on.publish(action);
     const [first] = (await on.claim()).claims;
     const failed = { startedAtMs: LATER, errorCode: "timeout" } as const;
-    await on.finish(first!, { kind: "retry", atMs: LATER + 1_000 }, failed);
+    await on.fail(first!, LATER + 1_000, failed);
     await on.claim({ nowMs: LATER + 2_000, leaseMs: 1_000 });
     await on.store.queue.releaseExpired(LATER + 4_000);
     expect(await shown(rowid)).toEqual([

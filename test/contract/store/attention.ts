@@ -17,7 +17,7 @@ export function attentionSuite(open: OpenStore): void {
     const action = await on.action();
     await on.subscription(action);
     await on.publish(action, 2);
-    for (const claim of (await on.claim()).claims) await on.finish(claim, { kind: "delivered" });
+    for (const claim of (await on.claim()).claims) await on.finish(claim, "delivered");
     expect(await attention()).toEqual({ items: [], total: 0, subscriptions: 0 });
   });
 
@@ -25,15 +25,13 @@ export function attentionSuite(open: OpenStore): void {
     const action = await on.action();
     const paused = await on.subscription(action, { subscription: "paused" });
     const gone = await on.subscription(action, { subscription: "gone" });
-    const failing = await on.subscription(action, { subscription: "failing" });
+    const failing = await on.subscription(action, { subscription: "failing", maxRetries: 0 });
     await on.publish(action);
     await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW + 1, ADA);
     for (const claim of (await on.claim()).claims) {
-      const { handler, subscriptionId } = claim.subscription;
-      const reason = "it answered 410";
-      if (subscriptionId === gone.rowid)
-        await on.finish(claim, { kind: "gone", reason, handler }, { statusCode: 410 });
-      else await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
+      const { subscriptionId } = claim.subscription;
+      if (subscriptionId === gone.rowid) await on.finish(claim, "gone", { statusCode: 410 });
+      else await on.finish(claim, "failed", { statusCode: 500 });
     }
     const { items, total, subscriptions } = await attention();
     const told = items.map(({ reason, subscription_id: id }) => [reason, id]);
@@ -66,7 +64,7 @@ export function attentionSuite(open: OpenStore): void {
     const { rowid } = await on.subscription(action, { maxRetries: 0, settings });
     await on.publish(action, 3);
     const [claim] = (await on.claim()).claims;
-    await on.finish(claim!, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(claim!, "failed", { statusCode: 500 });
     const { items } = await attention();
     expect(items.find(({ reason }) => reason === "blocked")).toMatchObject({
       subscription_id: rowid,

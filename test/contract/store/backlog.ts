@@ -31,8 +31,8 @@ export function backlogSuite(open: OpenStore): void {
     await on.publish(action, 5);
     const { claims } = await on.claim({ nowMs: NOW + 10, limit: 3 });
     const [first, second] = claims;
-    await on.finish(first!, { kind: "delivered" });
-    await on.finish(second!, { kind: "retry", atMs: NOW + 90_000 });
+    await on.finish(first!, "delivered");
+    await on.fail(second!, NOW + 90_000);
     expect(await backlog(NOW + 70_000)).toEqual({
       ...EMPTY,
       busy: { deliveries: 2, sinceMs: NOW + 3 },
@@ -43,7 +43,7 @@ export function backlogSuite(open: OpenStore): void {
       busy: { deliveries: 3, sinceMs: NOW + 3 },
       waiting: NONE,
     });
-    await on.finish(claims[2]!, { kind: "delivered" });
+    await on.finish(claims[2]!, "delivered");
     expect(await backlog(NOW + 90_000)).toEqual({
       ...EMPTY,
       due: { deliveries: 3, sinceMs: NOW + 3 },
@@ -67,13 +67,12 @@ export function backlogSuite(open: OpenStore): void {
 
   it("counts a throttled handler's as waiting, but not one that a person retried", async () => {
     const action = await on.action();
-    const { handler } = await on.subscription(action);
+    await on.subscription(action);
     await on.publish(action, 5);
     const { claims } = await on.claim({ limit: 3 });
     const untilMs = NOW + 300_000;
-    const slow = { slow: { untilMs, handler } };
-    await on.finish(claims[0]!, { kind: "failed" }, { statusCode: 503, ...slow });
-    await on.finish(claims[1]!, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
+    await on.finish(claims[0]!, "failed", { statusCode: 503, slowUntilMs: untilMs });
+    await on.fail(claims[1]!, NOW + 90_000, { statusCode: 503 });
     await on.store.queue.retry(claims[0]!.deliveryId, NOW + 65_000);
     expect(await backlog(NOW + 200_000)).toEqual({
       ...EMPTY,
@@ -101,7 +100,7 @@ export function backlogSuite(open: OpenStore): void {
 
   it("counts the first of an ordered subscription as due at its time, and those after it as waiting", async () => {
     const action = await on.action();
-    const { handler } = await on.subscription(action, { settings: { ordered: true } });
+    await on.subscription(action, { settings: { ordered: true } });
     await on.publish(action, 4);
     expect(await backlog(NOW + 10)).toEqual({
       ...EMPTY,
@@ -115,7 +114,7 @@ export function backlogSuite(open: OpenStore): void {
       delivering: { deliveries: 1 },
     });
     const atMs = NOW + 90_000;
-    await on.finish(first!, { kind: "retry", atMs }, { statusCode: 500, slow: { untilMs: atMs, handler } });
+    await on.fail(first!, atMs, { statusCode: 500 });
     const waiting = { ...EMPTY, waiting: { deliveries: 4, sinceMs: undefined } };
     expect(await backlog(atMs - 1)).toEqual(waiting);
     expect(await backlog(atMs + 7)).toMatchObject({
@@ -150,11 +149,11 @@ export function backlogSuite(open: OpenStore): void {
 
   it("does not count what has ended", async () => {
     const action = await on.action();
-    await on.subscription(action);
+    await on.subscription(action, { maxRetries: 0 });
     await on.publish(action, 2);
     const { claims } = await on.claim();
-    await on.finish(claims[0]!, { kind: "delivered" });
-    await on.finish(claims[1]!, { kind: "failed" });
+    await on.finish(claims[0]!, "delivered");
+    await on.finish(claims[1]!, "failed");
     expect(await backlog(NOW + 99_000)).toEqual(EMPTY);
   });
 }

@@ -37,7 +37,7 @@ export function claimSuite(open: OpenStore): void {
     expect(claim).toMatchObject({
       attempt: 1,
       failures: 0,
-      isLate: false,
+      isFromReplay: false,
       event: { action: "user.created", timestampedMs: NOW },
       subscription: {
         subscriptionId: mine.rowid,
@@ -98,7 +98,7 @@ export function claimSuite(open: OpenStore): void {
       status: "delivering",
       attempt: 1,
     });
-    expect(await on.finish(claimed!, { kind: "delivered" })).toBe(true);
+    expect(await on.finish(claimed!, "delivered")).toBe(true);
     expect(await on.store.queue.find(claimed!.deliveryId)).toMatchObject({ status: "delivered", attempt: 1 });
   });
 
@@ -110,7 +110,7 @@ export function claimSuite(open: OpenStore): void {
     const [claimed] = outcome?.kind === "recorded" ? (outcome.claims ?? []) : [];
     expect(await on.store.queue.releaseExpired(NOW + 59_999)).toBe(0);
     expect(await on.store.queue.releaseExpired(NOW + 60_000)).toBe(1);
-    expect(await on.finish(claimed!, { kind: "delivered" })).toBe(false);
+    expect(await on.finish(claimed!, "delivered")).toBe(false);
     expect((await on.claim()).claims).toMatchObject([{ deliveryId: claimed!.deliveryId, attempt: 2 }]);
   });
 
@@ -125,8 +125,8 @@ export function claimSuite(open: OpenStore): void {
     const first = (await on.claim()).claims.find(
       ({ subscription: { subscriptionId } }) => subscriptionId === slow!.rowid,
     )!;
-    const until = { untilMs: NOW + 120_000, handler: slow!.handler };
-    await on.finish(first, { kind: "retry", atMs: NOW + 120_000 }, { statusCode: 429, slow: until });
+    const untilMs = NOW + 120_000;
+    await on.fail(first, untilMs, { statusCode: 429, slowUntilMs: untilMs });
     await on.store.catalog.updateSubscription(paused!.rowid, { active: false }, NOW);
     await on.store.catalog.deleteSubscription(gone!.rowid, NOW);
     const subscriptions = [ordered, slow, paused, gone].map((one) => one!.rowid);
@@ -217,8 +217,8 @@ export function claimSuite(open: OpenStore): void {
     expect([some.nextDueAtMs, some.limitedTiers]).toEqual([undefined, [0]]);
     const [claim, other] = some.claims;
     if (claim === undefined || other === undefined) throw new Error("two were due");
-    await on.finish(claim, { kind: "retry", atMs: NOW + 80_000 }, { statusCode: 500 });
-    await on.finish(other, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
+    await on.fail(claim, NOW + 80_000, { statusCode: 500 });
+    await on.fail(other, NOW + 70_000, { statusCode: 500 });
     const rest = await on.claim({ nowMs: NOW + 62_000 });
     expect(rest.claims).toHaveLength(1);
     expect([rest.nextDueAtMs, rest.limitedTiers]).toEqual([NOW + 70_000, []]);
@@ -233,11 +233,10 @@ export function claimSuite(open: OpenStore): void {
     const [claim] = claims;
     if (claim === undefined) throw new Error("one was due");
     expect(claim.event.eventId).toBe(first);
-    await on.finish(claim, { kind: "retry", atMs: NOW + 30_000 }, { statusCode: 500 });
-    expect((await on.claim({ limit: 1 })).claims.map(({ event }) => event.eventId)).toEqual([second]);
-    expect((await on.claim({ limit: 1 })).claims).toMatchObject([
-      { event: { eventId: first }, attempt: 2, failures: 1 },
-    ]);
+    await on.finish(claim, "failed", { statusCode: 500 });
+    const next = async () => (await on.claim({ limit: 1, nowMs: NOW + 61_000 })).claims;
+    expect((await next()).map(({ event }) => event.eventId)).toEqual([second]);
+    expect(await next()).toMatchObject([{ event: { eventId: first }, attempt: 2, failures: 1 }]);
   });
 
   it("leases at most a tier's limit, and at most the first tier's limit in all", async () => {

@@ -29,9 +29,7 @@ export function concurrencySuite(open: OpenStore): void {
     );
     const { claims } = await on.claim();
     await Promise.all([
-      ...claims.map((claim) =>
-        on.finish(claim, { kind: "delivered" }, { response: `got ${claim.deliveryId}` }),
-      ),
+      ...claims.map((claim) => on.finish(claim, "delivered", { response: `got ${claim.deliveryId}` })),
       on.store.events.record([eventOf(action, `"bytes of another kind"`)], NOW),
     ]);
     expect(claims).toHaveLength(60);

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { type Delivery, DELIVERY_STATUSES } from "../../../src/domain/delivery.ts";
-import type { DeliverySelection, NextStep } from "../../../src/store/queue.ts";
+import type { Claim, DeliverySelection } from "../../../src/store/queue.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 export function deliveryFilterSuite(open: OpenStore): void {
@@ -20,19 +20,18 @@ export function deliveryFilterSuite(open: OpenStore): void {
     await record(a, 3, NOW);
     // What the first ones become is under thousands of delivered ones later on.
     const first = await on.claim({ limit: 100 });
-    const steps: NextStep[] = [
-      { kind: "failed" },
-      { kind: "retry", atMs: NOW + 99_000_000 },
-      { kind: "delivered" },
-      { kind: "filtered" },
+    const ends = [
+      (claim: Claim) => on.failForGood(claim),
+      (claim: Claim) => on.fail(claim, NOW + 99_000_000),
+      (claim: Claim) => on.finish(claim, "delivered"),
+      (claim: Claim) => on.finish(claim, "filtered"),
     ];
-    for (const [n, claim] of first.claims.entries())
-      await on.finish(claim, steps[n % 4] ?? { kind: "returned" });
+    for (const [n, claim] of first.claims.entries()) await ends[n % 4]!(claim);
     for (let batch = 1; batch <= 4; batch += 1) {
       await record(a, 300, NOW + batch * 1_000);
       const { claims } = await on.claim({ limit: 2_000, most: 2_000 });
       await on.store.queue.finish(
-        claims.map((claim) => resultOf(claim, { kind: "delivered" })),
+        claims.map((claim) => resultOf(claim, "delivered")),
         NOW + 61_000,
       );
     }

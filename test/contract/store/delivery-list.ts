@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { DELIVERY_STATUSES, type DeliveryStatus } from "../../../src/domain/delivery.ts";
-import type { DeliverySelection } from "../../../src/store/queue.ts";
+import type { Claim, DeliverySelection } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function deliveryListSuite(open: OpenStore): void {
@@ -94,10 +94,10 @@ export function deliveryListSuite(open: OpenStore): void {
     const [delivered, failed, waiting, filtered] = claims;
     if (delivered === undefined || failed === undefined || waiting === undefined || filtered === undefined)
       throw new Error("five were due");
-    await on.finish(delivered, { kind: "delivered" }, { statusCode: 200 });
-    await on.finish(failed, { kind: "failed" }, { statusCode: 500 });
-    await on.finish(waiting, { kind: "retry", atMs: NOW + 99_000 }, { statusCode: 500 });
-    await on.finish(filtered, { kind: "filtered" });
+    await on.finish(delivered, "delivered", { statusCode: 200 });
+    await on.failForGood(failed, { statusCode: 500 });
+    await on.fail(waiting, NOW + 99_000, { statusCode: 500 });
+    await on.finish(filtered, "filtered");
     await on.publish(b);
     await on.publish(c);
     await on.store.catalog.updateSubscription(paused.rowid, { active: false }, NOW);
@@ -121,13 +121,13 @@ export function deliveryListSuite(open: OpenStore): void {
     await on.subscription(action);
     await on.publish(action, 3);
     const { claims } = await on.claim();
-    const steps = [
-      { kind: "delivered" },
-      { kind: "failed" },
-      { kind: "retry", atMs: NOW + 999_000 },
-    ] as const;
+    const ends = [
+      (claim: Claim) => on.finish(claim, "delivered", { statusCode: 200 }),
+      (claim: Claim) => on.failForGood(claim, { statusCode: 500 }),
+      (claim: Claim) => on.fail(claim, NOW + 999_000, { statusCode: 500 }),
+    ];
     for (const [index, claim] of claims.entries()) {
-      await on.finish(claim, steps[index] ?? { kind: "delivered" }, { statusCode: index === 0 ? 200 : 500 });
+      await ends[index]!(claim);
       expect(await on.store.queue.retry(claim.deliveryId, NOW + 70_000)).toMatchObject({
         status: "pending",
         attempt: 1,
@@ -154,7 +154,7 @@ export function deliveryListSuite(open: OpenStore): void {
     await refused(first);
     const [claim] = (await on.claim({ limit: 1 })).claims;
     await refused(first);
-    if (claim !== undefined) await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
+    if (claim !== undefined) await on.failForGood(claim, { statusCode: 500 });
     await on.store.catalog.updateSubscription(mine.rowid, { active: false }, NOW);
     await refused(second);
     await on.store.catalog.deleteSubscription(mine.rowid, NOW);

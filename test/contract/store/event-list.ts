@@ -214,8 +214,8 @@ export function eventListSuite(open: OpenStore): void {
     const { claims } = await on.claim();
     for (const claim of claims) {
       const { application } = claim.subscription;
-      if (application === "other") await on.finish(claim, { kind: "delivered" });
-      else if (claim.event.eventId === ids[0]) await on.finish(claim, { kind: "failed" });
+      if (application === "other") await on.finish(claim, "delivered");
+      else if (claim.event.eventId === ids[0]) await on.finish(claim, "failed");
     }
     const { events } = on.store;
     const having = (wanted: WantedDeliveries, applications?: readonly string[]) =>

@@ -5,9 +5,10 @@ import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 export function finishSuite(open: OpenStore): void {
   const on = Fixture.use(open);
 
-  async function oneClaim(): Promise<Claim> {
+  async function oneClaim(maxRetries = 5): Promise<Claim> {
     const action = (await on.store.catalog.findAction("user.created")) ?? (await on.action());
-    if ((await on.store.catalog.listSubscriptions({})).length === 0) await on.subscription(action);
+    if ((await on.store.catalog.listSubscriptions({})).length === 0)
+      await on.subscription(action, { maxRetries });
     await on.publish(action);
     const [claim] = (await on.claim()).claims;
     if (claim === undefined) throw new Error("one was due");
@@ -16,9 +17,9 @@ export function finishSuite(open: OpenStore): void {
 
   it("records a success with its attempt", async () => {
     const claim = await oneClaim();
-    expect(
-      await on.finish(claim, { kind: "delivered" }, { statusCode: 204, response: "", durationMs: 7.4 }),
-    ).toBe(true);
+    expect(await on.finish(claim, "delivered", { statusCode: 204, response: "", durationMs: 7.4 })).toBe(
+      true,
+    );
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "delivered",
       attempt: 1,
@@ -50,7 +51,7 @@ export function finishSuite(open: OpenStore): void {
       expect(claim.attempt).toBe(n);
       // Some end in a crash of whoever sends.
       if (n % 7 === 0 || n === 103) await on.store.queue.releaseExpired(hour + 3_600_000);
-      else await on.finish(claim, { kind: "failed" }, { statusCode: 500 });
+      else await on.finish(claim, "failed", { statusCode: 500 });
       if (n <= 100) expect(await kept()).toHaveLength(n);
       else expect(await kept()).toEqual([...rising(1, 50), ...rising(n - 49, n)]);
       await on.store.queue.retry(first.deliveryId, NOW).catch(() => {});
@@ -61,19 +62,19 @@ export function finishSuite(open: OpenStore): void {
   it("stores the answer's text, whatever is in it", async () => {
     const claim = await oneClaim();
     const response = "a\u0000b \ud83e\udd89 \"'\\ \u2028 \ufffd é".repeat(20);
-    await on.finish(claim, { kind: "failed" }, { statusCode: 500, response });
+    await on.finish(claim, "failed", { statusCode: 500, response });
     expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe(response);
   });
 
   it("stores an attempt whose answer ends within a character", async () => {
     const claim = await oneClaim();
-    expect(await on.finish(claim, { kind: "failed" }, { statusCode: 500, response: "x\ud83e" })).toBe(true);
+    expect(await on.finish(claim, "failed", { statusCode: 500, response: "x\ud83e" })).toBe(true);
     expect((await on.store.queue.find(claim.deliveryId))?.attempts[0]?.response).toBe("x\ufffd");
   });
 
   it("schedules a retry, counts the failure and stores the last error", async () => {
-    const claim = await oneClaim();
-    await on.finish(claim, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 503 });
+    const claim = await oneClaim(1);
+    await on.fail(claim, NOW + 90_000, { statusCode: 503 });
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "waiting",
       last_error: "HTTP 503",
@@ -83,7 +84,7 @@ export function finishSuite(open: OpenStore): void {
     const [again] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
     expect(again).toMatchObject({ attempt: 2, failures: 1 });
     if (again === undefined) return;
-    await on.finish(again, { kind: "failed" }, { errorCode: "timeout" });
+    await on.finish(again, "failed", { errorCode: "timeout" });
     const failed = await on.store.queue.find(claim.deliveryId);
     expect(failed).toMatchObject({ status: "failed", last_error: "timeout", next_attempt_at: null });
     expect(failed?.attempts.map(({ outcome, error_code }) => [outcome, error_code])).toEqual([
@@ -94,19 +95,19 @@ export function finishSuite(open: OpenStore): void {
 
   it("refuses a result whose claim is no longer valid", async () => {
     const claim = await oneClaim();
-    expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, { kind: "delivered" })).toBe(false);
-    expect(await on.finish({ ...claim, deliveryId: 999 }, { kind: "delivered" })).toBe(false);
+    expect(await on.finish({ ...claim, claimId: claim.claimId + 1 }, "delivered")).toBe(false);
+    expect(await on.finish({ ...claim, deliveryId: 999 }, "delivered")).toBe(false);
     expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(1);
     const [newer] = (await on.claim({ nowMs: NOW + 90_000 })).claims;
     expect(newer?.claimId).not.toBe(claim.claimId);
-    expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
+    expect(await on.finish(claim, "delivered")).toBe(false);
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({ status: "delivering", attempt: 2 });
-    if (newer !== undefined) expect(await on.finish(newer, { kind: "delivered" })).toBe(true);
+    if (newer !== undefined) expect(await on.finish(newer, "delivered")).toBe(true);
   });
 
   it("applies a result once, also within one call and among concurrent calls", async () => {
     const claim = await oneClaim();
-    const result = resultOf(claim, { kind: "delivered" }, { statusCode: 200 });
+    const result = resultOf(claim, "delivered", { statusCode: 200 });
     const answers = await Promise.all([
       on.store.queue.finish([result, result], NOW),
       on.store.queue.finish([result], NOW),
@@ -121,9 +122,9 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.queue.finish([], NOW)).toEqual([]);
   });
 
-  it("makes a returned one due again at once, and does not count it", async () => {
+  it("makes one whose attempt was cut short due again at once, and does not count it", async () => {
     const claim = await oneClaim();
-    await on.finish(claim, { kind: "returned" });
+    await on.finish(claim, "interrupted");
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "pending",
       last_error: null,
@@ -136,8 +137,8 @@ export function finishSuite(open: OpenStore): void {
     const claim = await oneClaim();
     const before = await on.store.queue.list({ limit: 9 });
     expect(before[0]).toMatchObject({ status: "delivering", attempt: 1 });
-    expect(await on.finish(claim, { kind: "unsent" })).toBe(true);
-    expect(await on.finish(claim, { kind: "unsent" })).toBe(false);
+    expect(await on.finish(claim, "never started")).toBe(true);
+    expect(await on.finish(claim, "never started")).toBe(false);
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "pending",
       attempt: 0,
@@ -148,13 +149,13 @@ export function finishSuite(open: OpenStore): void {
     const [again] = (await on.claim()).claims;
     expect(again).toMatchObject({ deliveryId: claim.deliveryId, attempt: 1, failures: 0 });
     expect(again?.claimId).not.toBe(claim.claimId);
-    expect(await on.finish(claim, { kind: "delivered" })).toBe(false);
+    expect(await on.finish(claim, "delivered")).toBe(false);
   });
 
   it("ends a filtered one without an attempt, and lets a person send it", async () => {
     const claim = await oneClaim();
-    expect(await on.finish(claim, { kind: "filtered" })).toBe(true);
-    expect(await on.finish(claim, { kind: "filtered" })).toBe(false);
+    expect(await on.finish(claim, "filtered")).toBe(true);
+    expect(await on.finish(claim, "filtered")).toBe(false);
     const filtered = {
       status: "filtered",
       attempt: 0,
@@ -169,10 +170,10 @@ export function finishSuite(open: OpenStore): void {
     expect(await on.store.queue.retry(claim.deliveryId, NOW)).toMatchObject({ status: "pending" });
     const [again] = (await on.claim()).claims;
     expect(again).toMatchObject({ deliveryId: claim.deliveryId, attempt: 1, failures: 0 });
-    if (again !== undefined) await on.finish(again, { kind: "failed" }, { statusCode: 500 });
+    if (again !== undefined) await on.finish(again, "failed", { statusCode: 500 });
     await on.store.queue.retry(claim.deliveryId, NOW);
     const [third] = (await on.claim()).claims;
-    if (third !== undefined) await on.finish(third, { kind: "filtered" });
+    if (third !== undefined) await on.finish(third, "filtered");
     // What its attempts showed stays as it is.
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       ...filtered,
@@ -184,11 +185,11 @@ export function finishSuite(open: OpenStore): void {
 
   it("does not change handler health by a filtered one", async () => {
     const failing = await oneClaim();
-    await on.finish(failing, { kind: "retry", atMs: NOW + 999_000 }, { statusCode: 500 });
+    await on.fail(failing, NOW + 999_000, { statusCode: 500 });
     const { subscriptionId } = failing.subscription;
     const before = await on.store.catalog.findSubscription(subscriptionId);
     expect(before?.failing_since).not.toBeNull();
-    await on.finish(await oneClaim(), { kind: "filtered" });
+    await on.finish(await oneClaim(), "filtered");
     expect(await on.store.catalog.findSubscription(subscriptionId)).toEqual(before);
   });
 
@@ -197,17 +198,12 @@ export function finishSuite(open: OpenStore): void {
     const other = await oneClaim();
     const action = await on.store.catalog.findAction("user.created");
     if (action !== undefined) await on.publish(action, 1);
-    const gone = {
-      kind: "gone",
-      reason: "The handler answered 410 Gone.",
-      handler: claim.subscription.handler,
-    } as const;
-    await on.finish(claim, gone, { statusCode: 410 });
+    await on.finish(claim, "gone", { statusCode: 410 });
     expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: false,
       disabled_reason: "The handler answered 410 Gone.",
     });
-    await on.finish(other, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
+    await on.fail(other, NOW + 70_000, { statusCode: 500 });
     const all = await on.store.queue.list({ limit: 9 });
     expect(all.map(({ status }) => status)).toEqual(["held", "held", "failed"]);
     expect(await on.claim({ nowMs: NOW + 999_999 })).toEqual({
@@ -228,10 +224,7 @@ export function finishSuite(open: OpenStore): void {
     const claim = await oneClaim();
     const handler = "https://moved.example/welcome";
     await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { handler }, NOW);
-    const gone = { kind: "gone", reason: "The handler answered 410 Gone." } as const;
-    expect(
-      await on.finish(claim, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 }),
-    ).toBe(true);
+    expect(await on.finish(claim, "gone", { statusCode: 410 })).toBe(true);
     expect(await on.store.catalog.findSubscription(claim.subscription.subscriptionId)).toMatchObject({
       active: true,
       disabled_reason: null,
@@ -247,7 +240,7 @@ export function finishSuite(open: OpenStore): void {
     // One without retries left ends as failed, the subscription still active.
     await on.store.catalog.updateSubscription(claim.subscription.subscriptionId, { maxRetries: 1 }, NOW);
     if (again !== undefined)
-      await on.finish(again, { ...gone, handler: claim.subscription.handler }, { statusCode: 410 });
+      await on.finish(again, "gone", { statusCode: 410, handler: claim.subscription.handler });
     expect(await on.store.queue.find(claim.deliveryId)).toMatchObject({
       status: "failed",
       last_error: "HTTP 410",

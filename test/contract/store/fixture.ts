@@ -3,7 +3,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { SubscriptionRecord } from "../../../src/store/catalog.ts";
 import type { EventSelection, RecordOutcome } from "../../../src/store/events.ts";
-import type { AttemptResult, Claim, ClaimAnswer, NextStep } from "../../../src/store/queue.ts";
+import type { AttemptResult, Claim, ClaimAnswer, AttemptEnding } from "../../../src/store/queue.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 
@@ -22,6 +22,8 @@ export type OpenStore = () => Promise<OpenedStore>;
 /** A moment the suites start from. */
 export const NOW = Date.parse("2026-03-01T12:00:00.000Z");
 
+/** When attempts end. */
+const FINISHED_MS = NOW + 61_000;
 /** Later than whatever a test has done. */
 const FAR_MS = NOW + 100 * 365 * 86_400_000;
 /** More events than these take longer to remove than a new store takes to open. */
@@ -134,9 +136,20 @@ export class Fixture {
     return this.store.queue.claim(claimRequest({ nowMs: NOW + 60_000, ...given }));
   }
 
-  async finish(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): Promise<boolean> {
-    const [outcome] = await this.store.queue.finish([resultOf(claim, next, given)], NOW + 61_000);
+  async finish(claim: Claim, ending: AttemptEnding, given: Partial<AttemptResult> = {}): Promise<boolean> {
+    const [outcome] = await this.store.queue.finish([resultOf(claim, ending, given)], FINISHED_MS);
     return outcome?.kind === "stored";
+  }
+
+  /** Fails an attempt whose handler asks for no other one before that time. */
+  fail(claim: Claim, retryAtMs: number, given: Partial<AttemptResult> = {}): Promise<boolean> {
+    return this.finish(claim, "failed", { retryAfterMs: retryAtMs - FINISHED_MS, ...given });
+  }
+
+  /** Fails an attempt, and skips the delivery, whatever retries it has left. */
+  async failForGood(claim: Claim, given: Partial<AttemptResult> = {}): Promise<void> {
+    await this.finish(claim, "failed", given);
+    await this.store.queue.skip(claim.deliveryId, FINISHED_MS);
   }
 
   async rowids(query: Partial<EventSelection> = {}): Promise<number[]> {
@@ -155,9 +168,15 @@ export function eventOf(
   return idempotencyKey === undefined ? event : { ...event, idempotencyKey };
 }
 
-export function resultOf(claim: Claim, next: NextStep, given: Partial<AttemptResult> = {}): AttemptResult {
-  const { deliveryId, claimId } = claim;
-  return { deliveryId, claimId, startedAtMs: NOW + 60_000, durationMs: 12, next, ...given };
+/** A result as the engine reports it. */
+export function resultOf(
+  claim: Claim,
+  ending: AttemptEnding,
+  given: Partial<AttemptResult> = {},
+): AttemptResult {
+  const { deliveryId, claimId, subscription } = claim;
+  const { handler } = subscription;
+  return { deliveryId, claimId, startedAtMs: NOW + 60_000, durationMs: 12, ending, handler, ...given };
 }
 
 export function recordedRowid(outcome: RecordOutcome | undefined): number {

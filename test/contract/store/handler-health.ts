@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import type { AttemptResult, Claim, FinishOutcome, NextStep } from "../../../src/store/queue.ts";
+import type { AttemptResult, Claim, FinishOutcome, AttemptEnding } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const NOTHING = { claims: [], nextDueAtMs: undefined, limitedTiers: [] };
-const STORED = { kind: "stored", state: "pending" };
+const RETRIED = { kind: "stored", state: "pending", retryAtMs: expect.any(Number) as number };
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -14,7 +14,11 @@ export function handlerHealthSuite(open: OpenStore): void {
   /** A subscription with `count` deliveries due. */
   async function due(count: number, name = "welcome"): Promise<{ id: number; handler: string }> {
     const action = (await on.store.catalog.findAction(`${name}.sent`)) ?? (await on.action(`${name}.sent`));
-    const { rowid: id, handler } = await on.subscription(action, { subscription: name });
+    const { rowid: id, handler } = await on.subscription(action, {
+      subscription: name,
+      maxRetries: 100,
+      settings: { retry_schedule: [0] },
+    });
     await on.publish(action, count);
     return { id, handler };
   }
@@ -28,16 +32,21 @@ export function handlerHealthSuite(open: OpenStore): void {
   function finishAt(
     nowMs: number,
     claim: Claim,
-    next: NextStep,
+    next: AttemptEnding,
     given: Partial<AttemptResult> = {},
   ): Promise<readonly FinishOutcome[]> {
     const result = resultOf(claim, next, { statusCode: 503, ...given });
     return on.store.queue.finish([result], nowMs, { disableAfterMs: 5 * DAY_MS });
   }
 
-  /** Fails one attempt of the only subscription, due again whatever the clock says. */
+  /** Fails one attempt of the only subscription, due again at once. */
   async function fail(nowMs: number): Promise<readonly FinishOutcome[]> {
-    return finishAt(nowMs, await claimOne(nowMs), { kind: "retry", atMs: 1 });
+    return finishAt(nowMs, await claimOne(nowMs), "failed");
+  }
+
+  /** Fails an attempt whose handler wants a pause. */
+  function slowBy(claim: Claim | undefined, slowUntilMs: number): Promise<readonly FinishOutcome[]> {
+    return finishAt(NOW + 20, claim!, "failed", { slowUntilMs });
   }
 
   const found = (id: number) => on.store.catalog.findSubscription(id);
@@ -45,8 +54,8 @@ export function handlerHealthSuite(open: OpenStore): void {
   it("claims nothing of a subscription that is slowed before the time, and all of others", async () => {
     const slowed = await due(3);
     const untilMs = NOW + HOUR_MS;
-    const slow = { untilMs, handler: slowed.handler };
-    await finishAt(NOW + 1, await claimOne(NOW + 1), { kind: "retry", atMs: NOW + 2_000 }, { slow });
+    const waits = { retryAfterMs: 1_999, slowUntilMs: untilMs };
+    await finishAt(NOW + 1, await claimOne(NOW + 1), "failed", waits);
     expect(await on.claim({ nowMs: untilMs - 1 })).toEqual({ ...NOTHING, nextDueAtMs: untilMs });
     const other = await due(2, "other");
     const { claims, nextDueAtMs } = await on.claim({ nowMs: untilMs - 1 });
@@ -63,17 +72,17 @@ export function handlerHealthSuite(open: OpenStore): void {
   });
 
   it("tells when something comes due after the slowness has ended", async () => {
-    const { handler } = await due(1);
-    const next = { kind: "retry", atMs: NOW + 9_000 } as const;
-    await finishAt(NOW + 1, await claimOne(NOW + 1), next, { slow: { untilMs: NOW + 5_000, handler } });
+    await due(1);
+    const waits = { retryAfterMs: 8_999, slowUntilMs: NOW + 5_000 };
+    await finishAt(NOW + 1, await claimOne(NOW + 1), "failed", waits);
     expect((await on.claim({ nowMs: NOW + 2 })).nextDueAtMs).toBe(NOW + 9_000);
   });
 
   it("is not slowed for a year because the clock was a year ahead when it was noted", async () => {
-    const { handler } = await due(3);
+    await due(3);
     const aheadMs = NOW + 365 * DAY_MS;
-    const slow = { untilMs: aheadMs + 6 * HOUR_MS, handler };
-    await finishAt(aheadMs, await claimOne(aheadMs), { kind: "failed" }, { slow });
+    const slowUntilMs = aheadMs + 6 * HOUR_MS;
+    await finishAt(aheadMs, await claimOne(aheadMs), "failed", { slowUntilMs });
     expect((await on.claim({ nowMs: aheadMs })).claims).toHaveLength(0);
     // An hour back is none of that.
     expect((await on.claim({ nowMs: aheadMs - HOUR_MS })).claims).toHaveLength(0);
@@ -81,11 +90,8 @@ export function handlerHealthSuite(open: OpenStore): void {
   });
 
   it("never shortens what was asked for, and forgets it for another handler or when a person says so", async () => {
-    const { id, handler } = await due(4);
-    const retry = { kind: "retry", atMs: NOW + 1 } as const;
+    const { id } = await due(4);
     const claims = (await on.claim({ nowMs: NOW + 10 })).claims;
-    const slowBy = (claim: Claim | undefined, untilMs: number): Promise<readonly FinishOutcome[]> =>
-      finishAt(NOW + 20, claim!, retry, { slow: { untilMs, handler } });
     await slowBy(claims[0], NOW + HOUR_MS);
     await slowBy(claims[1], NOW + 1_000);
     expect((await found(id))?.slowed_until).toBe(new Date(NOW + HOUR_MS).toISOString());
@@ -101,10 +107,9 @@ export function handlerHealthSuite(open: OpenStore): void {
   });
 
   it("claims what a person asks for at once, before all else, also while its subscription is slowed", async () => {
-    const { handler } = await due(5);
+    await due(5);
     const first = await claimOne(NOW + 10);
-    const slow = { untilMs: NOW + HOUR_MS, handler };
-    await finishAt(NOW + 20, first, { kind: "failed" }, { slow });
+    await finishAt(NOW + 20, first, "failed", { slowUntilMs: NOW + HOUR_MS });
     expect((await on.claim({ nowMs: NOW + 30 })).claims).toEqual([]);
     const again = await on.store.queue.retry(first.deliveryId, NOW + 40);
     expect(again).toMatchObject({ status: "pending", next_attempt_at: new Date(NOW + 40).toISOString() });
@@ -114,7 +119,7 @@ export function handlerHealthSuite(open: OpenStore): void {
       [first.deliveryId, 2],
     ]);
     // It comes due as any other after that attempt.
-    await finishAt(NOW + 50, answer.claims[0]!, { kind: "retry", atMs: NOW + 2_000 });
+    await finishAt(NOW + 50, answer.claims[0]!, "failed", { retryAfterMs: 1_950 });
     expect(await on.claim({ nowMs: NOW + 3_000 })).toEqual({ ...NOTHING, nextDueAtMs: NOW + HOUR_MS });
   });
 
@@ -123,9 +128,9 @@ export function handlerHealthSuite(open: OpenStore): void {
     await fail(NOW + 1_000);
     await fail(NOW + 5_000);
     expect((await found(id))?.failing_since).toBe(new Date(NOW + 1_000).toISOString());
-    await finishAt(NOW + 6_000, await claimOne(NOW + 6_000), { kind: "returned" });
+    await finishAt(NOW + 6_000, await claimOne(NOW + 6_000), "interrupted");
     expect((await found(id))?.failing_since).not.toBeNull();
-    await finishAt(NOW + 7_000, await claimOne(NOW + 7_000), { kind: "delivered" }, { statusCode: 200 });
+    await finishAt(NOW + 7_000, await claimOne(NOW + 7_000), "delivered", { statusCode: 200 });
     expect((await found(id))?.failing_since).toBeNull();
     await fail(NOW + 9_000);
     expect((await found(id))?.failing_since).toBe(new Date(NOW + 9_000).toISOString());
@@ -134,32 +139,34 @@ export function handlerHealthSuite(open: OpenStore): void {
   it("deactivates one whose attempts have all failed for the time given, and holds its deliveries", async () => {
     const { id } = await due(2);
     for (let atMs = NOW; atMs < NOW + 5 * DAY_MS; atMs += 6 * HOUR_MS) {
-      expect(await fail(atMs)).toEqual([STORED]);
+      expect(await fail(atMs)).toEqual([RETRIED]);
     }
     const reason = `Every attempt since ${new Date(NOW).toISOString()} has failed, the last with HTTP 503. Its deliveries are held until it is reactivated.`;
     expect(await fail(NOW + 5 * DAY_MS)).toEqual([
-      { ...STORED, deactivated: { subscriptionId: id, reason } },
+      { ...RETRIED, deactivated: { subscriptionId: id, reason } },
     ]);
     expect(await found(id)).toMatchObject({ active: false, disabled_reason: reason });
     expect((await on.store.queue.list({ status: "held", limit: 9 })).length).toBe(2);
     expect(await on.claim({ nowMs: NOW + 9 * DAY_MS })).toEqual(NOTHING);
     // It starts anew when it is reactivated.
     await on.store.catalog.updateSubscription(id, { active: true }, NOW + 9 * DAY_MS);
-    expect(await fail(NOW + 9 * DAY_MS)).toEqual([STORED]);
+    expect(await fail(NOW + 9 * DAY_MS)).toEqual([RETRIED]);
     expect(await found(id)).toMatchObject({ active: true, disabled_reason: null });
   });
 
   it("counts little of a time in which nothing was tried, or that a clock has leapt over", async () => {
     const { id } = await due(1);
     await fail(NOW);
-    // Down for a year, then back a year, and forward again.
+    const [only] = await on.store.queue.list({ limit: 1 });
+    // Down for a year, then back a year, and forward again. A person requests each attempt, so it is due at any time.
     for (const atMs of [NOW + 365 * DAY_MS, NOW, NOW + 365 * DAY_MS]) {
-      expect(await fail(atMs)).toEqual([STORED]);
+      await on.store.queue.retry(only!.rowid, atMs);
+      expect(await fail(atMs)).toEqual([RETRIED]);
     }
     expect((await found(id))?.failing_since).toBe(new Date(NOW).toISOString());
     // Two leaps forward count a day each; three days with an attempt each make it five.
     const sinceMs = NOW + 365 * DAY_MS;
-    for (const day of [1, 2]) expect(await fail(sinceMs + day * DAY_MS)).toEqual([STORED]);
+    for (const day of [1, 2]) expect(await fail(sinceMs + day * DAY_MS)).toEqual([RETRIED]);
     expect(await fail(sinceMs + 3 * DAY_MS)).toMatchObject([{ deactivated: { subscriptionId: id } }]);
   });
 
@@ -167,8 +174,8 @@ export function handlerHealthSuite(open: OpenStore): void {
     const { id } = await due(1);
     for (let atMs = NOW; atMs < NOW + 50 * DAY_MS; atMs += DAY_MS) {
       const claim = await claimOne(atMs);
-      const result = resultOf(claim, { kind: "retry", atMs }, { errorCode: "timeout" });
-      expect(await on.store.queue.finish([result], atMs)).toEqual([STORED]);
+      const result = resultOf(claim, "failed", { errorCode: "timeout" });
+      expect(await on.store.queue.finish([result], atMs)).toEqual([RETRIED]);
     }
     expect(await found(id)).toMatchObject({
       active: true,
@@ -182,8 +189,8 @@ export function handlerHealthSuite(open: OpenStore): void {
     const [one, two] = (await on.claim({ nowMs: NOW + 10 })).claims;
     await on.store.queue.finish(
       [
-        resultOf(one!, { kind: "failed" }, { errorCode: "timeout", connection }),
-        resultOf(two!, { kind: "delivered" }, { statusCode: 200, response: "ok" }),
+        resultOf(one!, "failed", { errorCode: "timeout", connection }),
+        resultOf(two!, "delivered", { statusCode: 200, response: "ok" }),
       ],
       NOW,
     );

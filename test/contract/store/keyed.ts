@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Order, SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
-import type { AttemptResult, Claim } from "../../../src/store/queue.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { agreedBacklog } from "./agreed-backlog.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 
@@ -44,12 +44,10 @@ export function keyedSuite(open: OpenStore): void {
     return (await on.claim({ nowMs })).claims.toSorted((a, b) => a.event.eventId - b.event.eventId);
   }
 
-  const deliver = (claim: Claim): Promise<boolean> =>
-    on.finish(claim, { kind: "delivered" }, { statusCode: 200 });
+  const deliver = (claim: Claim): Promise<boolean> => on.finish(claim, "delivered", { statusCode: 200 });
 
   function fail(claim: Claim, atMs: number): Promise<unknown> {
-    const given: Partial<AttemptResult> = { statusCode: 500 };
-    return on.store.queue.finish([resultOf(claim, { kind: "retry", atMs }, given)], NOW + 61_000);
+    return on.fail(claim, atMs, { statusCode: 500 });
   }
 
   async function order(id: number, ordered: Order): Promise<unknown> {
@@ -67,13 +65,13 @@ export function keyedSuite(open: OpenStore): void {
     expect(eventsOf(first)).toEqual([a, b, c]);
     expect(await claimed()).toEqual([]);
     const [outcome] = await on.store.queue.finish(
-      [resultOf(first[0]!, { kind: "delivered" }, { statusCode: 200 })],
+      [resultOf(first[0]!, "delivered", { statusCode: 200 })],
       NOW + 61_000,
     );
     expect(outcome).toEqual({ kind: "stored", state: "delivered", isNextDue: true });
     const second = await claimed(NOW + 61_000);
     expect(eventsOf(second)).toEqual([a2]);
-    expect(await on.store.queue.finish([resultOf(first[1]!, { kind: "delivered" })], NOW + 61_000)).toEqual([
+    expect(await on.store.queue.finish([resultOf(first[1]!, "delivered")], NOW + 61_000)).toEqual([
       { kind: "stored", state: "delivered" },
     ]);
     await deliver(second[0]!);
@@ -155,7 +153,7 @@ export function keyedSuite(open: OpenStore): void {
     const patch = { settings: { on_exhausted: "skip" } } as const;
     expect(await on.store.catalog.updateSubscription(id, patch, NOW)).toMatchObject({ blocked_keys: 0 });
     expect(eventsOf(await claimed(NOW + 61_000))).toEqual([a2]);
-    await on.finish(b!, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(b!, "failed", { statusCode: 500 });
     expect(eventsOf(await claimed(NOW + 61_000))).toEqual([b2]);
   });
 

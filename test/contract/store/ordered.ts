@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import { EvregError } from "../../../src/domain/error.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
-import type { AttemptResult, Claim, NextStep } from "../../../src/store/queue.ts";
+import type { Claim } from "../../../src/store/queue.ts";
 import { agreedBacklog } from "./agreed-backlog.ts";
 import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
@@ -49,13 +49,10 @@ export function orderedSuite(open: OpenStore): void {
     return claim;
   }
 
-  /** Ends the attempt as an engine does: what it waits for, its subscription waits for. */
+  /** Fails an attempt whose handler asks for no other one before that time. */
   function fail(claim: Claim, atMs: number, nowMs = NOW + 61_000): Promise<unknown> {
-    const given: Partial<AttemptResult> = {
-      statusCode: 500,
-      wait: { untilMs: atMs, handler: claim.subscription.handler },
-    };
-    return on.store.queue.finish([resultOf(claim, { kind: "retry", atMs }, given)], nowMs);
+    const result = resultOf(claim, "failed", { statusCode: 500, retryAfterMs: atMs - nowMs });
+    return on.store.queue.finish([result], nowMs);
   }
 
   /** Takes all there is, one after the other, each delivered. */
@@ -63,7 +60,7 @@ export function orderedSuite(open: OpenStore): void {
     const events: number[] = [];
     for (let [claim] = await claimed(nowMs); claim !== undefined; [claim] = await claimed(nowMs)) {
       events.push(claim.event.eventId);
-      await on.finish(claim, { kind: "delivered" }, { statusCode: 200 });
+      await on.finish(claim, "delivered", { statusCode: 200 });
     }
     return events;
   }
@@ -89,7 +86,7 @@ export function orderedSuite(open: OpenStore): void {
     });
     // The one in front can be asked for, and what it kept is then on its way.
     await on.store.queue.retry(first!.rowid, NOW);
-    await on.finish(await claimOne(), { kind: "delivered" });
+    await on.finish(await claimOne(), "delivered");
     await expect(ask()).rejects.toMatchObject({
       message: expect.stringContaining("it is on its way already") as string,
     });
@@ -102,7 +99,7 @@ export function orderedSuite(open: OpenStore): void {
     expect(eventsOf(claims)).toEqual(events.slice(0, 3));
     for (const claim of claims) {
       expect(await claimed(NOW + 60_000, 3)).toEqual([]);
-      await on.finish(claim, { kind: "delivered" });
+      await on.finish(claim, "delivered");
     }
     expect(await drain()).toEqual(events.slice(3));
   });
@@ -137,42 +134,41 @@ export function orderedSuite(open: OpenStore): void {
   it("wait as long as the schedule says, also for days", async () => {
     const { action } = await ordered({ retry_schedule: [7 * DAY_MS] });
     await on.publish(action, 2);
-    await fail(await claimOne(), NOW + 7 * DAY_MS);
-    expect(await claimed(NOW + 6 * DAY_MS)).toEqual([]);
-    expect(await claimed(NOW + 7 * DAY_MS)).toHaveLength(1);
+    await on.finish(await claimOne(), "failed", { statusCode: 500 });
+    const retryAtMs = NOW + 61_000 + 7 * DAY_MS;
+    expect(await claimed(retryAtMs - 1)).toEqual([]);
+    expect(await claimed(retryAtMs)).toHaveLength(1);
   });
 
   it.each([
-    ["returned", { kind: "returned" }],
-    ["never begun", { kind: "unsent" }],
-  ] as const)("keep the place of one that was %s", async (_, next) => {
+    ["interrupted", "interrupted"],
+    ["never started", "never started"],
+  ] as const)("keep the place of one that was %s", async (_, ending) => {
     const { action } = await ordered();
     const events = await on.publish(action, 3);
-    await on.finish(await claimOne(), next);
+    await on.finish(await claimOne(), ending);
     expect(await drain()).toEqual(events);
   });
 
   it("keep the place of what a dead worker had leased", async () => {
     const { action } = await ordered();
     const events = await on.publish(action, 4);
-    await on.finish(await claimOne(), { kind: "delivered" });
+    await on.finish(await claimOne(), "delivered");
     const lost = await claimed(NOW + 60_000, 2);
     expect(await claimed(NOW + 89_999)).toEqual([]);
     expect(await on.store.queue.releaseExpired(NOW + 90_000)).toBe(2);
     // The late word of one that lost its lease moves nothing.
-    expect(await on.finish(lost[0]!, { kind: "delivered" })).toBe(false);
+    expect(await on.finish(lost[0]!, "delivered")).toBe(false);
     expect(await drain(NOW + 90_000)).toEqual(events.slice(1));
   });
 
   it("keep trying a delivery that used up its retries, and block those after it", async () => {
-    const { action } = await ordered({ on_exhausted: "block" }, 0);
+    const { action } = await ordered({ on_exhausted: "block", retry_schedule: [0] }, 0);
     const events = await on.publish(action, 2);
-    // Also when whoever sends it has not heard yet that it is to block.
-    const steps: NextStep[] = [{ kind: "failed" }, { kind: "retry", atMs: 1 }, { kind: "failed" }];
-    for (const [index, next] of steps.entries()) {
+    for (const failures of [0, 1, 2]) {
       const claim = await claimOne();
-      expect([claim.event.eventId, claim.failures]).toEqual([events[0], index]);
-      await on.finish(claim, next, { statusCode: 500 });
+      expect([claim.event.eventId, claim.failures]).toEqual([events[0], failures]);
+      await on.finish(claim, "failed", { statusCode: 500 });
     }
     expect(await drain()).toEqual(events);
   });
@@ -183,7 +179,6 @@ export function orderedSuite(open: OpenStore): void {
     await fail(await claimOne(), NOW + 60_000);
     const again = await claimOne();
     expect([again.event.eventId, again.failures]).toEqual([events[0], 1]);
-    // It was claimed while the subscription still blocked.
     await fail(again, NOW + HOUR_MS);
     expect(await on.store.queue.find(again.deliveryId)).toMatchObject({
       status: "failed",
@@ -258,8 +253,7 @@ export function orderedSuite(open: OpenStore): void {
     const [first] = await on.publish(action, 2);
     const claim = await claimOne();
     await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW + 60_500);
-    const wait = { untilMs: NOW + HOUR_MS, handler: claim.subscription.handler };
-    await on.finish(claim, { kind: "failed" }, { statusCode: 500, wait });
+    await on.fail(claim, NOW + HOUR_MS, { statusCode: 500 });
     expect(await on.store.catalog.findSubscription(id)).toMatchObject({ blocked_by: claim.deliveryId });
     expect(await claimed(NOW + HOUR_MS - 1)).toEqual([]);
     expect(eventsOf(await claimed(NOW + HOUR_MS))).toEqual([first]);
@@ -279,7 +273,7 @@ export function orderedSuite(open: OpenStore): void {
       on.store.catalog.updateSubscription(id, { maxRetries }, NOW + 62_000);
     expect(await update(2)).toMatchObject({ blocked_by: null });
     expect(await update(1)).toMatchObject({ blocked_by: first.deliveryId });
-    await on.finish(await claimOne(NOW + HOUR_MS), { kind: "delivered" });
+    await on.finish(await claimOne(NOW + HOUR_MS), "delivered");
     expect(await blockedBy()).toBeNull();
   });
 
@@ -317,7 +311,7 @@ export function orderedSuite(open: OpenStore): void {
     const { action, id } = await ordered({ on_exhausted: "skip" }, 0);
     await on.publish(action, 2);
     const first = await claimOne();
-    await on.finish(first, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(first, "failed", { statusCode: 500 });
     await on.store.catalog.updateSubscription(id, { maxRetries: 5 }, NOW + 61_000);
     await fail(await claimOne(), NOW + HOUR_MS);
     await on.store.queue.retry(first.deliveryId, NOW + 62_000);
@@ -352,13 +346,12 @@ export function orderedSuite(open: OpenStore): void {
   ] as const)(
     "are deactivated when the handler is gone, and one to %s keeps its place",
     async (how, statuses) => {
-      const { action, id, subscription } = await ordered({ on_exhausted: how });
+      const { action, id } = await ordered({ on_exhausted: how });
       const events = await on.publish(action, 2);
-      const gone = { kind: "gone", reason: "Gone.", handler: subscription.handler } as const;
-      await on.finish(await claimOne(), gone, { statusCode: 410 });
+      await on.finish(await claimOne(), "gone", { statusCode: 410 });
       expect(await on.store.catalog.findSubscription(id)).toMatchObject({
         active: false,
-        disabled_reason: "Gone.",
+        disabled_reason: "The handler answered 410 Gone.",
       });
       const listed = await on.store.queue.list({ limit: 9 });
       expect(listed.map(({ status }) => status).toReversed()).toEqual(statuses);
@@ -368,15 +361,11 @@ export function orderedSuite(open: OpenStore): void {
   );
 
   it("continue in place when another handler was set before the former one was gone", async () => {
-    const { action, id, subscription } = await ordered({ on_exhausted: "skip" });
+    const { action, id } = await ordered({ on_exhausted: "skip" });
     const events = await on.publish(action, 2);
     const claim = await claimOne();
     await on.store.catalog.updateSubscription(id, { handler: "https://moved.example/" }, NOW + 60_500);
-    await on.finish(
-      claim,
-      { kind: "gone", reason: "Gone.", handler: subscription.handler },
-      { statusCode: 410 },
-    );
+    await on.finish(claim, "gone", { statusCode: 410 });
     expect(await drain()).toEqual(events);
   });
 
@@ -384,9 +373,9 @@ export function orderedSuite(open: OpenStore): void {
     const { action } = await ordered({ on_exhausted: "skip" }, 0);
     const events = await on.publish(action, 4);
     const first = await claimOne();
-    await on.finish(first, { kind: "delivered" });
+    await on.finish(first, "delivered");
     const second = await claimOne();
-    await on.finish(second, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(second, "failed", { statusCode: 500 });
     await fail(await claimOne(), NOW + HOUR_MS);
     await on.store.catalog.updateSubscription(
       first.subscription.subscriptionId,
@@ -418,7 +407,7 @@ export function orderedSuite(open: OpenStore): void {
     const id = subscription.rowid;
     await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW);
     const live = await on.publish(action, 3, NOW + 1_000);
-    await on.finish(await claimOne(), { kind: "delivered" });
+    await on.finish(await claimOne(), "delivered");
     const plan = await on.store.replays.plan({ subscription: id, selection: "all", fromMs: NOW - DAY_MS });
     const { rowid } = (await on.store.replays.start(plan!, NOW + 2_000))!;
     const step = { nowMs: NOW + 2_000, maxQueued: 100, maxDue: 100, maxUnfinished: 1_000 };
@@ -468,16 +457,16 @@ export function orderedSuite(open: OpenStore): void {
     const { rowid: id } = await on.subscription(action);
     const events = await on.publish(action, 4);
     const [first, second] = await claimed(NOW + 60_000, 2);
-    await on.finish(first!, { kind: "retry", atMs: NOW + HOUR_MS });
+    await on.fail(first!, NOW + HOUR_MS);
     await on.store.catalog.updateSubscription(id, { settings: { ordered: true } }, NOW + 61_000);
     // One is under way still.
     expect(await claimed()).toEqual([]);
-    await on.finish(second!, { kind: "retry", atMs: NOW + HOUR_MS });
+    await on.finish(second!, "failed");
     expect(eventsOf(await claimed())).toEqual([events[0]]);
     await on.store.catalog.updateSubscription(id, { settings: { ordered: false } }, NOW + 61_000);
     const { claims } = await on.claim({ most: 9 });
     expect(eventsOf(claims)).toEqual(events.slice(1));
-    for (const claim of claims) await on.finish(claim, { kind: "retry", atMs: NOW + 2 * HOUR_MS });
+    for (const claim of claims) await on.fail(claim, NOW + 2 * HOUR_MS);
     const { data } = { data: await on.store.queue.list({ status: "waiting", limit: 9 }) };
     expect(data.map(({ next_attempt_at }) => next_attempt_at)).toEqual(
       events.slice(1).map(() => new Date(NOW + 2 * HOUR_MS).toISOString()),

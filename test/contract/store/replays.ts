@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
-import type { NextStep } from "../../../src/store/queue.ts";
+import type { AttemptEnding } from "../../../src/store/queue.ts";
 import type { ReplayProgress } from "../../../src/store/replays.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
@@ -11,7 +11,9 @@ import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "
 const LATER = NOW + 3_600_000;
 const HOUR = 3_600_000;
 
-const delivered = (): NextStep => ({ kind: "delivered" });
+const delivered = (): AttemptEnding => "delivered";
+
+const NO_RETRIES = { maxRetries: 0 } as const;
 
 export function replaySuite(open: OpenStore): void {
   const on = Fixture.use(open);
@@ -71,23 +73,29 @@ export function replaySuite(open: OpenStore): void {
   }
 
   /** Ends every delivery that is due, each as told by its event. */
-  async function endAll(next: (eventId: number) => NextStep, nowMs = LATER + HOUR): Promise<number[]> {
+  async function endAll(
+    endingOf: (eventId: number) => AttemptEnding,
+    nowMs = LATER + HOUR,
+    retryAfterMs = 0,
+  ): Promise<number[]> {
     const ended: number[] = [];
     for (;;) {
       const { claims } = await on.store.queue.claim(claimRequest({ nowMs, limit: 500, most: 500 }));
       if (claims.length === 0) return ended;
       ended.push(...claims.map(({ event }) => event.eventId));
-      const results = claims.map((claim) => resultOf(claim, next(claim.event.eventId), { statusCode: 500 }));
+      const results = claims.map((claim) =>
+        resultOf(claim, endingOf(claim.event.eventId), { statusCode: 500, retryAfterMs }),
+      );
       await on.store.queue.finish(results, nowMs);
     }
   }
 
   it("failed: makes failed deliveries due again with all their retries, their attempts counting on", async () => {
     const action = await on.action();
-    const subscription = await on.subscription(action);
-    const other = await on.subscription(action, { subscription: "other" });
+    const subscription = await on.subscription(action, NO_RETRIES);
+    const other = await on.subscription(action, { subscription: "other", ...NO_RETRIES });
     const ids = await on.publish(action, 6);
-    await endAll((event) => ({ kind: event % 2 === 0 ? "failed" : "delivered" }));
+    await endAll((event) => (event % 2 === 0 ? "failed" : "delivered"));
     const failed = ids.filter((id) => id % 2 === 0);
 
     expect(await count(subscription, "failed")).toBe(3);
@@ -128,13 +136,13 @@ export function replaySuite(open: OpenStore): void {
   it("all: sends every event of the range again that has no unfinished delivery", async () => {
     const action = await on.action();
     const early = await on.publish(action, 2);
-    const subscription = await on.subscription(action);
+    const subscription = await on.subscription(action, NO_RETRIES);
     const [ok = 0, failed = 0, filtered = 0] = await on.publish(action, 3, NOW + 10);
     const kinds = new Map([
       [failed, "failed"],
       [filtered, "filtered"],
     ] as const);
-    await endAll((event) => ({ kind: kinds.get(event) ?? "delivered" }));
+    await endAll((event) => kinds.get(event) ?? "delivered");
     const [pending = 0] = await on.publish(action, 1, NOW + 20);
 
     expect(await count(subscription, "failed")).toBe(1);
@@ -170,16 +178,17 @@ export function replaySuite(open: OpenStore): void {
 
   it("leave capacity for live deliveries, and wait without capacity or while the subscription is paused", async () => {
     const action = await on.action();
-    const subscription = await on.subscription(action);
+    const subscription = await on.subscription(action, NO_RETRIES);
     await on.publish(action, 20);
-    await endAll(() => ({ kind: "failed" }));
+    await endAll(() => "failed");
     await on.publish(action, 3, LATER);
     const replay = await start(subscription, "failed");
     const limits = { maxDue: 10, maxUnfinished: 1_000 };
     const late = { ...limits, nowMs: LATER + 10 };
     expect(await step(replay, { ...late, total: 20 })).toEqual({ queued: 7, state: "running" });
     expect(await step(replay, late)).toEqual({ queued: 0, state: "saturated" });
-    await endAll(() => ({ kind: "retry", atMs: LATER + 5 * HOUR }));
+    await on.store.catalog.updateSubscription(subscription.rowid, { maxRetries: 5 }, LATER);
+    await endAll(() => "failed", LATER + HOUR, 4 * HOUR);
     expect(await step(replay, { ...late, maxUnfinished: 10 })).toEqual({ queued: 0, state: "saturated" });
     await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
     expect(await step(replay, late)).toEqual({ queued: 0, state: "paused" });
@@ -195,9 +204,9 @@ export function replaySuite(open: OpenStore): void {
 
   it("count as skipped what somebody else sent before", async () => {
     const action = await on.action();
-    const subscription = await on.subscription(action);
+    const subscription = await on.subscription(action, NO_RETRIES);
     await on.publish(action, 5);
-    await endAll(() => ({ kind: "failed" }));
+    await endAll(() => "failed");
     const replay = await start(subscription, "failed");
     expect(await step(replay, { maxQueued: 2, total: 5 })).toMatchObject({ queued: 2 });
     const [last] = await on.store.queue.list({ status: "failed", limit: 1 });

@@ -31,7 +31,7 @@ export function retentionSuite(open: OpenStore): void {
 
   async function deliver(action: Action, atMs = NOW): Promise<number> {
     const [event = 0] = await on.publish(action, 1, atMs);
-    await on.finish(await claimOf(event), { kind: "delivered" });
+    await on.finish(await claimOf(event), "delivered");
     return event;
   }
 
@@ -67,9 +67,9 @@ export function retentionSuite(open: OpenStore): void {
     const subscription = await on.subscription(action);
     await deliver(action);
     const [failed = 0] = await on.publish(action);
-    await on.finish(await claimOf(failed), { kind: "failed" });
+    await on.failForGood(await claimOf(failed));
     const [waiting = 0] = await on.publish(action);
-    await on.finish(await claimOf(waiting), { kind: "retry", atMs: LATER });
+    await on.fail(await claimOf(waiting), LATER);
     const [delivering = 0] = await on.publish(action);
     const claim = await claimOf(delivering);
     const [pending = 0] = await on.publish(action);
@@ -84,7 +84,7 @@ export function retentionSuite(open: OpenStore): void {
     await on.store.catalog.deleteSubscription(subscription.rowid, NOW);
     expect(await remove()).toMatchObject({ events: 2, deliveries: 2 });
     expect(await remaining()).toEqual([delivering]);
-    await on.finish(claim, { kind: "retry", atMs: LATER });
+    await on.fail(claim, LATER);
     expect(await remove()).toMatchObject({ events: 1, deliveries: 1 });
     expect(await on.store.queue.list({ limit: 50 })).toEqual([]);
   });
@@ -121,7 +121,7 @@ export function retentionSuite(open: OpenStore): void {
     const ids = await on.publish(action, 3);
     const finish = async (limit: number): Promise<void> => {
       const { claims } = await on.claim({ limit, most: limit });
-      await Promise.all(claims.map((claim) => on.finish(claim, { kind: "delivered" })));
+      await Promise.all(claims.map((claim) => on.finish(claim, "delivered")));
     };
     await finish(2_699);
     const [last] = await on.store.queue.list({ status: "pending", limit: 1 });

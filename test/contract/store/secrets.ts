@@ -15,7 +15,7 @@ export function secretSuite(open: OpenStore): void {
     await on.publish(action!);
     const [claim] = (await on.claim()).claims;
     const { secret, previous, bearer } = claim!.subscription;
-    await on.finish(claim!, { kind: "delivered" });
+    await on.finish(claim!, "delivered");
     return {
       secret,
       ...(previous === undefined ? {} : { previous }),

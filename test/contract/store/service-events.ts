@@ -3,11 +3,12 @@ import type { Action } from "../../../src/domain/action.ts";
 import { SERVICE_EVENT_NAMES, SERVICE_EVENT_SCHEMAS } from "../../../src/domain/service-events.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import { compileSchema } from "../../../src/schema/validate/compile.ts";
-import type { Claim, NextStep } from "../../../src/store/queue.ts";
+import type { Claim, AttemptEnding } from "../../../src/store/queue.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 61_000;
-const FAILED: NextStep = { kind: "failed" };
+/** Each failure is for good. */
+const NO_RETRIES = { maxRetries: 0 } as const;
 
 /** What the service records about itself, and that it ends there. */
 export function serviceEventSuite(open: OpenStore): void {
@@ -42,10 +43,10 @@ export function serviceEventSuite(open: OpenStore): void {
     });
   }
 
-  async function finishAll(next: NextStep, statusCode = 500): Promise<readonly Claim[]> {
+  async function finishAll(ending: AttemptEnding, statusCode = 500): Promise<readonly Claim[]> {
     const { claims } = await on.claim();
     await on.store.queue.finish(
-      claims.map((claim) => resultOf(claim, next, { statusCode })),
+      claims.map((claim) => resultOf(claim, ending, { statusCode })),
       LATER,
     );
     return claims;
@@ -67,7 +68,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await operator("evreg.delivery.failed");
     const subscription = await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
-    const [claim] = await finishAll(FAILED, 503);
+    const [claim] = await finishAll("failed", 503);
     expect(await told("evreg.delivery.failed")).toEqual([]);
     const settings = { on_exhausted: "skip" } as const;
     await on.store.catalog.updateSubscription(subscription.rowid, { settings }, LATER + 1);
@@ -79,9 +80,9 @@ export function serviceEventSuite(open: OpenStore): void {
   it("record a delivery that failed for good, with a delivery to each subscriber, due at once", async () => {
     const two = [await operator("evreg.delivery.failed"), await operator("evreg.replay.finished")];
     await operator("evreg.subscription.deactivated", false);
-    const subscription = await on.subscription(action);
+    const subscription = await on.subscription(action, NO_RETRIES);
     const [event] = await on.publish(action);
-    const [claim] = await finishAll(FAILED, 503);
+    const [claim] = await finishAll("failed", 503);
     expect(await told("evreg.delivery.failed")).toEqual([
       {
         delivery_id: claim?.deliveryId,
@@ -103,21 +104,17 @@ export function serviceEventSuite(open: OpenStore): void {
     ).toEqual([["evreg.delivery.failed", two[0]?.rowid]]);
   });
 
-  it("record nothing for a delivery that is retried, was delivered, returned or no longer valid", async () => {
+  it("record nothing for a delivery that is retried, was delivered, cut short or no longer valid", async () => {
     await operator("evreg.delivery.failed");
     await on.subscription(action);
     await on.publish(action, 4);
     const { claims } = await on.claim();
-    const nexts: NextStep[] = [
-      { kind: "delivered" },
-      { kind: "retry", atMs: LATER + 1 },
-      { kind: "returned" },
-      FAILED,
-    ];
+    // The handler that is gone is reported by a claim that is not valid any more.
+    const endings: AttemptEnding[] = ["delivered", "failed", "interrupted", "gone"];
     await on.store.queue.finish(
       claims.map((claim, index) => {
         const claimId = index === 3 ? claim.claimId + 1_000 : claim.claimId;
-        return resultOf(claim, nexts[index]!, { claimId });
+        return resultOf(claim, endings[index]!, { claimId });
       }),
       LATER,
     );
@@ -130,18 +127,18 @@ export function serviceEventSuite(open: OpenStore): void {
     await on.store.catalog.deleteSubscription(gone.rowid, NOW);
     await on.subscription(action);
     const events = await on.publish(action, 2);
-    await finishAll({ kind: "gone", reason: "Gone.", handler: "https://mailer.example/welcome" }, 410);
+    await finishAll("gone", 410);
     expect(await on.rowids()).toEqual(events.toReversed());
   });
 
   it("record once that a subscription is blocked, and by what", async () => {
     await operator("evreg.subscription.blocked");
-    const settings = { ordered: true } as const;
+    const settings = { ordered: true, retry_schedule: [0] } as const;
     const subscription = await on.subscription(action, { maxRetries: 1, settings });
     const [event] = await on.publish(action, 2);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       const { claims } = await on.claim({ most: 1 });
-      await on.finish(claims[0]!, { kind: "retry", atMs: LATER }, { statusCode: 500 });
+      await on.finish(claims[0]!, "failed", { statusCode: 500 });
     }
     const [first] = await told("evreg.subscription.blocked");
     expect(first).toEqual({
@@ -172,7 +169,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await operator("evreg.delivery.failed");
     await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
-    const [claim] = await finishAll(FAILED, 503);
+    const [claim] = await finishAll("failed", 503);
     await on.store.queue.skip(claim!.deliveryId, LATER + 1);
     expect(await told("evreg.delivery.failed")).toMatchObject([
       { delivery_id: claim!.deliveryId, attempts: 1, last_error: "HTTP 503" },
@@ -181,12 +178,12 @@ export function serviceEventSuite(open: OpenStore): void {
 
   it("record many for many subscribers, each once and in order, together with other results", async () => {
     await operators("evreg.delivery.failed", 99);
-    await on.subscription(action);
+    await on.subscription(action, NO_RETRIES);
     await on.publish(action, 10);
     const { claims } = await on.claim();
     const ok = claims[9];
     const results = claims.map((claim) =>
-      claim === ok ? resultOf(claim, { kind: "delivered" }) : resultOf(claim, FAILED, { statusCode: 500 }),
+      claim === ok ? resultOf(claim, "delivered") : resultOf(claim, "failed", { statusCode: 500 }),
     );
     const outcomes = await on.store.queue.finish(results, LATER);
     const failed = { kind: "stored", state: "failed" };
@@ -202,9 +199,9 @@ export function serviceEventSuite(open: OpenStore): void {
 
   it("record a burst together: each failure once, in order", async () => {
     await operator("evreg.delivery.failed");
-    await on.subscription(action);
+    await on.subscription(action, NO_RETRIES);
     const events = await on.publish(action, 80);
-    await finishAll(FAILED);
+    await finishAll("failed");
     const payloads = (await told("evreg.delivery.failed")) as { event_id: number }[];
     expect(payloads.map(({ event_id }) => event_id)).toEqual(events);
   });
@@ -213,12 +210,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await operator("evreg.subscription.deactivated");
     const subscription = await on.subscription(action);
     await on.publish(action, 2);
-    const next = {
-      kind: "gone",
-      reason: "The handler answered 410 Gone.",
-      handler: subscription.handler,
-    } as const;
-    await finishAll(next, 410);
+    await finishAll("gone", 410);
     expect(await told("evreg.subscription.deactivated")).toEqual([
       {
         subscription_id: subscription.rowid,
@@ -226,7 +218,7 @@ export function serviceEventSuite(open: OpenStore): void {
         subscription: "welcome",
         action: "user.created",
         handler_host: "mailer.example",
-        reason: next.reason,
+        reason: "The handler answered 410 Gone.",
         deactivated_at: "2026-03-01T12:01:01.000Z",
       },
     ]);
@@ -277,9 +269,9 @@ export function serviceEventSuite(open: OpenStore): void {
 
   it("do not lead to further ones", async () => {
     for (const name of SERVICE_EVENT_NAMES) await operator(name);
-    const failing = await on.subscription(action);
+    await on.subscription(action);
     await on.publish(action);
-    await finishAll({ kind: "gone", reason: "Gone.", handler: failing.handler }, 410);
+    await finishAll("gone", 410);
     const before = await on.rowids();
     expect(before).toHaveLength(3);
     const { claims } = await on.claim({ nowMs: LATER });
@@ -288,10 +280,7 @@ export function serviceEventSuite(open: OpenStore): void {
       "evreg.subscription.deactivated",
     ]);
     await on.store.queue.finish(
-      claims.map((claim) => {
-        const { handler } = claim.subscription;
-        return resultOf(claim, { kind: "gone", reason: "Gone.", handler }, { statusCode: 410 });
-      }),
+      claims.map((claim) => resultOf(claim, "gone", { statusCode: 410 })),
       LATER,
     );
     for (const { subscription } of claims) {

@@ -22,11 +22,11 @@ export function statsSuite(open: OpenStore): void {
   /** Two events of one action, one delivered and one failed for good, and three refusals. */
   async function happen(): Promise<{ action: string; subscription: number }> {
     const action = await on.action();
-    const { rowid } = await on.subscription(action);
+    const { rowid } = await on.subscription(action, { maxRetries: 0 });
     await on.publish(action, 2);
     const { claims } = await on.claim();
-    await on.finish(claims[0]!, { kind: "delivered" }, { statusCode: 200, latencyMs: 40 });
-    await on.finish(claims[1]!, { kind: "failed" }, { statusCode: 500 });
+    await on.finish(claims[0]!, "delivered", { statusCode: 200, latencyMs: 40 });
+    await on.finish(claims[1]!, "failed", { statusCode: 500 });
     await on.store.stats.countRefused([{ atMs: FINISHED, action: action.action, count: 3 }]);
     return { action: action.action, subscription: rowid };
   }

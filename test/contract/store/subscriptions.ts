@@ -113,7 +113,7 @@ export function subscriptionSuite(open: OpenStore): void {
     const { claims } = await on.claim({ limit: 2 });
     const [failed, running] = claims;
     if (failed === undefined || running === undefined) throw new Error("two were due");
-    await on.finish(failed, { kind: "retry", atMs: NOW + 90_000 }, { statusCode: 500 });
+    await on.fail(failed, NOW + 90_000, { statusCode: 500 });
 
     expect(await on.store.catalog.updateSubscription(mine.rowid, { active: false }, NOW)).toMatchObject({
       active: false,
@@ -132,7 +132,7 @@ export function subscriptionSuite(open: OpenStore): void {
       ),
     ).toMatchObject([{ kind: "recorded", deliveries: 0 }]);
     // What was under way ends as usual, and is held too if it failed.
-    await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { errorCode: "timeout" });
+    await on.fail(running, NOW + 70_000, { errorCode: "timeout" });
     expect(await statuses()).toEqual(["held", "held", "held"]);
 
     await on.store.catalog.updateSubscription(mine.rowid, { active: true }, NOW);
@@ -150,12 +150,12 @@ export function subscriptionSuite(open: OpenStore): void {
     const { claims } = await on.claim({ limit: 2 });
     const [done, running] = claims;
     if (done === undefined || running === undefined) throw new Error("two were due");
-    await on.finish(done, { kind: "delivered" }, { statusCode: 200 });
+    await on.finish(done, "delivered", { statusCode: 200 });
 
     expect(await on.store.catalog.deleteSubscription(mine.rowid, NOW + 5)).toEqual(mine);
     expect(await statuses()).toEqual(["delivered", "delivering", "cancelled"]);
     expect(await on.store.queue.countPending(mine.rowid)).toBe(1);
-    await on.finish(running, { kind: "retry", atMs: NOW + 70_000 }, { statusCode: 500 });
+    await on.fail(running, NOW + 70_000, { statusCode: 500 });
     expect(await statuses()).toEqual(["delivered", "cancelled", "cancelled"]);
     expect(await on.store.queue.countPending(mine.rowid)).toBe(2);
     expect((await on.store.queue.list({ status: "cancelled", limit: 9 }))[0]).toMatchObject({

@@ -39,11 +39,7 @@ export function waitingReplaySuite(open: OpenStore): void {
   async function failAll(nowMs: number, untilMs = nowMs + HOUR_MS, most = 500): Promise<number[]> {
     const claims = await claimed(nowMs, most);
     const results = claims.map((claim) =>
-      resultOf(
-        claim,
-        { kind: "retry", atMs: untilMs },
-        { statusCode: 500, wait: { untilMs, handler: claim.subscription.handler } },
-      ),
+      resultOf(claim, "failed", { statusCode: 500, retryAfterMs: untilMs - nowMs }),
     );
     await on.store.queue.finish(results, nowMs);
     return claims.map(({ event }) => event.eventId);
@@ -136,7 +132,7 @@ export function waitingReplaySuite(open: OpenStore): void {
     expect(queuedBy(await replay(id, LATER + 1))).toBe(2);
     const claims = await claimed(LATER + 1);
     expect(claims.map(({ event }) => event.eventId)).toEqual([a1, b1]);
-    for (const claim of claims) await on.finish(claim, { kind: "delivered" }, { statusCode: 200 });
+    for (const claim of claims) await on.finish(claim, "delivered", { statusCode: 200 });
     expect((await claimed(LATER + HOUR_MS)).map(({ event }) => event.eventId)).toEqual([a2]);
   });
 }

@@ -1,6 +1,7 @@
 import { bucketOf } from "../../../domain/stats/histogram.ts";
 import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
+import type { AttemptEnding } from "../../queue.ts";
 import type { RefusedCount } from "../../stats.ts";
 import type { EventBatch, StoredOutcome } from "../events/record-wire.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -41,7 +42,7 @@ class Series {
 
 /** An attempt that ended by itself; `null` is what there was none of. */
 interface EndedAttempt {
-  readonly next: { readonly kind: string };
+  readonly ending: AttemptEnding;
   readonly durationMs: number;
   readonly latencyMs: number | null;
   readonly statusCode: number | null;
@@ -71,12 +72,12 @@ export class StatsCounts {
   attempted(
     actionId: number,
     subscriptionId: number,
-    { next, durationMs, latencyMs, statusCode, errorCode }: EndedAttempt,
+    { ending, durationMs, latencyMs, statusCode, errorCode }: EndedAttempt,
     nowMs: number,
   ): void {
     const series = this.#seriesOf(nowMs, actionId, subscriptionId);
     series.count(MEASURE.attempt + bucketOf(durationMs));
-    if (next.kind === "delivered") {
+    if (ending === "delivered") {
       series.count(MEASURE.delivered);
       if (latencyMs !== null) series.count(MEASURE.latency + bucketOf(latencyMs));
     } else {

@@ -2,8 +2,15 @@ import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, type SqlValue, timeOf } from "../thread/sql.ts";
-import { DELIVERY_STATE, LEASE_OF, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
-import { BLOCKED_BY, headOf, settingOf } from "./order.ts";
+import {
+  DELIVERY_STATE,
+  LEASE_OF,
+  NORMAL,
+  REQUESTED,
+  settingOf,
+  UNFINISHED_STATES,
+} from "./delivery-state.ts";
+import { BLOCKED_BY, headOf } from "./order.ts";
 import { type DueRow, type SubscriptionWithDue, subscriptionsWithDue } from "./pending-index.ts";
 
 // What decides about the cause of an unfinished delivery: by it they are counted, see backlog.ts, and listed, see

@@ -14,8 +14,8 @@ import {
   NONE_MS,
 } from "./backlog-windows.ts";
 import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./pending-index.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
-import { BLOCKED_BY, headOf, settingOf } from "./order.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
+import { BLOCKED_BY, headOf } from "./order.ts";
 
 /** Deliveries that one answer may count, in steps: some 30 ms of the store's thread. */
 const MAX_COUNTED = 200_000;

@@ -197,7 +197,7 @@ const CLAIM_SQL = CLAIM.select({
   payloadBytes: PAYLOAD_BYTES,
   timestampedMs: timeOf("e.timestamped_ms"),
   action: "coalesce(a.action, '')",
-  isLate: "d.created_ms > e.timestamped_ms",
+  isFromReplay: "d.created_ms > e.timestamped_ms",
 });
 
 export const SUBSCRIPTION_SQL = SUBSCRIPTION.select({

@@ -1,4 +1,5 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
+import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { optionally, textOf, timeOf, wholeOf } from "../thread/sql.ts";
@@ -74,6 +75,11 @@ export const JOIN_NAMES = `
 /** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
 export const REQUESTED = 0;
 export const NORMAL = 1;
+
+/** A setting of the subscription `s`, as a value; damaged settings have none. */
+export function settingOf(name: keyof SubscriptionSettings): string {
+  return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
+}
 
 export function deliveryOf({ deleted_ms, ...row }: DeliveryRow): Delivery {
   const isPlanned = row.status === "pending" || row.status === "waiting";

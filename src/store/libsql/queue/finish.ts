@@ -1,15 +1,14 @@
-import type { OnExhausted } from "../../../domain/subscription-settings.ts";
-import type { Deactivated, FinishOutcome, NextStep } from "../../queue.ts";
+import type { Deactivated, FinishOutcome } from "../../queue.ts";
+import { type AttemptedDelivery, dependsOnSettings, type Verdict, verdictOn } from "../../rules/finish.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
-import { applySignals, noSignals, addSignal } from "./handler-health.ts";
+import { applySigns, CollectedSigns, loadAttempted } from "./handler-health.ts";
 import { type OrderKey, settleKeys } from "./key-order.ts";
-import { settingOf } from "./order.ts";
-import { errorOf, type FinishedRow } from "./wire.ts";
+import type { FinishedRow } from "./wire.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -22,8 +21,9 @@ export function finishAttempts(
 ): WithServiceEvents<readonly FinishOutcome[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
+  const { options = {} } = results[0] ?? {};
   const leases = loadLeased(sql, results);
-  const constraints = loadConstraints(sql, results, leases);
+  const attempted = loadAttempted(sql, subscriptionsToJudge(results, leases), options.retryScheduleMs);
   const writes: FinishWrites = {
     ended: [],
     first: [],
@@ -39,54 +39,47 @@ export function finishAttempts(
     keys: [],
   };
   const counts = new StatsCounts();
-  const signals = noSignals();
-  /** The last result of each subscription. */
-  const lastOf = new Map<number, number>();
+  const signs = new Map<number, CollectedSigns>();
   const outcomes = results.map((row, index): FinishOutcome => {
     const leased = leases.get(row.deliveryId);
     if (leased?.claim_id !== row.claimId) return { kind: "fenced" };
-    const constraint = constraints.get(leased.id);
-    const transition = transitionOf(leased, row, constraint, nowMs);
-    const handlerChanged = constraint?.has_other_handler === 1;
+    const { subscription_id: subscriptionId } = leased;
+    const verdict = verdictOn(row, deliveryOf(leased), attempted.get(subscriptionId)?.settings, row.nowMs);
     leases.delete(leased.id);
-    collect(writes, leased, row, transition, nowMs);
-    if (row.next.kind !== "unsent" && row.next.kind !== "filtered" && row.next.kind !== "returned") {
-      counts.attempted(leased.action_id, leased.subscription_id, row, nowMs);
+    collect(writes, leased, row, verdict, nowMs);
+    if (verdict.attempt !== undefined && verdict.attempt !== "returned") {
+      counts.attempted(leased.action_id, subscriptionId, row, nowMs);
     }
-    if (leased.key !== null) writes.keys.push([leased.subscription_id, leased.key]);
-    addSignal(signals, leased.subscription_id, row, {
-      handlerChanged,
-      isRetriedInOrder: transition?.isRetriedInOrder === true,
-    });
-    lastOf.set(leased.subscription_id, index);
-    const { kind } = row.next;
-    if (kind === "delivered" || kind === "filtered") return { kind: "stored", state: kind };
-    return { kind: "stored", state: transition?.state === DELIVERY_STATE.failed ? "failed" : "pending" };
+    if (leased.key !== null) writes.keys.push([subscriptionId, leased.key]);
+    let own = signs.get(subscriptionId);
+    if (own === undefined) signs.set(subscriptionId, (own = new CollectedSigns()));
+    own.add(verdict, index);
+    const { state, retryAtMs } = verdict;
+    return retryAtMs === undefined ? { kind: "stored", state } : { kind: "stored", state, retryAtMs };
   });
   writeChanges(sql, writes, nowMs, bytes);
   counts.write(sql);
-  const { disableAfterMs } = results[0] ?? {};
-  const deactivated = applySignals(sql, signals, nowMs, disableAfterMs);
+  const deactivated = applySigns(sql, signs, { attempted, nowMs, ...options });
   // What was leased of a key is not any more.
   const isNextDue = settleKeys(sql, writes.keys, nowMs) > 0;
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
-  const byIndex = new Map(deactivated.map((one) => [lastOf.get(one.subscriptionId), one]));
-  const firstStored = outcomes.findIndex(({ kind }) => kind === "stored");
-  const answer = outcomes.map((outcome, index) =>
-    withEffects(outcome, byIndex.get(index), isNextDue && index === firstStored),
-  );
-  return { answer, serviceEvents };
+  for (const one of deactivated) {
+    const { lastIndex } = signs.get(one.subscriptionId)!;
+    outcomes[lastIndex] = withConsequence(outcomes[lastIndex]!, { deactivated: one });
+  }
+  if (isNextDue) {
+    const first = outcomes.findIndex(({ kind }) => kind === "stored");
+    outcomes[first] = withConsequence(outcomes[first]!, { isNextDue });
+  }
+  return { answer: outcomes, serviceEvents };
 }
 
-function withEffects(
+function withConsequence(
   outcome: FinishOutcome,
-  deactivated: Deactivated | undefined,
-  isNextDue: boolean,
+  consequence: { readonly deactivated: Deactivated } | { readonly isNextDue: true },
 ): FinishOutcome {
-  if (outcome.kind !== "stored" || (deactivated === undefined && !isNextDue)) return outcome;
-  const subscription = deactivated === undefined ? {} : { deactivated };
-  return { ...outcome, ...subscription, ...(isNextDue ? { isNextDue } : {}) };
+  return outcome.kind === "stored" ? { ...outcome, ...consequence } : outcome;
 }
 
 /** A delivery that is leased. */
@@ -94,7 +87,7 @@ interface Leased {
   readonly id: number;
   readonly claim_id: number;
   readonly subscription_id: number;
-  /** Of its event; 0 where that is damaged. */
+  /** The action of its event; 0 where that is damaged. */
   readonly action_id: number;
   /** The number of the attempt under way. */
   readonly attempt: number;
@@ -102,7 +95,7 @@ interface Leased {
   readonly last_error: string | null;
   /** Who took it; `null` for one that evreg sent. */
   readonly consumer: string | null;
-  /** Of one that has a place in an order by key. */
+  /** Its key, where it has a place in an order by key. */
   readonly key: number | null;
 }
 
@@ -119,143 +112,63 @@ function loadLeased(sql: Sql, rows: readonly FinishedRow[]): Map<number, Leased>
   return new Map(found.map((row) => [row.id, row]));
 }
 
-/** What decides on a delivery that was not delivered: the order of its subscription, or another handler by now. */
-interface Constraint {
-  readonly id: number;
-  readonly ordered: number;
-  /** 1 if its subscription is ordered by key. */
-  readonly is_keyed: number;
-  readonly event_id: number;
-  readonly due_ms: number;
-  readonly max_retries: number;
-  readonly on_exhausted: OnExhausted;
-  /** 1 if the handler that is gone is no longer the subscription's, about whose handler that says nothing. */
-  readonly has_other_handler: number;
+function deliveryOf({ failures, last_error: lastError }: Leased): AttemptedDelivery {
+  return { failures, lastError };
 }
 
-/** Most deliveries have no constraint. */
-function loadConstraints(
-  sql: Sql,
+/** The subscriptions whose settings decide on any of the results. */
+function subscriptionsToJudge(
   results: readonly FinishedRow[],
   leases: ReadonlyMap<number, Leased>,
-): ReadonlyMap<number, Constraint> {
-  const undelivered = results.flatMap(({ deliveryId, claimId, next }) =>
-    isUndelivered(next) && leases.get(deliveryId)?.claim_id === claimId
-      ? [[deliveryId, next.kind === "gone" ? next.handler : null]]
-      : [],
-  );
-  if (undelivered.length === 0) return new Map();
-  const found = sql.rows<Constraint>(
-    `SELECT d.rowid AS id, s.ordered, s.order_key IS NOT NULL AS is_keyed, d.event_id, d.due_ms, s.max_retries, ${settingOf("on_exhausted")} AS on_exhausted,
-        coalesce(s.handler <> r.value ->> 1, 0) AS has_other_handler
-      FROM json_each(?) AS r
-      CROSS JOIN delivery AS d ON d.rowid = r.value ->> 0
-      CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-      WHERE s.ordered = 1 OR s.order_key IS NOT NULL OR d.key IS NOT NULL OR s.handler <> r.value ->> 1`,
-    JSON.stringify(undelivered),
-  );
-  return new Map(found.map((row) => [row.id, row]));
-}
-
-type Undelivered = Exclude<NextStep, { kind: "delivered" | "filtered" | "unsent" }>;
-
-function isUndelivered(next: NextStep): next is Undelivered {
-  return next.kind !== "delivered" && next.kind !== "filtered" && next.kind !== "unsent";
-}
-
-/** Where a delivery goes that was not delivered. */
-interface Transition {
-  readonly state: (typeof DELIVERY_STATE)["pending" | "failed"];
-  readonly failures: number;
-  readonly dueMs: number | null;
-  /** Its place in the order of its subscription. */
-  readonly sequence: number | null;
-  readonly lastError: string | null;
-  /** Its ordered subscription waits for its retry. */
-  readonly isRetriedInOrder: boolean;
-  /** Its subscription blocks for it from now on. */
-  readonly startsBlocking: boolean;
-}
-
-/** `undefined` for one that was delivered, filtered or never started. */
-function transitionOf(
-  { failures, last_error, key }: Leased,
-  row: FinishedRow,
-  constraint: Constraint | undefined,
-  nowMs: number,
-): Transition | undefined {
-  const { next } = row;
-  if (!isUndelivered(next)) return undefined;
-  const isOrdered = constraint?.ordered === 1;
-  const pending = {
-    state: DELIVERY_STATE.pending,
-    // An ordered one keeps its place, and its subscription as a whole waits.
-    dueMs: isOrdered ? constraint.due_ms : nowMs,
-    sequence: constraint !== undefined && (isOrdered || key !== null) ? constraint.event_id : null,
-    isRetriedInOrder: false,
-    startsBlocking: false,
-  };
-  if (next.kind === "returned") return { ...pending, failures, lastError: last_error };
-  const failed = { failures: failures + 1, lastError: errorOf(row) };
-  // With its handler gone nothing is sent at all, so one that blocks keeps its place then too.
-  const isKeyed = constraint?.is_keyed === 1;
-  const isBlocking = (isOrdered || isKeyed) && constraint.on_exhausted === "block";
-  if (isBlocking || mayRetry(next, failures, constraint)) {
-    // One that blocks its key by now waits as long as it would have, had it done so before.
-    const atMs = next.kind === "retry" ? next.atMs : isKeyed ? (row.more?.wait?.untilMs ?? nowMs) : nowMs;
-    const dueMs = isOrdered ? pending.dueMs : Math.ceil(atMs);
-    const startsBlocking = isBlocking && failures === constraint.max_retries;
-    return { ...pending, ...failed, dueMs, isRetriedInOrder: isOrdered, startsBlocking };
+): ReadonlySet<number> {
+  const ids = new Set<number>();
+  for (const { deliveryId, claimId, ending } of results) {
+    const leased = dependsOnSettings(ending) ? leases.get(deliveryId) : undefined;
+    if (leased?.claim_id === claimId) ids.add(leased.subscription_id);
   }
-  return { ...pending, ...failed, state: DELIVERY_STATE.failed, dueMs: null, sequence: null };
+  return ids;
 }
-
-/** Not if it only has its place in an order that has ended. */
-function isConstrained({ ordered, is_keyed, has_other_handler }: Constraint): boolean {
-  return ordered === 1 || is_keyed === 1 || has_other_handler === 1;
-}
-
-/** The engine counted the retries of one without constraint. */
-function mayRetry(next: Undelivered, failures: number, constraint: Constraint | undefined): boolean {
-  if (constraint === undefined || !isConstrained(constraint)) return next.kind === "retry";
-  const isRequested = next.kind === "retry" || constraint.has_other_handler === 1;
-  return isRequested && failures < constraint.max_retries;
-}
-
-type Outcome = "delivered" | "failed" | "returned";
 
 function collect(
   writes: FinishWrites,
   leased: Leased,
   row: FinishedRow,
-  transition: Transition | undefined,
+  verdict: Verdict,
   nowMs: number,
 ): void {
-  const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, next, more } = row;
+  const { deliveryId: id, startedAtMs, durationMs, statusCode, errorCode, textBytes, connection } = row;
+  const { state, attempt: outcome, moved } = verdict;
   writes.ended.push(id);
-  if (next.kind === "filtered") writes.filtered.push(id);
-  if (next.kind === "unsent" || next.kind === "filtered") return;
+  if (state === "filtered") writes.filtered.push(id);
+  if (outcome === undefined) return;
   const startedMs = Math.round(startedAtMs);
   const attemptMs = Math.max(0, Math.round(durationMs));
   if (isPlainFirst(leased, row)) {
     writes.first.push(FIRST.pack({ id, startedMs, durationMs: attemptMs, statusCode }));
     return;
   }
-  if (next.kind === "delivered") writes.delivered.push(id);
-  const outcome: Outcome = next.kind === "delivered" || next.kind === "returned" ? next.kind : "failed";
-  if (transition !== undefined) {
-    const { state, failures, dueMs: due_ms, sequence, lastError: last_error } = transition;
-    const finished_ms = state === DELIVERY_STATE.failed ? nowMs : null;
-    const { attempt } = leased;
+  if (state === "delivered") writes.delivered.push(id);
+  if (moved !== undefined) {
+    const { failures, dueMs, lastError: last_error } = moved;
+    const { attempt, key } = leased;
     writes.moved.push(
-      MOVED.pack({ id, state, attempt, failures, due_ms, sequence, finished_ms, last_error }),
+      MOVED.pack({
+        id,
+        state: DELIVERY_STATE[state],
+        attempt,
+        failures,
+        due_ms: dueMs ?? null,
+        keeps_place: state === "pending" && (dueMs === undefined || key !== null) ? 1 : 0,
+        finished_ms: state === "failed" ? nowMs : null,
+        last_error,
+      }),
     );
-    if (state === DELIVERY_STATE.failed) writes.failed.push(id);
-    if (transition.startsBlocking) writes.blocked.push(id);
+    if (state === "failed") writes.failed.push(id);
+    if (verdict.startsBlocking) writes.blocked.push(id);
   }
   if (isPastLimit(leased.attempt)) writes.long.push(id);
-  const { dnsMs, connectMs, firstByteMs } = more?.connection ?? {};
-  // In the order of `ATTEMPT`, as each attempt is packed.
+  const { dnsMs, connectMs, firstByteMs } = connection ?? {};
+  // The members have the order of `ATTEMPT`, as each attempt is packed.
   const attempt = [
     id,
     leased.attempt,
@@ -270,17 +183,17 @@ function collect(
   ];
   const { consumer } = leased;
   if (consumer !== null) writes.pulled.push([...attempt, null, null, null, consumer]);
-  else if (more?.connection === undefined) writes.attempts.push(attempt);
+  else if (connection === undefined) writes.attempts.push(attempt);
   else writes.connected.push([...attempt, rounded(dnsMs), rounded(connectMs), rounded(firstByteMs)]);
 }
 
 /** Whether it is a first attempt that delivered, with nothing to be stored but what its delivery has columns for. */
 function isPlainFirst(
   { attempt, consumer }: Leased,
-  { next, errorCode, textBytes, more }: FinishedRow,
+  { ending, errorCode, textBytes, connection }: FinishedRow,
 ): boolean {
-  const isBare = errorCode === null && textBytes === null && more?.connection === undefined;
-  return attempt === 1 && consumer === null && next.kind === "delivered" && isBare;
+  const isBare = errorCode === null && textBytes === null && connection === undefined;
+  return attempt === 1 && consumer === null && ending === "delivered" && isBare;
 }
 
 function rounded(durationMs: number | undefined): number | null {
@@ -355,15 +268,17 @@ const MOVED = columns(
   "attempt",
   "failures",
   "due_ms",
-  "sequence",
+  "keeps_place",
   "finished_ms",
   "last_error",
 );
 
+/** One that is to be sent again without a time stays as due as it was. */
 function moveAll(sql: Sql, moved: readonly unknown[]): void {
   sql.run(
     `UPDATE delivery SET state = r.state, attempt = r.attempt, failures = r.failures, priority = ${NORMAL},
-        due_ms = r.due_ms, sequence = r.sequence, finished_ms = r.finished_ms, last_error = r.last_error
+        due_ms = iif(r.state = ${DELIVERY_STATE.pending}, coalesce(r.due_ms, delivery.due_ms), NULL),
+        sequence = iif(r.keeps_place, event_id, NULL), finished_ms = r.finished_ms, last_error = r.last_error
       FROM (SELECT ${MOVED.values} FROM json_each(?)) AS r
       WHERE delivery.rowid = r.id`,
     JSON.stringify(moved),

@@ -1,9 +1,11 @@
-import { failingReason, LONGEST_WAIT_MS, longestGapMs } from "../../../domain/retry.ts";
-import { SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
+import { LONGEST_WAIT_MS } from "../../../domain/retry.ts";
+import { type OnExhausted, SETTINGS_LIMITS } from "../../../domain/subscription-settings.ts";
 import type { Deactivated } from "../../queue.ts";
-import { toIso } from "../../../runtime/clock.ts";
+import type { SettingsInForce, Verdict } from "../../rules/finish.ts";
+import { type HandlerHealth, type HandlerSigns, healthAfter } from "../../rules/health.ts";
+import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
-import { errorOf, type FinishedRow } from "./wire.ts";
+import { settingOf } from "./delivery-state.ts";
 
 /** Longer waits cannot be asked for: such a one was stored before the clock was set back, and does not count. */
 const LONGEST_SLOWDOWN_MS = 4 * LONGEST_WAIT_MS;
@@ -14,119 +16,181 @@ export const WAIT_END = `max(
     iif(s.slowed_until_ms <= ?1 + ${LONGEST_SLOWDOWN_MS}, s.slowed_until_ms, 0),
     iif(s.ordered = 1 AND s.retry_wait_until_ms <= ?1 + ${LONGEST_RETRY_WAIT_MS}, s.retry_wait_until_ms, 0))`;
 
-type Wait = readonly [subscriptionId: number, untilMs: number, handler: string];
-
-/** What the results of one call say about handlers, by the rowids of their subscriptions. */
-interface HandlerSignals {
-  /** Which had a success. */
-  readonly succeeded: Set<number>;
-  /** Whose last result here is a failure, with its error. */
-  readonly failed: Map<number, string>;
-  /** What handlers asked for. */
-  readonly slow: Wait[];
-  /** For retries of the first deliveries of ordered ones. */
-  readonly retryWaits: Wait[];
-  readonly gone: Deactivated[];
+/** What a verdict on an attempt depends on, beside its delivery. */
+interface AttemptedSubscription {
+  readonly settings: SettingsInForce;
+  readonly health: HandlerHealth;
+  readonly isActive: boolean;
 }
 
-export function noSignals(): HandlerSignals {
-  return { succeeded: new Set(), failed: new Map(), slow: [], retryWaits: [], gone: [] };
+interface AttemptedSubscriptionRow {
+  readonly id: number;
+  readonly handler: string;
+  readonly max_retries: number;
+  readonly ordered: number;
+  readonly is_keyed: number;
+  readonly on_exhausted: OnExhausted | null;
+  readonly retry_schedule: string | null;
+  readonly is_active: number;
+  readonly failing_since_ms: number | null;
+  readonly last_failure_ms: number | null;
+  readonly failing_total_ms: number;
+  readonly slowed_until_ms: number | null;
+  readonly retry_wait_until_ms: number | null;
 }
 
-/**
- * Adds one result.
- * @param at `handlerChanged`: the subscription has left the handler that is gone, which says nothing about the new one;
- * `isRetriedInOrder`: its ordered subscription waits for its retry
- */
-export function addSignal(
-  signals: HandlerSignals,
-  subscriptionId: number,
-  row: FinishedRow,
-  { handlerChanged, isRetriedInOrder }: { handlerChanged: boolean; isRetriedInOrder: boolean },
-): void {
-  const { next, more } = row;
-  if (next.kind === "delivered") {
-    signals.succeeded.add(subscriptionId);
-    // Looked at first, as nearly always there is none.
-    if (signals.failed.size > 0) signals.failed.delete(subscriptionId);
-  } else if (next.kind === "retry" || next.kind === "failed") {
-    signals.failed.set(subscriptionId, errorOf(row));
-  } else if (next.kind === "gone" && !handlerChanged) {
-    signals.gone.push({ subscriptionId, reason: next.reason });
-  }
-  const { slow, wait } = more ?? {};
-  if (slow !== undefined) signals.slow.push([subscriptionId, Math.ceil(slow.untilMs), slow.handler]);
-  if (isRetriedInOrder && wait !== undefined) {
-    signals.retryWaits.push([subscriptionId, Math.ceil(wait.untilMs), wait.handler]);
-  }
-}
+const ATTEMPTED_SUBSCRIPTIONS = `SELECT s.rowid AS id, s.handler, s.max_retries, s.ordered, s.order_key IS NOT NULL AS is_keyed,
+    ${settingOf("on_exhausted")} AS on_exhausted, ${settingOf("retry_schedule")} AS retry_schedule,
+    s.active = 1 AND s.deleted_ms IS NULL AS is_active, s.failing_since_ms, s.last_failure_ms, s.failing_total_ms,
+    s.slowed_until_ms, s.retry_wait_until_ms
+  FROM json_each(?1) AS requested CROSS JOIN subscription AS s ON s.rowid = requested.value`;
 
-/** Stores the signals, and deactivates subscriptions whose handlers are gone or have failed for too long. */
-export function applySignals(
+/** @param scheduleMs the waits before retries of those that have no schedule of their own */
+export function loadAttempted(
   sql: Sql,
-  { succeeded, failed, slow, retryWaits, gone }: HandlerSignals,
-  nowMs: number,
-  disableAfterMs: number | undefined,
-): Deactivated[] {
-  if (succeeded.size > 0) storeSuccesses(sql, succeeded, nowMs);
-  const ended = [...gone];
-  if (failed.size > 0) ended.push(...storeFailures(sql, failed, nowMs, disableAfterMs));
-  setWaits(sql, "slowed_until_ms", slow);
-  setWaits(sql, "retry_wait_until_ms", retryWaits);
-  return ended.filter((one) => deactivate(sql, one, nowMs));
+  ids: ReadonlySet<number>,
+  scheduleMs: readonly number[] | undefined,
+): Map<number, AttemptedSubscription> {
+  if (ids.size === 0) return new Map();
+  const rows = sql.rows<AttemptedSubscriptionRow>(ATTEMPTED_SUBSCRIPTIONS, JSON.stringify([...ids]));
+  return new Map(rows.map((row) => [row.id, attemptedSubscription(row, scheduleMs)]));
 }
 
-/**
- * Nearly always nothing has to be cleared, and nothing is written. An ordered one has one attempt at a time, so its success
- * ends every wait.
- */
-function storeSuccesses(sql: Sql, succeeded: ReadonlySet<number>, nowMs: number): void {
-  sql.run(
-    `UPDATE subscription SET failing_since_ms = NULL, last_failure_ms = NULL, failing_total_ms = 0,
-        slowed_until_ms = CASE WHEN slowed_until_ms > ?2 AND ordered = 0 THEN slowed_until_ms END,
-        retry_wait_until_ms = NULL
-      WHERE rowid IN (SELECT value FROM json_each(?1))
-        AND (failing_since_ms IS NOT NULL OR slowed_until_ms <= ?2 OR retry_wait_until_ms IS NOT NULL
-          OR (ordered = 1 AND slowed_until_ms IS NOT NULL))`,
-    JSON.stringify([...succeeded]),
+/** Those among which something is to be cleared after a success: nearly always none. */
+function loadUnhealthy(
+  sql: Sql,
+  ids: readonly number[],
+  nowMs: number,
+): ReadonlyMap<number, AttemptedSubscription> {
+  if (ids.length === 0) return new Map();
+  const rows = sql.rows<AttemptedSubscriptionRow>(
+    `${ATTEMPTED_SUBSCRIPTIONS}
+      WHERE s.failing_since_ms IS NOT NULL OR s.slowed_until_ms <= ?2 OR s.retry_wait_until_ms IS NOT NULL
+        OR (s.ordered = 1 AND s.slowed_until_ms IS NOT NULL)`,
+    JSON.stringify(ids),
     nowMs,
   );
+  return new Map(rows.map((row) => [row.id, attemptedSubscription(row, undefined)]));
 }
 
-/** Answers those that have failed for too long. */
-function storeFailures(
+function attemptedSubscription(
+  row: AttemptedSubscriptionRow,
+  scheduleMs: readonly number[] | undefined,
+): AttemptedSubscription {
+  const { retry_schedule: ownSchedule } = row;
+  const isWhole = row.ordered === 1;
+  return {
+    settings: {
+      handler: row.handler,
+      maxRetries: row.max_retries,
+      order: isWhole ? "whole" : row.is_keyed === 1 ? "key" : "none",
+      onExhausted: row.on_exhausted,
+      retryScheduleMs: ownSchedule === null ? (scheduleMs ?? null) : (JSON.parse(ownSchedule) as number[]),
+    },
+    health: {
+      failingSinceMs: row.failing_since_ms,
+      lastFailureMs: row.last_failure_ms,
+      failingTotalMs: row.failing_total_ms,
+      slowedUntilMs: row.slowed_until_ms,
+      retryWaitUntilMs: row.retry_wait_until_ms,
+    },
+    isActive: row.is_active === 1,
+  };
+}
+
+/** What the results of one call say about the handler of a subscription. */
+export class CollectedSigns implements HandlerSigns {
+  hasSucceeded = false;
+  lastError: string | undefined;
+  slowedUntilMs: number | undefined;
+  retryWaitUntilMs: number | undefined;
+  isGone = false;
+  /** The place of the last result of its subscription in the call. */
+  lastIndex = 0;
+
+  add({ handler, moved, slowedUntilMs, subscriptionWaitsUntilMs }: Verdict, index: number): void {
+    this.lastIndex = index;
+    if (handler === "accepts") {
+      this.hasSucceeded = true;
+      this.lastError = undefined;
+    } else if (handler === "fails") this.lastError = moved?.lastError ?? "network_error";
+    else if (handler === "is gone") this.isGone = true;
+    this.slowedUntilMs = latest(this.slowedUntilMs, slowedUntilMs);
+    this.retryWaitUntilMs = latest(this.retryWaitUntilMs, subscriptionWaitsUntilMs);
+  }
+
+  get isEmpty(): boolean {
+    const hasWait = this.slowedUntilMs !== undefined || this.retryWaitUntilMs !== undefined;
+    return !this.hasSucceeded && this.lastError === undefined && !this.isGone && !hasWait;
+  }
+}
+
+function latest(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.max(one, other);
+}
+
+const HEALTH = columns(
+  "id",
+  "failing_since_ms",
+  "last_failure_ms",
+  "failing_total_ms",
+  "slowed_until_ms",
+  "retry_wait_until_ms",
+  "disabled_reason",
+);
+
+interface HealthContext {
+  /** Those that `loadAttempted` answered. */
+  readonly attempted: ReadonlyMap<number, AttemptedSubscription>;
+  readonly nowMs: number;
+  readonly disableAfterMs?: number;
+}
+
+/** Stores what results say of handlers, and deactivates subscriptions whose handlers are gone or have failed for too long. */
+export function applySigns(
   sql: Sql,
-  failed: ReadonlyMap<number, string>,
-  nowMs: number,
-  disableAfterMs: number | undefined,
+  signs: ReadonlyMap<number, CollectedSigns>,
+  { attempted, nowMs, disableAfterMs }: HealthContext,
 ): readonly Deactivated[] {
-  const failing = sql.rows<{ id: number; since_ms: number; total_ms: number }>(
-    `UPDATE subscription SET failing_since_ms = min(coalesce(failing_since_ms, ?2), ?2), last_failure_ms = ?2,
-        failing_total_ms = failing_total_ms + max(0, min(?2 - coalesce(last_failure_ms, ?2), ?3))
-      WHERE rowid IN (SELECT value FROM json_each(?1)) AND active = 1 AND deleted_ms IS NULL
-      RETURNING rowid AS id, failing_since_ms AS since_ms, failing_total_ms AS total_ms`,
-    JSON.stringify([...failed.keys()]),
-    nowMs,
-    disableAfterMs === undefined ? 0 : longestGapMs(disableAfterMs),
-  );
-  if (disableAfterMs === undefined) return [];
-  return failing
-    .filter(({ total_ms }) => total_ms >= disableAfterMs)
-    .map(({ id, since_ms }) => ({
-      subscriptionId: id,
-      reason: failingReason(toIso(since_ms), failed.get(id) ?? "network_error"),
-    }));
+  const onlySucceeded = [...signs.keys()].filter((id) => signs.get(id)!.hasSucceeded && !attempted.has(id));
+  const unhealthy = loadUnhealthy(sql, onlySucceeded, nowMs);
+  const deactivated: Deactivated[] = [];
+  const changed: unknown[] = [];
+  for (const [id, own] of signs) {
+    const subscription = attempted.get(id) ?? unhealthy.get(id);
+    if (subscription === undefined || own.isEmpty) continue;
+    const { health, disabledReason } = healthAfter(
+      subscription.health,
+      own,
+      { isActive: subscription.isActive, isOrdered: subscription.settings.order === "whole" },
+      nowMs,
+      disableAfterMs,
+    );
+    if (disabledReason !== undefined) deactivated.push({ subscriptionId: id, reason: disabledReason });
+    changed.push(
+      HEALTH.pack({
+        id,
+        failing_since_ms: health.failingSinceMs,
+        last_failure_ms: health.lastFailureMs,
+        failing_total_ms: health.failingTotalMs,
+        slowed_until_ms: health.slowedUntilMs,
+        retry_wait_until_ms: health.retryWaitUntilMs,
+        disabled_reason: disabledReason ?? null,
+      }),
+    );
+  }
+  if (changed.length > 0) storeHealth(sql, changed);
+  return deactivated;
 }
 
-/** The latest end counts: an answer that asks for less does not cut a wait short. */
-function setWaits(sql: Sql, column: "slowed_until_ms" | "retry_wait_until_ms", waits: readonly Wait[]): void {
-  if (waits.length === 0) return;
+function storeHealth(sql: Sql, changed: readonly unknown[]): void {
   sql.run(
-    `UPDATE subscription SET ${column} = max(coalesce(${column}, 0), r.until_ms)
-      FROM (SELECT value ->> 0 AS id, value ->> 2 AS handler, max(value ->> 1) AS until_ms
-        FROM json_each(?) GROUP BY 1, 2) AS r
-      WHERE subscription.rowid = r.id AND subscription.handler = r.handler`,
-    JSON.stringify(waits),
+    `UPDATE subscription SET failing_since_ms = r.failing_since_ms, last_failure_ms = r.last_failure_ms,
+        failing_total_ms = r.failing_total_ms, slowed_until_ms = r.slowed_until_ms,
+        retry_wait_until_ms = r.retry_wait_until_ms, active = iif(r.disabled_reason IS NULL, active, 0),
+        disabled_reason = coalesce(r.disabled_reason, subscription.disabled_reason)
+      FROM (SELECT ${HEALTH.values} FROM json_each(?)) AS r WHERE subscription.rowid = r.id`,
+    JSON.stringify(changed),
   );
 }
 
@@ -145,16 +209,4 @@ export function clearWaits(sql: Sql, subscriptionId: number): void {
     "UPDATE subscription SET slowed_until_ms = NULL, retry_wait_until_ms = NULL WHERE rowid = ?",
     subscriptionId,
   );
-}
-
-/** Answers whether it was active. Its last failure is what it was deactivated for. */
-function deactivate(sql: Sql, { subscriptionId, reason }: Deactivated, nowMs: number): boolean {
-  const changed = sql.run(
-    `UPDATE subscription SET active = 0, disabled_reason = ?1, last_failure_ms = ?3
-      WHERE rowid = ?2 AND active = 1 AND deleted_ms IS NULL`,
-    reason,
-    subscriptionId,
-    nowMs,
-  );
-  return changed > 0;
 }

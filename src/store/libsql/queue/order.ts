@@ -1,7 +1,6 @@
 import { EvregError } from "../../../domain/error.ts";
-import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type { Sql } from "../thread/sql.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED } from "./delivery-state.ts";
+import { DELIVERY_STATE, NORMAL, REQUESTED, settingOf } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
 import { FIRST_BLOCKED } from "./key-order.ts";
 
@@ -24,11 +23,6 @@ export function firstRequestedOf(subscriptionId: string): string {
   return `FROM delivery AS w INDEXED BY delivery_due
     WHERE w.subscription_id = ${subscriptionId} AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL
     ORDER BY w.due_ms, w.rowid LIMIT 1`;
-}
-
-/** A setting of the subscription `s`, as a value; damaged settings have none. */
-export function settingOf(name: keyof SubscriptionSettings): string {
-  return `iif(json_valid(s.settings), s.settings ->> '${name}', NULL)`;
 }
 
 /**

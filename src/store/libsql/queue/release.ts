@@ -1,40 +1,34 @@
 import type { Sql } from "../thread/sql.ts";
-import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
-import { NORMAL } from "./delivery-state.ts";
-import { keysOfDeliveries, settleKeys } from "./key-order.ts";
+import { finishAttempts } from "./finish.ts";
+import type { FinishedRow } from "./wire.ts";
+
+type EndedLease = Pick<FinishedRow, "deliveryId" | "claimId" | "startedAtMs" | "durationMs">;
+
+const NO_ANSWER = {
+  ending: "interrupted",
+  statusCode: null,
+  errorCode: null,
+  latencyMs: null,
+  textBytes: null,
+  textOffset: 0,
+  options: {},
+} as const;
 
 /**
- * Makes leased deliveries due again. Their attempt is recorded as cut short and does not count against the retries.
+ * Makes leased deliveries due again: what held them is gone, so their attempts were cut short.
  * @param which those whose lease ended by `nowMs`; with `all`, as whoever sent deliveries is gone, all but those that
  * consumers have taken
+ * @returns how many
  */
 export function releaseLeases(sql: Sql, which: "expired" | "all", nowMs: number): number {
-  const ended = which === "all" ? "(l.until_ms <= ?1 OR l.consumer IS NULL)" : "l.until_ms <= ?1";
-  sql.run(
-    `INSERT INTO attempt (delivery_id, attempt, started_ms, duration_ms, outcome, error_code, consumer)
-      SELECT d.rowid, d.attempt + 1, l.claimed_ms, max(0, ?1 - l.claimed_ms), 'returned', 'interrupted', l.consumer
-      FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id WHERE ${ended}`,
+  const ended = sql.rows<EndedLease>(
+    `SELECT delivery_id AS deliveryId, claim_id AS claimId, claimed_ms AS startedAtMs, max(0, ?1 - claimed_ms) AS durationMs
+      FROM lease WHERE until_ms <= ?1 ${which === "all" ? "OR consumer IS NULL" : ""}`,
     nowMs,
   );
-  sql.run(
-    `UPDATE delivery SET attempt = attempt + 1, priority = ${NORMAL}, due_ms = iif(s.ordered = 1, due_ms, ?1),
-        sequence = iif(s.ordered = 1 OR delivery.key IS NOT NULL, event_id, NULL)
-      FROM subscription AS s
-      WHERE s.rowid = subscription_id AND delivery.rowid IN (SELECT l.delivery_id FROM lease AS l WHERE ${ended})`,
-    nowMs,
-  );
-  const attempted = sql.rows<{ id: number; attempt: number }>(
-    `SELECT d.rowid AS id, d.attempt FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
-      WHERE ${ended}`,
-    nowMs,
-  );
-  const long = attempted.filter(({ attempt }) => isPastLimit(attempt)).map(({ id }) => id);
-  if (long.length > 0) dropMiddleAttempts(sql, long);
-  const keys = keysOfDeliveries(
-    sql,
-    attempted.map(({ id }) => id),
-  );
-  const released = sql.run(`DELETE FROM lease AS l WHERE ${ended}`, nowMs);
-  settleKeys(sql, keys, nowMs);
-  return released;
+  if (ended.length === 0) return 0;
+  const results = ended.map((lease): FinishedRow => Object.assign(lease, NO_ANSWER, { nowMs }));
+  // The driver binds empty bytes as NULL.
+  const { answer } = finishAttempts(sql, results, new Uint8Array(1));
+  return answer.filter(({ kind }) => kind === "stored").length;
 }

@@ -1,5 +1,4 @@
 import { LRUCache } from "lru-cache";
-import type { AttemptErrorCode } from "../../../domain/delivery.ts";
 import { NO_SETTINGS, type SubscriptionSettings } from "../../../domain/subscription-settings.ts";
 import type {
   AttemptResult,
@@ -9,8 +8,10 @@ import type {
   ClaimedSubscription,
   ClaimQuota,
   ClaimRequest,
+  FinishOptions,
   Taker,
 } from "../../queue.ts";
+import type { AttemptFacts } from "../../rules/finish.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
 import { columns } from "../thread/columns.ts";
@@ -58,7 +59,7 @@ export const CLAIM = columns(
   "payloadBytes",
   "timestampedMs",
   "action",
-  "isLate",
+  "isFromReplay",
 );
 export type ClaimRow = [
   deliveryId: number,
@@ -69,7 +70,7 @@ export type ClaimRow = [
   payloadBytes: number,
   timestampedMs: number,
   action: string,
-  isLate: 0 | 1,
+  isFromReplay: 0 | 1,
 ];
 
 export const SUBSCRIPTION = columns(
@@ -189,7 +190,7 @@ export function claimAnswer(
       claimId: takers.get(row[at.subscriptionId]) ?? claimId,
       attempt: row[at.attempt],
       failures: row[at.failures],
-      isLate: row[at.isLate] === 1,
+      isFromReplay: row[at.isFromReplay] === 1,
       event,
       subscription: subscriptions.get(row[at.subscriptionId])!,
     };
@@ -198,27 +199,17 @@ export function claimAnswer(
 }
 
 /** A result to be stored. */
-export interface FinishedRow extends Pick<
-  AttemptResult,
-  "deliveryId" | "claimId" | "startedAtMs" | "durationMs" | "next"
-> {
-  readonly statusCode: number | null;
-  readonly errorCode: AttemptErrorCode | null;
+export interface FinishedRow
+  extends AttemptFacts, Pick<AttemptResult, "deliveryId" | "claimId" | "startedAtMs" | "durationMs"> {
   /** `null` where it is of no interest. */
   readonly latencyMs: number | null;
   /** `null` where there is no text. */
   readonly textBytes: number | null;
   /** Where its text lies in the batch's bytes. */
   readonly textOffset: number;
-  /** Few have any of it. */
-  readonly more: { readonly [M in "connection" | "slow" | "wait"]?: AttemptResult[M] | undefined } | null;
+  readonly connection?: AttemptResult["connection"] | undefined;
   readonly nowMs: number;
-  readonly disableAfterMs: number | undefined;
-}
-
-/** The last error of a delivery whose attempt failed so. */
-export function errorOf({ statusCode, errorCode }: FinishedRow): string {
-  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
+  readonly options: FinishOptions;
 }
 
 const encoder = new TextEncoder();
@@ -227,18 +218,22 @@ const encoder = new TextEncoder();
 export function finishedRow(
   result: AttemptResult,
   nowMs: number,
-  disableAfterMs: number | undefined,
+  options: FinishOptions,
   bytes: ByteWriter,
 ): FinishedRow {
-  const { deliveryId, claimId, startedAtMs, durationMs, next, response, tlsReason, refusal } = result;
-  const { latencyMs = null, statusCode = null, errorCode = null, connection, slow, wait } = result;
+  const {
+    response,
+    tlsReason,
+    refusal,
+    latencyMs = null,
+    statusCode = null,
+    errorCode = null,
+    ...facts
+  } = result;
   const text = refusal ?? tlsReason ?? response;
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
   const [textOffset, textBytes] = text === undefined ? [0, null] : bytes.add(encoder.encode(text));
-  const isBare = connection === undefined && slow === undefined && wait === undefined;
-  const more = isBare ? null : { connection, slow, wait };
-  const attempt = { deliveryId, claimId, startedAtMs, durationMs, latencyMs, statusCode, errorCode };
-  return { ...attempt, textBytes, textOffset, next, more, nowMs, disableAfterMs };
+  return { ...facts, latencyMs, statusCode, errorCode, textBytes, textOffset, nowMs, options };
 }
 
 /** Settings as they are stored: JSON of those that are set. */

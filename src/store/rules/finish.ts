@@ -1,0 +1,176 @@
+import type { AttemptErrorCode } from "../../domain/delivery.ts";
+import { retryWaitMs } from "../../domain/retry.ts";
+import type { OnExhausted } from "../../domain/subscription-settings.ts";
+import type { AttemptEnding } from "../queue.ts";
+
+/** What a store has of a delivery while an attempt of it is under way. */
+export interface AttemptedDelivery {
+  /** Failed attempts before this one that count against the retries. */
+  readonly failures: number;
+  readonly lastError: string | null;
+}
+
+/** The settings of a subscription that are in force as the result is stored. */
+export interface SettingsInForce {
+  readonly handler: string;
+  readonly maxRetries: number;
+  /** Whether all its deliveries have one order, or those of each key. */
+  readonly order: "none" | "whole" | "key";
+  readonly onExhausted: OnExhausted | null;
+  /** The waits before its retries; the server's schedule where it has none of its own; `null` where the waits double. */
+  readonly retryScheduleMs: readonly number[] | null;
+}
+
+/** What an attempt reports; see `AttemptResult`. */
+export interface AttemptFacts {
+  readonly ending: AttemptEnding;
+  readonly statusCode: number | null;
+  readonly errorCode: AttemptErrorCode | null;
+  /** Only some of those that failed have the rest. */
+  readonly handler?: string | undefined;
+  readonly retryAfterMs?: number | undefined;
+  readonly slowUntilMs?: number | undefined;
+  readonly jitter?: number | undefined;
+}
+
+/**
+ * What becomes of a delivery, and what its attempt says of the handler. `DELIVERY_TRANSITIONS` has the ways from one status to
+ * another that there are.
+ */
+export interface Verdict {
+  readonly state: "pending" | "delivered" | "failed" | "filtered";
+  /** How the attempt is recorded; `undefined` where none was made. */
+  readonly attempt: "delivered" | "failed" | "returned" | undefined;
+  /** What else changes of a delivery that was not delivered. */
+  readonly moved: MovedDelivery | undefined;
+  /** When its retry is due. */
+  readonly retryAtMs: number | undefined;
+  /** Its subscription, or its key, is blocked by it from now on. */
+  readonly startsBlocking: boolean;
+  /** What it says of the handler that the subscription has by now. */
+  readonly handler: "accepts" | "fails" | "is gone" | "unknown";
+  readonly slowedUntilMs: number | undefined;
+  /** Its ordered subscription waits until then for its retry. */
+  readonly subscriptionWaitsUntilMs: number | undefined;
+}
+
+interface MovedDelivery {
+  readonly failures: number;
+  readonly lastError: string | null;
+  /** When it is due; `undefined` where it stays as due as it was, and `null` where it has ended. */
+  readonly dueMs: number | null | undefined;
+}
+
+const NOTHING_MORE = {
+  moved: undefined,
+  retryAtMs: undefined,
+  startsBlocking: false,
+  slowedUntilMs: undefined,
+  subscriptionWaitsUntilMs: undefined,
+} as const;
+
+const DELIVERED: Verdict = {
+  ...NOTHING_MORE,
+  state: "delivered",
+  attempt: "delivered",
+  handler: "accepts",
+};
+const FILTERED: Verdict = { ...NOTHING_MORE, state: "filtered", attempt: undefined, handler: "unknown" };
+const NEVER_STARTED: Verdict = { ...NOTHING_MORE, state: "pending", attempt: undefined, handler: "unknown" };
+
+/** Whether the verdict depends on the settings in force. For most results it does not, and a store reads none. */
+export function dependsOnSettings(ending: AttemptEnding): boolean {
+  return ending === "failed" || ending === "gone" || ending === "interrupted";
+}
+
+/**
+ * Decides what becomes of a delivery: what was accepted is delivered, what was cut short or never started counts for nothing,
+ * and all else is a failure that is retried `maxRetries` times. In an order that blocks it is retried for as long as it takes.
+ * @param settings needed where `dependsOnSettings`
+ */
+export function verdictOn(
+  facts: AttemptFacts,
+  delivery: AttemptedDelivery,
+  settings: SettingsInForce | undefined,
+  nowMs: number,
+): Verdict {
+  switch (facts.ending) {
+    case "delivered":
+      return DELIVERED;
+    case "filtered":
+      return FILTERED;
+    case "never started":
+      return NEVER_STARTED;
+    case "interrupted":
+      return interrupted(delivery, settings!, nowMs);
+    case "failed":
+    case "gone":
+      break;
+  }
+  return failed(facts, delivery, settings!, nowMs);
+}
+
+function interrupted(
+  { failures, lastError }: AttemptedDelivery,
+  settings: SettingsInForce,
+  nowMs: number,
+): Verdict {
+  const dueMs = dueAt(nowMs, settings);
+  const moved = { failures, lastError, dueMs };
+  return { ...NOTHING_MORE, state: "pending", attempt: "returned", moved, handler: "unknown" };
+}
+
+function failed(
+  facts: AttemptFacts,
+  { failures }: AttemptedDelivery,
+  settings: SettingsInForce,
+  nowMs: number,
+): Verdict {
+  const { maxRetries, order, onExhausted } = settings;
+  const { handler, slowUntilMs } = facts;
+  const isSameHandler = handler === undefined || handler === settings.handler;
+  const isGone = facts.ending === "gone" && isSameHandler;
+  const blocks = order !== "none" && onExhausted === "block";
+  const isRetried = blocks || (failures < maxRetries && !isGone);
+  const waitMs = facts.ending === "gone" ? 0 : retryWait(facts, failures, settings);
+  const retryAtMs = isRetried ? Math.ceil(nowMs + waitMs) : undefined;
+  const waitsAsWhole = order === "whole" && isRetried && waitMs > 0 && isSameHandler;
+  return {
+    state: isRetried ? "pending" : "failed",
+    attempt: "failed",
+    moved: {
+      failures: failures + 1,
+      lastError: errorOf(facts),
+      dueMs: retryAtMs === undefined ? null : dueAt(retryAtMs, settings),
+    },
+    retryAtMs,
+    startsBlocking: blocks && failures === maxRetries,
+    handler: handlerAfter(facts.ending, isSameHandler),
+    slowedUntilMs: isSameHandler ? slowUntilMs : undefined,
+    subscriptionWaitsUntilMs: waitsAsWhole ? retryAtMs : undefined,
+  };
+}
+
+function handlerAfter(ending: AttemptEnding, isSameHandler: boolean): Verdict["handler"] {
+  if (!isSameHandler) return "unknown";
+  return ending === "gone" ? "is gone" : "fails";
+}
+
+/** One in the order of a whole subscription keeps its place and its time: the subscription waits instead. */
+function dueAt(atMs: number, { order }: SettingsInForce): number | undefined {
+  return order === "whole" ? undefined : atMs;
+}
+
+/** The handler may ask for a longer wait than the schedule has, not for a shorter one. */
+function retryWait(
+  { jitter = 0, retryAfterMs = 0 }: AttemptFacts,
+  failures: number,
+  { retryScheduleMs }: SettingsInForce,
+): number {
+  return Math.max(retryWaitMs(failures + 1, jitter, retryScheduleMs), retryAfterMs);
+}
+
+/** The last error of a delivery whose attempt failed so, in a word. */
+function errorOf({ statusCode, errorCode }: Pick<AttemptFacts, "statusCode" | "errorCode">): string {
+  return errorCode ?? (statusCode === null ? "network_error" : `HTTP ${statusCode}`);
+}
