@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { buildConnector, type Client, type Dispatcher } from "undici";
 import { EvregError } from "../domain/error.ts";
 import { literalAddress } from "../domain/handler-url.ts";
-import { type Clock, Timeouts } from "../runtime/clock.ts";
+import type { Clock } from "../runtime/clock.ts";
 import type { AddressGuard } from "./address-guard.ts";
 import { attemptErrorCode, type Connect, Connection, Exchange, type SendResult } from "./exchange.ts";
 
@@ -54,14 +54,12 @@ const MAX_ANSWER_HEADER_BYTES = 16 * 1_024;
  */
 export class Sender {
   readonly #options: SenderOptions;
-  readonly #timeouts: Timeouts;
   readonly #clientOptions: Client.Options;
   readonly #pools = new Map<string, OriginPool>();
 
   constructor(options: SenderOptions) {
-    const { clock, keepAliveMs = KEEP_ALIVE_MS } = options;
+    const { keepAliveMs = KEEP_ALIVE_MS } = options;
     this.#options = options;
-    this.#timeouts = new Timeouts(clock);
     this.#clientOptions = {
       // Over HTTP/2 undici 8 bounds no headers and sends again by itself what a GOAWAY refused, after which others to the
       // same origin wait in vain; and what is read of a connection would be that of many attempts.
@@ -92,7 +90,7 @@ export class Sender {
       pool.ended(connection, isReusable);
     };
     const exchange = new Exchange(done, ended, keepsHeaders);
-    const cancelTimeout = this.#timeouts.start(timeoutMs, () => exchange.abort("timeout"));
+    const cancelTimeout = this.#options.clock.setTimer(() => exchange.abort("timeout"), timeoutMs);
     try {
       pool.send({ origin, path, method: "POST", headers, body }, exchange);
     } catch (error) {

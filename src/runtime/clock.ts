@@ -99,48 +99,6 @@ export function sleep(clock: Pick<Clock, "setTimer">, delayMs: number, signal?: 
   });
 }
 
-interface TimeoutGroup {
-  readonly callbacks: Set<() => void>;
-  readonly startedMs: number;
-  cancel: () => void;
-  isOver: boolean;
-}
-
-/** Many timeouts of a few durations: those of one duration that start in the same millisecond share a timer. */
-export class Timeouts {
-  readonly #clock: Clock;
-  /** The newest group of each duration. */
-  readonly #newest = new Map<number, TimeoutGroup>();
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Calls back when the time is over; the answer cancels it. */
-  start(timeoutMs: number, expire: () => void): () => void {
-    const nowMs = this.#clock.monotonicMs();
-    const newest = this.#newest.get(timeoutMs);
-    const group = newest?.startedMs === nowMs && !newest.isOver ? newest : this.#open(timeoutMs, nowMs);
-    group.callbacks.add(expire);
-    return () => {
-      group.callbacks.delete(expire);
-      if (group.callbacks.size > 0) return;
-      group.cancel();
-      group.isOver = true;
-    };
-  }
-
-  #open(timeoutMs: number, startedMs: number): TimeoutGroup {
-    const group: TimeoutGroup = { startedMs, callbacks: new Set(), cancel: () => {}, isOver: false };
-    group.cancel = this.#clock.setTimer(() => {
-      group.isOver = true;
-      for (const expire of group.callbacks) expire();
-    }, timeoutMs);
-    this.#newest.set(timeoutMs, group);
-    return group;
-  }
-}
-
 /** One timer for the earliest of several times of the monotonic clock. */
 export class Alarm {
   readonly #clock: Clock;

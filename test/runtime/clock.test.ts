@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Alarm, type ClockStep, sleep, Timeouts, WatchedClock } from "../../src/runtime/clock.ts";
+import { Alarm, type ClockStep, sleep, WatchedClock } from "../../src/runtime/clock.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 let clock: ManualClock;
@@ -100,55 +100,5 @@ describe("a watched clock", () => {
     watched.watch((step) => steps.push(step));
     watched.now();
     expect(steps).toMatchObject([{ byMs: -5_000 }]);
-  });
-});
-
-describe("timeouts", () => {
-  let timeouts: Timeouts;
-  let expired: string[];
-  beforeEach(() => {
-    timeouts = new Timeouts(clock);
-    expired = [];
-  });
-  const begin = (name: string): (() => void) => timeouts.start(1_000, () => expired.push(name));
-
-  it("end each at its own time, and share a timer in the same millisecond", async () => {
-    begin("a");
-    begin("b");
-    await clock.advance(1);
-    begin("c");
-    expect(clock.pending).toBe(2);
-    await clock.advance(998);
-    expect(expired).toEqual([]);
-    await clock.advance(1);
-    expect(expired).toEqual(["a", "b"]);
-    await clock.advance(1);
-    expect(expired).toEqual(["a", "b", "c"]);
-    expect(clock.pending).toBe(0);
-  });
-
-  it("that are cancelled never end, and leave no timer behind", async () => {
-    const cancels = ["a", "b"].map(begin);
-    cancels[0]?.();
-    expect(clock.pending).toBe(1);
-    cancels[1]?.();
-    cancels[1]?.();
-    expect(clock.pending).toBe(0);
-    begin("c");
-    await clock.advance(1_000);
-    expect(expired).toEqual(["c"]);
-  });
-
-  it("can be cancelled and started while others end", async () => {
-    const cancels: (() => void)[] = [];
-    timeouts.start(1_000, () => {
-      cancels[0]?.();
-      begin("later");
-    });
-    cancels.push(begin("cancelled"));
-    await clock.advance(1_000);
-    expect(expired).toEqual([]);
-    await clock.advance(1_000);
-    expect(expired).toEqual(["later"]);
   });
 });
