@@ -71,22 +71,19 @@ export class LineCount {
   }
 }
 
-const WINDOW_BYTES = 64 * 1024;
+const LONGEST_CHARACTER = 4;
 
-/** Offset of the first byte that cannot belong to UTF-8; there must be one. */
+/** The place of the first character that is not UTF-8; there must be one. */
 export function firstBadUtf8(bytes: Uint8Array): number {
-  let start = 0;
-  for (let end = 0; end < bytes.length; start = end) {
-    end = startOfCharacter(bytes, Math.min(bytes.length, start + WINDOW_BYTES));
-    if (!isUtf8(bytes.subarray(start, end))) break;
-  }
-  let good = start;
-  let bad = Math.min(bytes.length, start + WINDOW_BYTES + 1);
-  // A prefix stays decodable (an unfinished last character allowed) exactly up to the first bad byte.
-  while (bad - good > 1) {
-    const middle = (good + bad) >>> 1;
-    if (decodes(bytes.subarray(start, middle))) good = middle;
+  let good = 0;
+  let bad = bytes.length;
+  while (bad - good > 3 * LONGEST_CHARACTER) {
+    const middle = startOfCharacter(bytes, (good + bad) >>> 1);
+    if (isUtf8(bytes.subarray(good, middle))) good = middle;
     else bad = middle;
+  }
+  for (let end = good + 1; end <= Math.min(good + LONGEST_CHARACTER, bytes.length); end++) {
+    if (isUtf8(bytes.subarray(good, end))) good = end;
   }
   return good;
 }
@@ -94,17 +91,8 @@ export function firstBadUtf8(bytes: Uint8Array): number {
 /** The offset itself or, inside a character, that of the character's first byte. */
 function startOfCharacter(bytes: Uint8Array, offset: number): number {
   let start = offset;
-  while (start < bytes.length && start > offset - 3 && (bytes[start]! & 0xc0) === 0x80) start--;
+  while (start > offset - LONGEST_CHARACTER && (bytes[start]! & 0xc0) === 0x80) start--;
   return start;
-}
-
-function decodes(prefix: Uint8Array): boolean {
-  try {
-    new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(prefix, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The character at an offset, in words. */

@@ -1,7 +1,5 @@
 import { keyText } from "./nodes.ts";
 
-/** Up to this many keys, comparing each with each is cheaper than hashing them. */
-const PAIRWISE_KEYS = 8;
 /** Above this many keys a `Set` of strings is used, so that the table below stays small. */
 const HASHED_KEYS = 2_048;
 /** Keys made to collide would make the table's probes grow with the square; beyond this many a key, the `Set` decides. */
@@ -117,16 +115,7 @@ export class OpenContainers {
 export function findDuplicate(bytes: Uint8Array, keys: KeyStack, base: number, escaped: boolean): number {
   const count = keys.top - base;
   if (escaped || count > HASHED_KEYS) return findBySet(bytes, keys, base);
-  return count <= PAIRWISE_KEYS ? findPairwise(bytes, keys, base) : findByHash(bytes, keys, base);
-}
-
-function findPairwise(bytes: Uint8Array, keys: KeyStack, base: number): number {
-  for (let late = base + 1; late < keys.top; late++) {
-    for (let early = base; early < late; early++) {
-      if (sameKey(bytes, keys, early, late)) return late;
-    }
-  }
-  return -1;
+  return findByHash(bytes, keys, base);
 }
 
 function findByHash(bytes: Uint8Array, keys: KeyStack, base: number): number {
