@@ -70,22 +70,15 @@ export class ResponseBudget {
   /**
    * Makes an answer once the budget has enough for it. One that is too large to be held then is dropped, and made again when
    * it can be held. `unavailable` when that takes too long.
+   * @param kind what it is counted with; see `ResponseLimits`
    */
-  answer(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
-    return this.#answerWithin(this.#reading, request, maxBytes, make);
-  }
-
-  /** An answer of a search. */
-  answerSearch(request: BudgetedRequest, maxBytes: number, make: () => Promise<Reply>): Promise<Reply> {
-    return this.#answerWithin(this.#searching, request, maxBytes, make);
-  }
-
-  async #answerWithin(
-    budget: ByteBudget,
+  async answer(
     request: BudgetedRequest,
     maxBytes: number,
     make: () => Promise<Reply>,
+    kind: "list" | "search" = "list",
   ): Promise<Reply> {
+    const budget = kind === "search" ? this.#searching : this.#reading;
     const untilMs = this.#clock.monotonicMs() + this.#limits.waitMs;
     let reservation: Reservation | undefined;
     try {

@@ -215,7 +215,7 @@ export const EVENT_ROUTES: readonly Route[] = [
           return eventListReply(data, meta);
         };
         return isSearch
-          ? responses.answerSearch(request, Math.min(mostBytes, searchBytes), make)
+          ? responses.answer(request, Math.min(mostBytes, searchBytes), make, "search")
           : responses.answer(request, listBytes, make);
       });
     },
