@@ -96,7 +96,7 @@ function closeBlock(sql: Sql, block: number, size: number): void {
 /** A range of rowids, and how many of the selected events are in it. */
 export interface CountedRange extends RowidRange {
   readonly events: number;
-  /** Whether it is made of closed blocks; else it has at most as many rowids as one, or is open. */
+  /** Whether it is made of several closed blocks; else it has at most as many rowids as one, or is open. */
   readonly isRun: boolean;
 }
 
@@ -119,28 +119,45 @@ export function countRanges(
     const first = Math.ceil(low / size) * size;
     const end = Math.min(Math.floor((high + 1) / size) * size, closedRowids);
     if (end <= first) return [countRest(sql, low, high, filter)];
-    const run = {
-      low: first,
-      high: end - 1,
-      events: sumBlocks(sql, first / size, end / size - 1, filter),
-      isRun: true,
-    };
     const before = first > low ? [countRest(sql, low, first - 1, filter)] : [];
     const behind = end <= high ? [countRest(sql, end, high, filter)] : [];
-    return [...before, run, ...behind];
+    return [...before, countBlocks(sql, first, end - 1, filter, size), ...behind];
   });
 }
 
-function sumBlocks(sql: Sql, first: number, last: number, { counted }: ActionFilter): number {
-  return sql.value(
+/** Divides a run into two halves. */
+export function halve(
+  sql: Sql,
+  { low, high, events }: CountedRange,
+  filter: ActionFilter,
+  size = BLOCK_ROWIDS,
+): readonly [CountedRange, CountedRange] {
+  const blocks = (high + 1 - low) / size;
+  const middle = low + Math.floor(blocks / 2) * size;
+  const first = countBlocks(sql, low, middle - 1, filter, size);
+  const rest = { low: middle, high, events: events - first.events, isRun: blocks > 2 };
+  return [first, rest];
+}
+
+/** Adds up the counts of closed blocks. */
+function countBlocks(
+  sql: Sql,
+  low: number,
+  high: number,
+  { counted }: ActionFilter,
+  size: number,
+): CountedRange {
+  const events = sql.value<number>(
     `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
       WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
     JSON.stringify(counted),
-    first,
-    last,
+    low / size,
+    (high + 1) / size - 1,
   );
+  return { low, high, events, isRun: high + 1 - low > size };
 }
 
+/** Counts what the index has. */
 function countRest(sql: Sql, low: number, high: number, { actions }: ActionFilter): CountedRange {
   const events = sql.value<number>(
     `SELECT count(*) FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
@@ -150,42 +167,6 @@ function countRest(sql: Sql, low: number, high: number, { actions }: ActionFilte
     high,
   );
   return { low, high, events, isRun: false };
-}
-
-/** Counts that one query looks up, each in about half a microsecond. */
-const LOOKUPS = 2_000;
-
-/**
- * Takes some blocks off a run, at its end or its beginning.
- * @returns the blocks in rising order, and the run without them where there are more
- */
-export function takeBlocks(
-  sql: Sql,
-  run: CountedRange,
-  { counted }: ActionFilter,
-  order: "asc" | "desc",
-  size = BLOCK_ROWIDS,
-): readonly CountedRange[] {
-  const limit = Math.ceil(LOOKUPS / counted.length);
-  const rows = sql.rows<{ block: number; events: number | null }>(
-    `SELECT b.block, (SELECT sum(c.events) FROM json_each(?1) AS a CROSS JOIN event_count AS c
-        WHERE c.action_id = a.value AND c.block = b.block) AS events
-      FROM event_count AS b WHERE b.action_id = ${ALL_ACTIONS} AND b.block BETWEEN ?2 AND ?3
-      ORDER BY b.block ${order} LIMIT ?4`,
-    JSON.stringify(counted),
-    run.low / size,
-    (run.high + 1) / size - 1,
-    limit,
-  );
-  const blocks = rows.map(({ block, events }) => {
-    return { low: block * size, high: (block + 1) * size - 1, events: events ?? 0, isRun: false };
-  });
-  const last = blocks.at(-1);
-  if (last === undefined || blocks.length < limit) return order === "asc" ? blocks : blocks.toReversed();
-  const events = run.events - blocks.reduce((sum, block) => sum + block.events, 0);
-  return order === "asc"
-    ? [...blocks, { ...run, low: last.high + 1, events }]
-    : [{ ...run, high: last.low - 1, events }, ...blocks.toReversed()];
 }
 
 /**

@@ -3,7 +3,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, takeBlocks } from "./counts.ts";
+import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, halve } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
 import { idsHolding } from "./holding.ts";
 import { heardBy } from "../catalog/hearing.ts";
@@ -232,7 +232,7 @@ function* pageOfActions(
   return found;
 }
 
-/** Skips `skip` events. Takes parts from the end of `stack`, and divides runs of blocks where needed. */
+/** Skips `skip` events. Takes parts from the end of `stack`, and halves runs of blocks where needed. */
 function findPageStart(
   sql: Sql,
   stack: CountedRange[],
@@ -245,7 +245,7 @@ function findPageStart(
   for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
     if (part.events <= remaining) remaining -= part.events;
     else if (!part.isRun) return { part, skip: remaining };
-    else stack.push(...stackOf(takeBlocks(sql, part, filter, order, blockRowids), order));
+    else stack.push(...stackOf(halve(sql, part, filter, blockRowids), order));
   }
   return undefined;
 }
