@@ -83,7 +83,6 @@ export type RecordOutcome =
 export type StoredEvent = Omit<Event, "payload" | "payload_bytes" | "deliveries"> & {
   /** `undefined` if it is damaged, see `Store.damagedEvents`, or was not asked for. */
   readonly payload: Uint8Array | undefined;
-  /** As it is stored: of a small one, fewer than it has. */
   readonly payloadBytes: number;
   readonly application: string;
 };
@@ -109,7 +108,7 @@ export interface EventSelection {
   readonly toMs?: number;
   readonly order: "asc" | "desc";
   readonly limit: number;
-  /** Of all payloads of a page, as they are stored; it has at least one event. */
+  /** The most that all payloads of a page come to; it has at least one event. */
   readonly maxBytes?: number;
   /** From 1; ignored with `after`. */
   readonly page: number;
@@ -132,7 +131,7 @@ export interface WantedDeliveries {
 export interface NextEvents {
   readonly after: number;
   readonly limit: number;
-  /** Of their payloads together, as they are stored; one event comes whatever its size. */
+  /** The most that their payloads come to; one event comes whatever its size. */
   readonly maxBytes: number;
   readonly action?: string;
   readonly applications?: readonly string[];

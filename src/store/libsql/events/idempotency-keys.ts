@@ -1,7 +1,5 @@
 import type { ActionInForce, KeyUse } from "../../rules/recording.ts";
-import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { addPayloads, eventChecksum, PAYLOAD_BYTES } from "./payloads.ts";
 import type { EventBatch, Incoming } from "./record-wire.ts";
 
 // A key belongs to the application of its action when it is used. An action can move to another application: its keys stay where
@@ -34,16 +32,13 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
 }
 
 interface KeyUseRow {
-  readonly id: number;
+  readonly rowid: number;
   readonly timestamped_ms: number;
   readonly revision: number;
   readonly action_id: number;
-  readonly checksum: number | null;
-  /** Of the payload. */
-  readonly bytes: number;
   /** Which candidate uses the key now. */
   readonly position: number;
-  readonly same: number;
+  readonly is_same: number;
 }
 
 /**
@@ -61,10 +56,9 @@ export function loadKeyUses(
     .filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (candidates.length === 0) return new Map();
   const rows = sql.rows<KeyUseRow>(
-    `SELECT e.rowid AS id, ${timeOf("e.timestamped_ms")} AS timestamped_ms,
-        ${wholeOf("e.revision")} AS revision, c.value ->> 1 AS position,
-        e.action_id, e.checksum, ${PAYLOAD_BYTES} AS bytes,
-        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS same
+    `SELECT e.rowid, ${timeOf("e.timestamped_ms")} AS timestamped_ms, ${wholeOf("e.revision")} AS revision, e.action_id,
+        c.value ->> 1 AS position,
+        e.action_id = c.value ->> 2 AND e.payload = substr(?2, c.value ->> 3, c.value ->> 4) AS is_same
       FROM json_each(?1) AS c CROSS JOIN event AS e
       WHERE e.idempotency_key = c.value ->> 0
         AND (e.idempotency_application = c.value ->> 5 OR e.action_id = c.value ->> 2)`,
@@ -82,32 +76,11 @@ export function loadKeyUses(
     bytes,
   );
   const uses = new Map<Incoming, KeyUse>();
-  for (const row of rows) {
-    const { id, action_id, timestamped_ms: timestampedMs, revision, same } = row;
-    const candidate = candidates[row.position]!;
+  for (const { rowid, timestamped_ms: timestampedMs, revision, action_id, position, is_same } of rows) {
+    const candidate = candidates[position]!;
     // Where an action has moved, its own event comes before one of its new application.
     if (uses.has(candidate) && action_id !== candidate.actionId) continue;
-    const isSame = same === 1 || wasSame(sql, row, candidate, bytes);
-    uses.set(candidate, { rowid: id, timestampedMs, revision, isSame });
+    uses.set(candidate, { rowid, timestampedMs, revision, isSame: is_same === 1 });
   }
   return uses;
-}
-
-/** Whether it is the stored payload in other bytes, or that is damaged and this is the one that it was. */
-function wasSame(
-  sql: Sql,
-  { id, action_id, checksum, bytes: payloadBytes }: KeyUseRow,
-  { actionId, offset, length }: Incoming,
-  bytes: Uint8Array,
-): boolean {
-  if (
-    actionId !== action_id ||
-    eventChecksum(id, actionId, bytes.subarray(offset, offset + length)) !== checksum
-  ) {
-    return false;
-  }
-  const out = new ByteWriter();
-  const range = addPayloads(sql, [{ eventId: id, payloadBytes }], out).get(id);
-  if (range === undefined || range === null) return range === null;
-  return Buffer.compare(bytesAt(out.pack(), range), bytes.subarray(offset, offset + length)) === 0;
 }

@@ -47,8 +47,6 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
     payloadBytes: row[CLAIM.at.payloadBytes],
   }));
   const spans = addPayloads(sql, payloads, out);
-  // As they are sent, which is more than is stored.
-  for (const row of rows) row[CLAIM.at.payloadBytes] = spans.get(row[CLAIM.at.eventId])?.[1] ?? 0;
   const first = [...spans.values()].find((span) => span !== null);
   const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
   return {
