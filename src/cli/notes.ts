@@ -198,9 +198,9 @@ export async function leftBehindNote(
   evreg: Evreg,
   { action, successor }: Pick<Action, "action" | "successor">,
 ): Promise<string | undefined> {
-  const subscribersOf = async (heard: string): Promise<readonly Subscription[]> => {
+  const subscribersOf = async (pattern: string): Promise<readonly Subscription[]> => {
     // A token may be allowed to write and not to read.
-    const listed = await evreg.subscriptions.list({ action: heard }).catch(() => undefined);
+    const listed = await evreg.subscriptions.list({ action: pattern }).catch(() => undefined);
     return listed?.data ?? [];
   };
   const following = successor === null ? [] : (await subscribersOf(successor)).map(nameOf);

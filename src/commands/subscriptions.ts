@@ -23,7 +23,7 @@ import { bearerFlags, bearerOf, settingsFlags, settingsOf } from "../cli/subscri
 import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
-import { hears, isPattern } from "../domain/names.ts";
+import { isPattern, matches } from "../domain/names.ts";
 import { retriesText } from "../domain/retry.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
@@ -269,15 +269,15 @@ The payload is made up from the action's schema, or given. Exit code 1 when the 
   }
 }
 
-/** For a pattern the first action that it hears. */
-async function actionOf(evreg: Evreg, heard: string): Promise<string> {
-  if (!isPattern(heard)) return heard;
+/** For a pattern the first action that it matches. */
+async function actionOf(evreg: Evreg, pattern: string): Promise<string> {
+  if (!isPattern(pattern)) return pattern;
   const { data } = await evreg.actions.list();
-  const found = data.find(({ action }) => hears(heard, action));
+  const found = data.find(({ action }) => matches(pattern, action));
   if (found !== undefined) return found.action;
   throw new EvregError(
     "not_found",
-    `No action that may be read here is one of ${heard}. Name one with --action.`,
+    `No action that may be read here is one of ${pattern}. Name one with --action.`,
   );
 }
 

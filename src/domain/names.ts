@@ -45,12 +45,12 @@ export function isPattern(action: string): boolean {
   return action.endsWith(ANY_ACTION);
 }
 
-/** Whether a subscription with this name or pattern hears the action. */
-export function hears(heard: string, action: string): boolean {
-  return heard === action || patternsOf(action).includes(heard);
+/** Whether a subscription with this name or pattern matches the action. */
+export function matches(pattern: string, action: string): boolean {
+  return pattern === action || patternsOf(action).includes(pattern);
 }
 
-/** All patterns that hear the action, the widest first. Those of evreg itself are heard only where the pattern names them. */
+/** All patterns that match the action, the widest first. Those of evreg itself are matched only where the pattern names them. */
 export function patternsOf(name: string): readonly string[] {
   const beneath = Array.from(name.matchAll(/\./g), ({ index }) => name.slice(0, index) + BENEATH);
   return isReservedName(name) ? beneath : [ANY_ACTION, ...beneath];

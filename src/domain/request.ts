@@ -61,7 +61,7 @@ export const actionName = {
   examples: ["user.created", "user.created.v2"],
 } as const;
 
-/** What a subscription hears: see `checkActionPattern`. */
+/** What a subscription matches: see `checkActionPattern`. */
 export const actionPattern = {
   ...actionName,
   pattern: "^([A-Za-z0-9_-]+(\\.[A-Za-z0-9_-]+)*(\\.\\*)?|\\*)$",

@@ -1,7 +1,7 @@
 import { EvregError, invalidField } from "../domain/error.ts";
 import type { NewEvent } from "../domain/event.ts";
 import type { HandlerTest } from "../domain/handler-test.ts";
-import { hears } from "../domain/names.ts";
+import { matches } from "../domain/names.ts";
 import type { Subscription } from "../domain/subscription.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
@@ -27,7 +27,7 @@ export async function testHandler(
     throw new EvregError("invalid", message, { field: "mode", message, value: tested.mode });
   }
   const { action } = input;
-  if (!hears(tested.action, action)) {
+  if (!matches(tested.action, action)) {
     throw invalidField("action", `must be ${tested.action}, as the subscription hears no other`, action);
   }
   const loaded = actions.get(action) ?? (await actions.load(action));

@@ -88,7 +88,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 
   /**
    * Subscribing hands over an action's events, so it takes the right to read them, or to write where they belong; to listen
-   * is neither. A pattern comes to hear the actions of any application.
+   * is neither. A pattern comes to match the actions of any application.
    */
   async function checkSubscribable(name: string): Promise<void> {
     if (isPattern(name)) {

@@ -28,7 +28,7 @@ export interface CatalogStore {
   listRevisions(query: RevisionSelection): Promise<readonly ActionRevision[]>;
 
   /**
-   * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern hears
+   * `conflict` when (application, subscription, action) is taken, `not_found` when the action does not exist; a pattern matches
    * what comes. It shares the secret of others with its application, name and mode.
    */
   createSubscription(input: SubscriptionRecord, nowMs: number, by?: Actor): Promise<Subscription>;
@@ -138,7 +138,7 @@ export interface SubscriptionSelection {
   readonly application?: string;
   /** Its name. */
   readonly subscription?: string;
-  /** A name: those that hear it; a pattern: those with this very pattern. */
+  /** A name: those that match it; a pattern: those with this very pattern. */
   readonly action?: string;
   readonly active?: boolean;
   readonly applications?: readonly string[];

@@ -303,7 +303,7 @@ export interface DeliverySelection {
 export interface BacklogOf {
   readonly applications?: readonly string[] | undefined;
   readonly subscription?: number | undefined;
-  /** Those that hear this action, or one of this pattern. */
+  /** Those that match this action, or one of this pattern. */
   readonly action?: string | undefined;
 }
 

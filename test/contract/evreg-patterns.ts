@@ -36,7 +36,7 @@ export function patternsContract(open: OpenEvreg): void {
     const bind = (action: string, more: Partial<NewSubscription> = {}): Promise<SubscriptionWithSecret> =>
       subscribe(under.evreg, { application, action, ...more });
     /** The subscriptions of this test that got an event of the action published now. */
-    const hearing = async (action: string): Promise<readonly number[]> => {
+    const matching = async (action: string): Promise<readonly number[]> => {
       const { rowid } = await publish(under.evreg, newEvent({}, action));
       const { data } = await under.evreg.events.deliveries(rowid);
       return data.filter((one) => one.application === application).map((one) => one.subscription_id);
@@ -44,29 +44,29 @@ export function patternsContract(open: OpenEvreg): void {
     const listed = async (action: string): Promise<readonly number[]> =>
       (await under.evreg.subscriptions.list({ application, action })).data.map(({ rowid }) => rowid);
 
-    it("hear all that is beneath a name, and not the name itself", async () => {
+    it("match all that is beneath a name, and not the name itself", async () => {
       const beneath = [`${root}.created`, `${root}.item.added`];
       await make(root, ...beneath, `${root}x.created`);
       const { rowid, action } = await bind(`${root}.*`);
       expect(action).toBe(`${root}.*`);
-      for (const name of beneath) expect(await hearing(name)).toEqual([rowid]);
-      for (const name of [root, `${root}x.created`]) expect(await hearing(name)).toEqual([]);
+      for (const name of beneath) expect(await matching(name)).toEqual([rowid]);
+      for (const name of [root, `${root}x.created`]) expect(await matching(name)).toEqual([]);
       const item = await bind(`${root}.item.*`);
-      expect(await hearing(`${root}.item.added`)).toEqual([item.rowid, rowid]);
+      expect(await matching(`${root}.item.added`)).toEqual([item.rowid, rowid]);
       await under.evreg.subscriptions.delete(rowid);
-      expect(await hearing(`${root}.item.added`)).toEqual([item.rowid]);
+      expect(await matching(`${root}.item.added`)).toEqual([item.rowid]);
     });
 
-    it("hear what is made later", async () => {
+    it("match what is made later", async () => {
       const all = await bind("*");
       const some = await bind(`${root}.a.*`);
       await make(`${root}.a.b`, `${root}.b`);
-      expect(await hearing(`${root}.a.b`)).toEqual([some.rowid, all.rowid]);
-      expect(await hearing(`${root}.b`)).toEqual([all.rowid]);
+      expect(await matching(`${root}.a.b`)).toEqual([some.rowid, all.rowid]);
+      expect(await matching(`${root}.b`)).toEqual([all.rowid]);
       for (const { rowid } of [all, some]) await under.evreg.subscriptions.delete(rowid);
     });
 
-    it("hear nothing that evreg says about itself, unless they name it", async () => {
+    it("match nothing that evreg says about itself, unless they name it", async () => {
       const all = await bind("*");
       const own = await bind("evreg.*");
       expect(await listed("evreg.delivery.failed")).toEqual([own.rowid]);
@@ -79,7 +79,7 @@ export function patternsContract(open: OpenEvreg): void {
       await make(`${root}.a`);
       const one = await bind(`${root}.a`);
       const some = await bind(`${root}.*`);
-      expect(await hearing(`${root}.a`)).toEqual([some.rowid, one.rowid]);
+      expect(await matching(`${root}.a`)).toEqual([some.rowid, one.rowid]);
       await refusal(bind(`${root}.*`), "conflict");
     });
 
@@ -88,16 +88,16 @@ export function patternsContract(open: OpenEvreg): void {
       const { rowid } = await bind(`${root}.*`);
       const { subscriptions } = under.evreg;
       await subscriptions.update(rowid, { active: false });
-      expect(await hearing(`${root}.a`)).toEqual([]);
+      expect(await matching(`${root}.a`)).toEqual([]);
       await subscriptions.update(rowid, { active: true, action: `${root}.b.*` });
-      expect(await hearing(`${root}.a`)).toEqual([]);
-      expect(await hearing(`${root}.b.c`)).toEqual([rowid]);
+      expect(await matching(`${root}.a`)).toEqual([]);
+      expect(await matching(`${root}.b.c`)).toEqual([rowid]);
       await subscriptions.update(rowid, { action: `${root}.a` });
-      expect(await hearing(`${root}.a`)).toEqual([rowid]);
-      expect(await hearing(`${root}.b.c`)).toEqual([]);
+      expect(await matching(`${root}.a`)).toEqual([rowid]);
+      expect(await matching(`${root}.b.c`)).toEqual([]);
       await subscriptions.update(rowid, { action: `${root}.*` });
       await make(`${root}.c`);
-      for (const name of ["a", "b.c", "c"]) expect(await hearing(`${root}.${name}`)).toEqual([rowid]);
+      for (const name of ["a", "b.c", "c"]) expect(await matching(`${root}.${name}`)).toEqual([rowid]);
     });
 
     it("filter listings of events, deliveries and subscriptions", async () => {

@@ -191,8 +191,8 @@ function otherSecretNote(evreg: Evreg) {
       if (isNoted) return;
       isNoted = true;
       // A token may be allowed to listen and not to read.
-      const heard = await evreg.subscriptions.list({ action }).catch(() => undefined);
-      const handled = heard?.data.find(({ mode }) => mode === "push");
+      const subscribed = await evreg.subscriptions.list({ action }).catch(() => undefined);
+      const handled = subscribed?.data.find(({ mode }) => mode === "push");
       const name = handled === undefined ? "APPLICATION/SUBSCRIPTION" : subscriptionOf(handled);
       note(
         `The program answers 401. If it verifies signatures: these are made with the secret of ${nameOf(listened)}. To sign with the secret that it knows, add --secret-of ${shellWord(escapeControl(name))}, which takes the scope write for that application.`,

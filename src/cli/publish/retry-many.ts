@@ -98,7 +98,7 @@ async function subscriptionsOf(
     return data.action === action ? [id] : [];
   }
   const listed = await evreg.subscriptions.list(action === undefined ? {} : { action });
-  // Of one that hears more than this action, a replay would send all.
+  // Of one that matches more than this action, a replay would send all.
   const data = listed.data.filter((one) => action === undefined || one.action === action);
   if (data.length <= MAX_SUBSCRIPTIONS) return data.map(({ rowid }) => rowid);
   throw usageError(

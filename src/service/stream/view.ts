@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "../../domain/delivery.ts";
-import { hears } from "../../domain/names.ts";
+import { matches } from "../../domain/names.ts";
 import {
   cursorText,
   type StreamedEvent,
@@ -100,7 +100,7 @@ const TYPES = {
 } as const;
 
 function hasEvent({ action, applications }: View, event: NextEvent): boolean {
-  if (action !== undefined && !hears(action, event.action)) return false;
+  if (action !== undefined && !matches(action, event.action)) return false;
   return applications === undefined || applications.includes(event.application);
 }
 
@@ -108,7 +108,7 @@ function hasChange(view: View, change: NumberedChange): boolean {
   const { topic, data } = change;
   if (!view.topics.has(topic)) return false;
   const { action, application } = topic === "deliveries" ? data : data.record;
-  if (view.action !== undefined && view.action !== action && !hears(view.action, action)) return false;
+  if (view.action !== undefined && view.action !== action && !matches(view.action, action)) return false;
   if (view.applications !== undefined && !view.applications.includes(application)) return false;
   if (topic === "deliveries" && view.status !== undefined && view.status !== data.status) return false;
   return (

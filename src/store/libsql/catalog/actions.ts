@@ -24,7 +24,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
-import { makeHeard } from "./hearing.ts";
+import { matchNewAction } from "./matching.ts";
 
 interface ActionRow extends Omit<Action, "schemata" | "deprecated" | "retired" | "timestamped"> {
   readonly schemata: string;
@@ -68,7 +68,7 @@ function insertAction(sql: Sql, input: ActionRecord, nowMs: number, isBuiltIn = 
     isBuiltIn,
   )!;
   insertRevision(sql, id, 1, input.schemata, nowMs);
-  makeHeard(sql, id, input.action);
+  matchNewAction(sql, id, input.action);
 }
 
 function findRow(sql: Sql, name: string): ActionRow | undefined {

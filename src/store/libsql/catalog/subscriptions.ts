@@ -26,7 +26,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
-import { hear, hearNothing } from "./hearing.ts";
+import { endMatches, matchActions } from "./matching.ts";
 
 /** Stored where there is none. */
 const NO_HANDLER = "";
@@ -57,7 +57,7 @@ export function createSubscription(
     settings.ordered === true,
     orderPointer(settings.ordered),
   )!;
-  hear(sql, id, input.action);
+  matchActions(sql, id, input.action);
   insertSecrets(sql, id, input, key);
   return findSubscription(sql, id)!;
 }
@@ -112,7 +112,7 @@ export function updateSubscription(
   if (action !== row.action) {
     requireAction(sql, action);
     assertFree(sql, { ...row, action });
-    hear(sql, id, action);
+    matchActions(sql, id, action);
     const reason = `The subscription was bound to another action, ${action}.`;
     replayEvents = stopRunning(sql, id, { status: "failed", reason, nowMs });
   }
@@ -206,13 +206,13 @@ export function deleteSubscription(
   const found = findSubscription(sql, id);
   if (found === undefined) return { answer: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
-  hearNothing(sql, id);
+  endMatches(sql, id);
   deleteSecrets(sql, id);
   const reason = "The subscription was deleted.";
   return { answer: found, serviceEvents: stopRunning(sql, id, { status: "cancelled", reason, nowMs }) };
 }
 
-/** Nothing needs to exist for a pattern: it hears what comes. */
+/** Nothing needs to exist for a pattern: it matches what comes. */
 function requireAction(sql: Sql, action: string): void {
   if (isPattern(action) || sql.first("SELECT 1 FROM action WHERE action = ?", action) !== undefined) return;
   const message = `there is no action ${action}; create it first`;

@@ -6,7 +6,7 @@ import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, halve } from "./counts.ts";
 import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
 import { idsHolding } from "./holding.ts";
-import { heardBy } from "../catalog/hearing.ts";
+import { matchOf } from "../catalog/matching.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
 
 /** An event as it crosses the thread, with its payload if that was asked for. */
@@ -115,7 +115,7 @@ export function selectActions(
   sql: Sql,
   { action, applications }: Pick<EventSelection, "action" | "applications">,
 ): ActionFilter {
-  const named = action === undefined ? { condition: "TRUE", values: [] } : heardBy(action, "action");
+  const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
   const rows = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM action
       WHERE ${applications === undefined ? "? IS NULL" : "application IN (SELECT value FROM json_each(?))"}

@@ -4,7 +4,7 @@ import {
   type LastNumbers,
   Recording,
 } from "../../rules/recording.ts";
-import { receiversOf } from "../catalog/hearing.ts";
+import { receiversOf } from "../catalog/matching.ts";
 import {
   ANY_KEYED,
   type KeyedReceivers,

@@ -10,7 +10,7 @@ import {
   subscriptionBlocked,
   subscriptionDeactivated,
 } from "../../rules/service-events.ts";
-import { receiversOf } from "../catalog/hearing.ts";
+import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";

@@ -135,7 +135,7 @@ interface Events {
   /** True of events to look at. */
   readonly candidate: string;
   /** True of those that the subscription's action stands for. */
-  readonly heard: string;
+  readonly matches: string;
 }
 
 const WITHIN = "e.rowid BETWEEN ?3 AND ?4";
@@ -143,13 +143,13 @@ const WITHIN = "e.rowid BETWEEN ?3 AND ?4";
 const OF_ACTION: Events = {
   from: "FROM event AS e INDEXED BY event_action",
   candidate: `e.action_id = ?2 AND ${WITHIN}`,
-  heard: "e.action_id = ?2",
+  matches: "e.action_id = ?2",
 };
 /** Of a pattern: all events, as several walks of an index would have to be merged. */
 const OF_PATTERN: Events = {
   from: "FROM event AS e NOT INDEXED",
   candidate: WITHIN,
-  heard: `EXISTS (SELECT 1 FROM binding AS b
+  matches: `EXISTS (SELECT 1 FROM binding AS b
     WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)`,
 };
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
@@ -159,12 +159,12 @@ const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed}
 const WAITING = `FROM delivery AS d INDEXED BY delivery_waiting_event
   WHERE d.subscription_id = ?1 AND d.failures > 0 AND d.due_ms IS NOT NULL AND d.event_id BETWEEN ?3 AND ?4`;
 
-const walksOf = ({ from, candidate, heard }: Events): Readonly<Record<ReplaySelection, Walk>> => ({
+const walksOf = ({ from, candidate, matches }: Events): Readonly<Record<ReplaySelection, Walk>> => ({
   failed: {
     candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
     // With a join the engine would ignore the end of the window, and walk to the end of the index.
     chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
-      AND EXISTS (SELECT 1 ${from} WHERE ${heard} AND e.rowid = d.event_id) ORDER BY d.event_id`,
+      AND EXISTS (SELECT 1 ${from} WHERE ${matches} AND e.rowid = d.event_id) ORDER BY d.event_id`,
   },
   // Also of an action that it had before: they are unfinished, and sent in any case.
   waiting: {
@@ -174,13 +174,13 @@ const walksOf = ({ from, candidate, heard }: Events): Readonly<Record<ReplaySele
   missed: {
     candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
     chosen: `SELECT e.rowid AS event, NULL AS delivery ${from}
-      WHERE ${candidate} AND ${heard} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
+      WHERE ${candidate} AND ${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
   },
   all: {
     candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
     chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${from}
       LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${candidate} AND ${heard} AND (d.rowid IS NULL OR d.state NOT IN ${UNFINISHED_STATES}) ORDER BY e.rowid`,
+      WHERE ${candidate} AND ${matches} AND (d.rowid IS NULL OR d.state NOT IN ${UNFINISHED_STATES}) ORDER BY e.rowid`,
   },
 });
 const ACTION_WALKS = walksOf(OF_ACTION);

@@ -17,7 +17,7 @@ import {
   type StoredTotal,
   type SubscriptionSubject,
 } from "../../stats.ts";
-import { heardBy } from "../catalog/hearing.ts";
+import { matchOf } from "../catalog/matching.ts";
 import { type Sql, type SqlValue, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { tenSecondsOf } from "./stats-counts.ts";
 
@@ -197,9 +197,9 @@ function isAsked(
     conditions.push(`${columns.subscription} = ?`);
     values.push(subscription);
   } else if (action !== undefined) {
-    const heard = heardBy(action, "action.action");
+    const match = matchOf(action, "action.action");
     const ids = sql
-      .rows<{ id: number }>(`SELECT rowid AS id FROM action WHERE ${heard.condition}`, ...heard.values)
+      .rows<{ id: number }>(`SELECT rowid AS id FROM action WHERE ${match.condition}`, ...match.values)
       .map(({ id }) => id);
     const column = `${ids.length > MAX_SOUGHT ? "+" : ""}${columns.action}`;
     conditions.push(`${column} IN (SELECT value FROM json_each(?))`);
@@ -350,7 +350,7 @@ const ASKED = "WITH asked (q) AS MATERIALIZED (SELECT ?)";
 /** Those of `first`, then others by name that are not evreg's own. */
 export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly ActionSubject[]> {
   const { action = "*", limit } = query;
-  const heard = heardBy(action, "one.action");
+  const match = matchOf(action, "one.action");
   const select = `SELECT one.action, one.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
       WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.rowid)) AS lastPublishedMs`;
   const asked = JSON.stringify(query);
@@ -364,9 +364,9 @@ export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly Ac
   if (first.length >= limit) return first;
   const others = sql.rows<ActionSubject>(
     `${ASKED} ${select} FROM asked CROSS JOIN action AS one
-      WHERE ${IN_APPLICATIONS} AND one.action NOT IN (${IS_FIRST}) AND ${heard.condition} ORDER BY one.action LIMIT ?`,
+      WHERE ${IN_APPLICATIONS} AND one.action NOT IN (${IS_FIRST}) AND ${match.condition} ORDER BY one.action LIMIT ?`,
     asked,
-    ...heard.values,
+    ...match.values,
     limit - first.length,
   );
   return [...first, ...others];

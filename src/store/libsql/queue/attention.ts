@@ -172,11 +172,11 @@ function lastReceivedMs(sql: Sql, { id, created_ms: createdMs }: Candidate): num
 
 /** Events that a subscription has not got since it receives none. */
 function* countMissed(sql: Sql, subscription: number, sinceMs: number): Steps<number> {
-  const heard = sql.rows<{ id: number }>(
+  const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     subscription,
   );
-  const actions = heard.map(({ id }) => id);
+  const actions = matched.map(({ id }) => id);
   const ranges = yield* idRangesOf(sql, "event", sinceMs, undefined);
   const counted = countRanges(sql, ranges, { actions, counted: actions });
   return counted.reduce((sum, { events }) => sum + events, 0);

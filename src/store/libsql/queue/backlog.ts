@@ -1,6 +1,6 @@
 import type { Backlog, BacklogOf } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
-import { heardBy } from "../catalog/hearing.ts";
+import { matchOf } from "../catalog/matching.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 import { earliestOf } from "./fair-share.ts";
 import {
@@ -136,18 +136,18 @@ export function* countBacklog(
 
 /** Their rowids. */
 function chosenBy(sql: Sql, { applications, subscription, action }: BacklogOf): ReadonlySet<number> {
-  const heard = action === undefined ? undefined : heardBy(action, "a.action");
-  const hearing =
-    heard === undefined
+  const match = action === undefined ? undefined : matchOf(action, "a.action");
+  const matching =
+    match === undefined
       ? ""
       : `AND EXISTS (SELECT 1 FROM binding AS b INDEXED BY binding_subscription CROSS JOIN action AS a ON a.rowid = b.action_id
-          WHERE b.subscription_id = s.rowid AND b.receives = 1 AND ${heard.condition})`;
+          WHERE b.subscription_id = s.rowid AND b.receives = 1 AND ${match.condition})`;
   const rows = sql.rows<{ id: number }>(
     `SELECT s.rowid AS id FROM subscription AS s WHERE s.deleted_ms IS NULL
-      AND (? IS NULL OR s.rowid = ?) AND (? IS NULL OR s.application IN (SELECT value FROM json_each(?))) ${hearing}`,
+      AND (? IS NULL OR s.rowid = ?) AND (? IS NULL OR s.application IN (SELECT value FROM json_each(?))) ${matching}`,
     ...twice(subscription ?? null),
     ...twice(applications === undefined ? null : JSON.stringify(applications)),
-    ...(heard?.values ?? []),
+    ...(match?.values ?? []),
   );
   return new Set(rows.map(({ id }) => id));
 }

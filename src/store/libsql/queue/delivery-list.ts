@@ -4,7 +4,7 @@ import type { DeliverySelection } from "../../queue.ts";
 import type { Steps } from "../../../runtime/yielding.ts";
 import { keysOfText } from "../../../domain/order-key.ts";
 import type { BacklogCause } from "../../../domain/stats/stats.ts";
-import { heardBy } from "../catalog/hearing.ts";
+import { matchOf } from "../catalog/matching.ts";
 import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
 import {
   type BacklogWindow,
@@ -138,7 +138,7 @@ function filterOf(
     values.push(JSON.stringify(subscriptions));
   }
   if (action !== undefined) {
-    const named = heardBy(action, "a.action");
+    const named = matchOf(action, "a.action");
     conditions.push(named.condition);
     values.push(...named.values);
   }
@@ -159,7 +159,7 @@ function selectSubscriptions(
   if (subscription !== undefined && !isRowid(subscription)) return [];
   const state = status === undefined ? undefined : SUBSCRIPTION_IS[status];
   if ((subscription ?? applications ?? action ?? state) === undefined) return undefined;
-  const named = action === undefined ? undefined : heardBy(action, "a.action");
+  const named = action === undefined ? undefined : matchOf(action, "a.action");
   const hasDeliveries = `rowid IN (
     SELECT b.subscription_id FROM binding b JOIN action a ON a.rowid = b.action_id WHERE ${named?.condition})`;
   const rows = sql.rows<{ id: number }>(

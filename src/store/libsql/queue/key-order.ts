@@ -2,7 +2,7 @@ import { EvregError } from "../../../domain/error.ts";
 import { DELIVERY_LIMITS } from "../../../domain/delivery.ts";
 import { keyTextOf, NO_KEY, orderKeyOf, pointerSteps } from "../../../domain/order-key.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
-import { receiversOf } from "../catalog/hearing.ts";
+import { receiversOf } from "../catalog/matching.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import { bytesAt, ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";

@@ -5,7 +5,7 @@ import { useResource } from "../../api/resource.ts";
 import { Failed, Waiting } from "../../parts/states.tsx";
 import { numberText } from "../../parts/time.tsx";
 import { linkTo, type Route } from "../../shell/route.ts";
-import { ActionBadge, hears, mayChange, PROTECTED } from "./action-state.tsx";
+import { ActionBadge, matches, mayChange, PROTECTED } from "./action-state.tsx";
 import { ActionSettings } from "./action-settings.tsx";
 import { CheckSchema } from "./check-schema.tsx";
 import { PublishBox } from "./publish-box.tsx";
@@ -52,7 +52,7 @@ export function ActionPage({ name, route }: { readonly name: string; readonly ro
       </div>
     );
   }
-  const subscribers = subscriptions.answer?.data.filter((one) => hears(one.action, action.action));
+  const subscribers = subscriptions.answer?.data.filter((one) => matches(one.action, action.action));
   const offered = PARTS.filter(({ path }) => path !== "settings" || mayChange(action));
   const part = offered.find(({ path }) => path === route.path[2]) ?? offered[0]!;
   const View = part.view;

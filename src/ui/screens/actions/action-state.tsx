@@ -51,9 +51,9 @@ export function isLooser(from: CompatibilityRule, to: CompatibilityRule): boolea
 }
 
 /** Whether a subscription to this name or pattern gets the events of an action. */
-export function hears(heard: string, action: string): boolean {
-  if (heard === "*") return !action.startsWith("evreg.");
-  return heard === action || (heard.endsWith(".*") && action.startsWith(heard.slice(0, -1)));
+export function matches(pattern: string, action: string): boolean {
+  if (pattern === "*") return !action.startsWith("evreg.");
+  return pattern === action || (pattern.endsWith(".*") && action.startsWith(pattern.slice(0, -1)));
 }
 
 export const isBuiltIn = ({ action }: Pick<Action, "action">): boolean => action.startsWith("evreg.");

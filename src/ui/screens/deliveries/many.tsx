@@ -130,7 +130,7 @@ export function AllThatMatch(props: {
   const { selection, subscriptions } = props;
   const [counting, setCounting] = useState<string | undefined>();
   const { subscription, action, from, to } = selection;
-  // Of one that hears more than the action, a replay would send all.
+  // Of one that matches more than the action, a replay would send all.
   const wanted = subscriptions.filter(
     (one) =>
       may("write", one.application) &&

@@ -1,11 +1,11 @@
 import { isPattern, patternsOf } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 
-// Which actions a subscription hears is kept in `binding`: publishing finds the subscriptions of an action by one index. A row
-// stays when it is heard no more, so that the deliveries of an action are found.
+// Which actions a subscription matches is kept in `binding`: publishing finds the subscriptions of an action by one index. A row
+// stays when the match ends, so that the deliveries of an action are found.
 
-/** SQL that is true of the names that a subscription with this action hears, with its values. */
-export function heardBy(action: string, column: string): { readonly condition: string; values: SqlValue[] } {
+/** SQL that is true of the names that an action or a pattern matches, with its values. */
+export function matchOf(action: string, column: string): { readonly condition: string; values: SqlValue[] } {
   if (!isPattern(action)) return { condition: `${column} = ?`, values: [action] };
   // What follows "." in ASCII is "/", which no name has.
   if (action === "*") return { condition: `${column} NOT BETWEEN 'evreg.' AND 'evreg/'`, values: [] };
@@ -19,10 +19,10 @@ export function receiversOf(actionId: string): string {
         WHERE b.action_id = ${actionId} AND b.receives = 1 AND s.active = 1`;
 }
 
-/** Lets a subscription hear what its action stands for, and nothing else. */
-export function hear(sql: Sql, subscriptionId: number, action: string): void {
-  hearNothing(sql, subscriptionId);
-  const { condition, values } = heardBy(action, "a.action");
+/** Matches a subscription with the actions that its own stands for, and with no others. */
+export function matchActions(sql: Sql, subscriptionId: number, action: string): void {
+  endMatches(sql, subscriptionId);
+  const { condition, values } = matchOf(action, "a.action");
   sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT a.rowid, ?, 1 FROM action AS a WHERE ${condition}
@@ -32,8 +32,8 @@ export function hear(sql: Sql, subscriptionId: number, action: string): void {
   );
 }
 
-/** For one that is deleted. */
-export function hearNothing(sql: Sql, subscriptionId: number): void {
+/** Matches a subscription with no action, as one that is deleted. */
+export function endMatches(sql: Sql, subscriptionId: number): void {
   sql.run(
     `UPDATE binding SET receives = 0 WHERE (action_id, subscription_id) IN (
         SELECT b.action_id, b.subscription_id FROM binding AS b INDEXED BY binding_subscription
@@ -42,8 +42,8 @@ export function hearNothing(sql: Sql, subscriptionId: number): void {
   );
 }
 
-/** Lets the subscriptions whose patterns stand for a new action hear it. */
-export function makeHeard(sql: Sql, actionId: number, name: string): void {
+/** Matches a new action with the subscriptions whose patterns stand for it. */
+export function matchNewAction(sql: Sql, actionId: number, name: string): void {
   sql.run(
     `INSERT INTO binding (action_id, subscription_id, receives)
       SELECT ?, s.rowid, 1
