@@ -53,6 +53,7 @@ describe("a log with a changed byte", () => {
       commitsBehind: 0,
       pagesBehind: 0,
       pageBytes: 4096,
+      addedPages: 0,
       isDamaged: false,
     });
     const random = pseudoRandom(7);
@@ -165,31 +166,6 @@ describe("what a power cut leaves", () => {
     expect(told).toBeGreaterThan(0);
   });
 
-  it("is not refused where the header was torn when the log was restarted", () => {
-    const synced: Buffer[] = [];
-    const { db, wal } = crashed((connection, running) => {
-      for (let n = 0; n < COMMITS; n += 1) write(connection);
-      connection.read.run("PRAGMA wal_checkpoint(RESTART)");
-      synced.push(readFileSync(running));
-      write(connection);
-    });
-    const older = synced[0]!;
-    for (let bytes = 0; bytes <= 32; bytes += 1) {
-      const torn = Buffer.from(older);
-      wal.copy(torn, 0, 0, bytes);
-      putFiles(scratch.path, { db, wal: torn });
-      expect(checkLog(file(), 0)).toMatchObject({ isDamaged: false, commitsBehind: 0 });
-    }
-    // What the data file has of it is not the newest: this header was damaged later.
-    const changed = Buffer.from(db);
-    const page = older.readUInt32BE(32);
-    changed[page * 4_096 - 1]! ^= 1;
-    const torn = Buffer.from(older);
-    wal.copy(torn, 0, 0, 20);
-    putFiles(scratch.path, { db: changed, wal: torn });
-    expect(checkLog(file(), 0).isDamaged).toBe(true);
-  });
-
   it("is not reported for frames of an earlier round of the log", () => {
     const files = crashed((connection) => {
       for (let n = 0; n < COMMITS; n += 1) write(connection);
@@ -230,7 +206,7 @@ describe("a data file that was truncated while it was closed", () => {
       ),
     }) as unknown;
     for (const [bytes, left] of [
-      [before - 4_096, wal],
+      [before - 8_192, wal],
       [db.length - 1, Buffer.alloc(0)],
       [before, Buffer.alloc(0)],
       [0, wal],

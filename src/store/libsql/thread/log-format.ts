@@ -7,12 +7,11 @@ export const LOG_HEADER_BYTES = 32;
 export const FRAME_HEADER_BYTES = 24;
 /** The page size of every file that evreg makes. */
 export const PAGE_BYTES = 4_096;
+/** Begins a log whose checksums are made of words with the lowest byte first, as on every machine that evreg runs on. */
 const MAGIC = 0x377f0682;
 
-/** The last bit of the magic number only says in which order the bytes of a word are added up. */
 export function isLogHeader(header: Buffer): boolean {
-  const magic = header.readUInt32BE(0);
-  return magic - (magic % 2) === MAGIC;
+  return header.readUInt32BE(0) === MAGIC;
 }
 
 /** Two numbers that change each time the log restarts. Each frame repeats them. */

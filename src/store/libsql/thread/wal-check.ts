@@ -1,14 +1,12 @@
 import { existsSync, fstatSync, readSync, realpathSync, statSync } from "node:fs";
-import { endianness } from "node:os";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { withFile } from "../../../runtime/files.ts";
+import { sizeOf, withFile } from "../../../runtime/files.ts";
 import { restoreAdvice } from "../files/earlier-data.ts";
 import {
   committedPages,
   FRAME_HEADER_BYTES,
-  frameHeaders,
   framePage,
   frameSalts,
   isLogHeader,
@@ -30,9 +28,8 @@ import {
 // Here a commit counts when its last frame is whole: it follows from the one before it, and has the salts of this log.
 // Frames from before the log restarted have other salts, and a transaction that was undone has no such frame.
 //
-// The engine restarts the log only when all of it is stored in the data file. It then writes the header, and stores that
-// before the first frame. So where the header is not whole after a power cut, the data file has all frames behind it. A
-// header that was damaged later has frames behind it that the data file may lack. Comparing them tells the two apart.
+// The engine writes the header of a log within one sector, and stores it before the first frame. So a header that is not whole
+// was damaged later, unless a disk tears a sector; what lies behind it is then refused as well.
 
 /** Commits in a row that may be durable later; each further one is durable before it is answered. */
 export const MAX_UNSYNCED = 4;
@@ -45,6 +42,8 @@ export interface LogCheck {
   /** From that frame to the last of those commits. */
   readonly pagesBehind: number;
   readonly pageBytes: number;
+  /** Pages that the log adds at the end of the data file. */
+  readonly addedPages: number;
   /** Whether those commits, or all but the last few, were acknowledged. */
   readonly isDamaged: boolean;
 }
@@ -58,6 +57,7 @@ const NOTHING: LogCheck = {
   commitsBehind: 0,
   pagesBehind: 0,
   pageBytes: PAGE_BYTES,
+  addedPages: 0,
   isDamaged: false,
 };
 
@@ -66,7 +66,7 @@ const NOTHING: LogCheck = {
  *
  * Another process may be writing it, as nothing is locked yet. So what looks damaged is read again. Where the log has
  * changed meanwhile it is in use, and the engine reports that.
- * @param file the data file, to which this process has no connection: it is opened where the log's header is not whole
+ * @param file the data file
  */
 export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const log = logOf(file);
@@ -113,16 +113,15 @@ function writtenAt(path: string): string {
   return toIso(Number(look(path)?.mtimeMs ?? 0n));
 }
 
+type Sum = readonly [number, number];
+
 interface Header {
   readonly isWhole: boolean;
   readonly pageBytes: number;
-  readonly isSwapped: boolean;
   /** As it stands in frames; absent where the header does not tell. */
   readonly salts: string | undefined;
   readonly sum: Sum;
 }
-
-type Sum = readonly [number, number];
 
 function walk(file: string, log: string): LogCheck {
   try {
@@ -131,10 +130,7 @@ function walk(file: string, log: string): LogCheck {
       if (size < LOG_HEADER_BYTES) return NOTHING;
       const block = alignedBuffer(LOG_HEADER_BYTES);
       readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
-      const header = readHeader(block);
-      const found = walkFrames(descriptor, size, header);
-      if (header.isWhole || found.commitsBehind === 0) return found;
-      return isInFile(descriptor, size, file) ? NOTHING : { ...found, isDamaged: true };
+      return walkFrames(descriptor, size, readHeader(block), sizeOf(file));
     });
   } catch (error) {
     // There is none, or its owner has just removed it.
@@ -144,26 +140,26 @@ function walk(file: string, log: string): LogCheck {
 }
 
 function readHeader(header: Buffer): Header {
-  const magic = header.readUInt32BE(0);
-  const isSwapped = (magic % 2 === 1) !== (endianness() === "BE");
   const sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)];
   const pageBytes = header.readUInt32BE(8);
   const isWhole =
     isLogHeader(header) &&
     header.readUInt32BE(4) === FORMAT &&
     isPageSize(pageBytes) &&
-    isSame(sumOf(wordsOf(header, isSwapped), 0, 6, [0, 0]), sum);
-  if (!isWhole) {
-    return { isWhole, pageBytes: PAGE_BYTES, isSwapped: endianness() === "BE", salts: undefined, sum };
-  }
-  return { isWhole, pageBytes, isSwapped, salts: logSalts(header), sum };
+    isSame(sumOf(wordsOf(header), 0, 6, [0, 0]), sum);
+  return isWhole
+    ? { isWhole, pageBytes, salts: logSalts(header), sum }
+    : { isWhole, pageBytes: PAGE_BYTES, salts: undefined, sum };
 }
 
-function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
-  const { pageBytes, isSwapped } = header;
+function walkFrames(descriptor: number, size: number, header: Header, fileBytes: number): LogCheck {
+  const { pageBytes } = header;
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const frames = Math.floor((size - LOG_HEADER_BYTES) / frameBytes);
   const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
+  const filePages = Math.floor(fileBytes / pageBytes);
+  const added = new Set<number>();
+  let addedPages = 0;
   let { salts, sum } = header;
   /** The first frame that is not whole. */
   let broken = header.isWhole ? undefined : 0;
@@ -177,7 +173,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     const read = readSync(descriptor, block, 0, wanted, LOG_HEADER_BYTES + first * frameBytes);
     // Less where its owner cut it meanwhile.
     const count = Math.floor(read / frameBytes);
-    const words = wordsOf(block, isSwapped);
+    const words = wordsOf(block);
     for (let index = 0; index < count; index += 1) {
       const at = index * frameBytes;
       const stored: Sum = [block.readInt32BE(at + 16), block.readInt32BE(at + 20)];
@@ -186,13 +182,16 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
+      if (broken === undefined && framePage(block, at) > filePages) added.add(framePage(block, at));
       // Or only its salts were changed. Frames from before a restart follow from each other as well.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
-      if (broken === undefined) whole = first + index + 1;
-      else {
+      if (broken === undefined) {
+        whole = first + index + 1;
+        addedPages = added.size;
+      } else {
         commitsBehind += 1;
         wholeBehind += isWhole ? 1 : 0;
         lastBehind = first + index;
@@ -204,55 +203,9 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
-    isDamaged: wholeBehind > MAX_UNSYNCED + 1,
+    addedPages,
+    isDamaged: header.isWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
-}
-
-/** Whether the data file has all pages of a log whose header is not whole. */
-function isInFile(log: number, size: number, file: string): boolean {
-  if (!existsSync(file)) return false;
-  const { newest, pages } = newestPages(log, size, PAGE_BYTES);
-  return withFile(file, "r", (data) => {
-    const [mine, other] = [Buffer.alloc(PAGE_BYTES), Buffer.alloc(PAGE_BYTES)];
-    for (const [page, at] of newest) {
-      // The file has become shorter since.
-      if (page > pages) continue;
-      const read = readSync(data, other, 0, PAGE_BYTES, (page - 1) * PAGE_BYTES);
-      readSync(log, mine, 0, PAGE_BYTES, at);
-      if (read < PAGE_BYTES || !mine.equals(other)) return false;
-    }
-    return true;
-  });
-}
-
-/** Where in the log the newest copy of each page is, of those that were committed; and how many pages the file then has. */
-function newestPages(
-  log: number,
-  size: number,
-  pageBytes: number,
-): { newest: ReadonlyMap<number, number>; pages: number } {
-  const newest = new Map<number, number>();
-  const uncommitted = new Map<number, number>();
-  let pages = 0;
-  let salts: string | undefined;
-  const frames = Math.floor((size - LOG_HEADER_BYTES) / (FRAME_HEADER_BYTES + pageBytes));
-  for (const [header, at] of frameHeaders(log, pageBytes, 0, frames)) {
-    if (frameSalts(header) !== (salts ??= frameSalts(header))) continue;
-    uncommitted.set(framePage(header), at + FRAME_HEADER_BYTES);
-    const committed = committedPages(header);
-    if (committed === 0) continue;
-    pages = committed;
-    for (const [page, pageAt] of uncommitted) newest.set(page, pageAt);
-    uncommitted.clear();
-  }
-  return { newest, pages };
-}
-
-/** The pages that a whole log holds, so far as they were committed. */
-function pagesInLog(file: string, { wholeBytes, pageBytes }: LogCheck): ReadonlySet<number> {
-  if (wholeBytes === 0) return new Set();
-  const { newest } = withFile(logOf(file), "r", (log) => newestPages(log, wholeBytes, pageBytes));
-  return new Set(newest.keys());
 }
 
 /** Over the first two words of a frame's header and its page. */
@@ -286,9 +239,9 @@ function alignedBuffer(bytes: number): Buffer {
   return Buffer.from(new ArrayBuffer(bytes));
 }
 
-function wordsOf(bytes: Buffer, isSwapped: boolean): Int32Array {
-  const { buffer } = isSwapped ? Buffer.from(new Uint8Array(bytes).buffer).swap32() : bytes;
-  return new Int32Array(buffer);
+/** The words of an aligned buffer, in the order of bytes of every machine that evreg runs on. */
+function wordsOf(bytes: Buffer): Int32Array {
+  return new Int32Array(bytes.buffer);
 }
 
 function unreadable(log: string, error: unknown): EvregError {
@@ -322,16 +275,10 @@ export function mustBeWholeLength(file: string, log: LogCheck): void {
     const { size } = fstatSync(data);
     const pageBytes = header.readUInt16BE(PAGE_BYTES_AT);
     const pages = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT);
-    if (size === 0 ? log.wholeBytes === 0 : size >= pages * pageBytes) return;
-    if (size > 0 && hasPages(pagesInLog(file, log), Math.floor(size / pageBytes) + 1, pages)) return;
+    if (size === 0 ? log.wholeBytes === 0 : Math.floor(size / pageBytes) + log.addedPages >= pages) return;
     // Unless another process has it open, and has moved the log into it meanwhile.
     if (fstatSync(data).size === size) throw cutShort(file, size, pages * pageBytes);
   });
-}
-
-function hasPages(inLog: ReadonlySet<number>, first: number, last: number): boolean {
-  for (let page = first; page <= last; page += 1) if (!inLog.has(page)) return false;
-  return true;
 }
 
 function cutShort(file: string, bytes: number, expected: number): EvregError {
