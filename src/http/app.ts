@@ -1,10 +1,10 @@
 import { type EventHandler, H3 } from "h3";
 import { EvregError } from "../domain/error.ts";
-import type { Evreg } from "../evreg.ts";
 import { type BudgetLimits, ByteBudget } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { PublishCounts } from "../metrics/counters.ts";
 import type { Logger } from "../runtime/logger.ts";
+import type { ServicePort } from "../service/service.ts";
 import { type Caller, createAuthenticate } from "./auth.ts";
 import { clientAddress } from "./connections.ts";
 import { LiveStreams } from "./live-streams.ts";
@@ -63,7 +63,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
     stopping,
   };
   /** Changes are kept with the address that asks for them. */
-  const portWithAddress = ({ principal }: Caller, request: ApiRequest): Evreg =>
+  const portWithAddress = ({ principal }: Caller, request: ApiRequest): ServicePort =>
     service.as(principal, clientAddress(request.nodeRequest.socket));
   const responder = new Responder(logger, clock);
   /** @param refused called with why a request failed, unless its client left */

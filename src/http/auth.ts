@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { EvregError } from "../domain/error.ts";
 import { LOCAL_OWNER, type Principal, TOKEN_LENGTH } from "../domain/token.ts";
-import type { Evreg } from "../evreg.ts";
+import type { ServicePort } from "../service/service.ts";
 import type { ApiRequest } from "./request.ts";
 import type { Access, HttpConfig, HttpService } from "./routes/route.ts";
 
@@ -31,7 +31,7 @@ interface LastCaller extends Caller {
 export interface Caller {
   readonly principal: Principal;
   /** The same for all of its requests. */
-  readonly port: Evreg;
+  readonly port: ServicePort;
 }
 
 /** The caller is stored on the connection itself, as `Connections` does with answers. */

@@ -33,10 +33,10 @@ const HELD_WAITING = 512;
 const SMALL_PART = 1 / 8;
 const SMALL_CLAIM = 1 / 128;
 
-/** The most that an answer can be before it is made: schemas and filters of a whole registry. */
-export const REGISTRY_BYTES = 64 * MIB;
-/** The same of a page of deliveries, of one with its attempts, and of anything smaller. */
+/** The most that an answer can be before it is made: a page of deliveries, one with its attempts, a part of a list of schemas. */
 export const PAGE_BYTES = MIB;
+/** Of the payloads in a part of a list of events: a small piece of each bound, so that there is room for many callers. */
+export const EVENT_PART_BYTES = 4 * MIB;
 
 const TOO_MUCH =
   "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
@@ -69,7 +69,9 @@ export class ResponseBudget {
 
   /**
    * Makes an answer once the budget has enough for it. One that is too large to be held then is dropped, and made again when
-   * it can be held. `unavailable` when that takes too long.
+   * it can be held. `unavailable` when that takes too long. Of one in parts, only the first is made here; the others take the
+   * place of the one before.
+   * @param maxBytes the largest that it, or a part of it, can be
    * @param kind what it is counted with; see `ResponseLimits`
    */
   async answer(
@@ -84,7 +86,9 @@ export class ResponseBudget {
     try {
       for (;;) {
         const reading = await this.#reserve(budget, request, maxBytes, untilMs);
-        const outcome = await this.#makeOnce(request, make, reservation).finally(() => reading.release());
+        const outcome = await this.#makeOnce(request, maxBytes, make, reservation).finally(() =>
+          reading.release(),
+        );
         if (typeof outcome === "object") {
           reservation = undefined;
           return outcome;
@@ -114,11 +118,12 @@ export class ResponseBudget {
    */
   async #makeOnce(
     request: BudgetedRequest,
+    maxBytes: number,
     make: () => Promise<Reply>,
     held: Reservation | undefined,
   ): Promise<Reply | number> {
     const reply = await make();
-    const bytes = sizeOf(reply.body);
+    const bytes = isByteStream(reply.body) ? maxBytes : sizeOf(reply.body);
     if (bytes <= this.#limits.smallBytes) {
       held?.release();
       return reply;
@@ -130,14 +135,15 @@ export class ResponseBudget {
       free(reply.body);
       return bytes;
     }
-    held?.startTransfer(bytes);
-    more?.startTransfer(bytes);
+    const reservations = [held, more].filter((one) => one !== undefined);
+    for (const one of reservations) one.startTransfer(bytes);
     const release = (): void => {
-      held?.release();
-      more?.release();
+      for (const one of reservations) one.release();
       free(reply.body);
     };
-    return { ...reply, release };
+    const { body } = reply;
+    if (!isByteStream(body)) return { ...reply, release };
+    return { ...reply, body: { ...body, chunks: timed(body.chunks, reservations) }, release };
   }
 
   async #reserve(
@@ -151,6 +157,18 @@ export class ResponseBudget {
       budget.tryReserve(claim) ??
       request.untilDisconnect((signal) => budget.reserve(claim, untilMs - this.#clock.monotonicMs(), signal))
     );
+  }
+}
+
+/** The same chunks, with the time that their caller takes for each; while the next one is made, the caller waits. */
+async function* timed(
+  chunks: AsyncIterable<Uint8Array>,
+  reservations: readonly Reservation[],
+): AsyncGenerator<Uint8Array, void, void> {
+  for await (const chunk of chunks) {
+    for (const one of reservations) one.startTransfer(chunk.length);
+    yield chunk;
+    for (const one of reservations) one.endTransfer();
   }
 }
 

@@ -30,7 +30,7 @@ export type Chunks = readonly Uint8Array[];
 
 /** A document that is too large to be held, or has no end; it is read as fast as its caller takes it. */
 interface ByteStream {
-  /** `undefined` for one that has no end. */
+  /** `undefined` for one that has no end, or whose end is not known yet. */
   readonly bytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
 }
@@ -72,23 +72,57 @@ function failureHeaders(error: EvregError): readonly HeaderPair[] | undefined {
   return undefined;
 }
 
-/** So few records are written in one go, each being bounded by what a request may bring. */
-const FEW = 5;
-/** What a document of more comes to at least. */
+/** What a short list comes to at most, and a part of a long one at least. */
 const LIKELY_BYTES = 16 * 1024;
+const PART_BYTES = 512 * 1024;
+
+/** A part of a document, and whether nothing comes after it. */
+export interface Part {
+  readonly body: string | Chunks;
+  readonly isLast: boolean;
+}
+
+/**
+ * A document that is made part by part, as its caller takes it, so that it needs the memory of one part only. One of a single
+ * part is whole at once. What fails in a later part ends the connection.
+ */
+export async function replyInParts(parts: AsyncGenerator<Part, void, void>): Promise<Reply> {
+  const first = await parts.next();
+  const { body, isLast } = first.value!;
+  if (isLast) return { status: 200, body };
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    yield* chunksOf(body);
+    for await (const part of parts) yield* chunksOf(part.body);
+  }
+  return { status: 200, body: { bytes: undefined, chunks: chunks() } };
+}
+
+function chunksOf(body: string | Chunks): Chunks {
+  return typeof body === "string" ? [Buffer.from(body)] : body;
+}
 
 /** `{ data: [...] }` of records that may be large each, such as schemas, with others let in between two of them. */
-export async function listReply(status: number, data: readonly object[]): Promise<Reply> {
-  if (data.length <= FEW) return jsonReply(status, { data });
-  const writer = new ChunkWriter(LIKELY_BYTES);
+export async function* recordParts(
+  pages: AsyncIterable<readonly object[]>,
+): AsyncGenerator<Part, void, void> {
+  let writer = new ChunkWriter(LIKELY_BYTES);
   let before = '{"data":[';
-  for (const one of data) {
-    if (eventLoop.shouldYield()) await eventLoop.yield();
-    writer.text(before + encodeJson(one));
-    before = ",";
+  let writtenBytes = 0;
+  for await (const page of pages) {
+    for (const one of page) {
+      if (eventLoop.shouldYield()) await eventLoop.yield();
+      const json = encodeJson(one);
+      writtenBytes += json.length;
+      writer.text(before + json);
+      before = ",";
+    }
+    if (writtenBytes < PART_BYTES) continue;
+    yield { body: writer.end(), isLast: false };
+    writer = new ChunkWriter(PART_BYTES);
+    writtenBytes = 0;
   }
-  writer.text("]}");
-  return { status, body: writer.end() };
+  writer.text(before === "," ? "]}" : `${before}]}`);
+  yield { body: writer.end(), isLast: true };
 }
 
 /** Small pieces are put together up to this size, as each costs a call to the system. */
@@ -289,7 +323,8 @@ export class Responder {
     const { nodeResponse } = request;
     if (isByteStream(body) && body.bytes === undefined) {
       nodeResponse.writeHead(status, "", headers);
-      void writeAsTaken(nodeResponse, body.chunks, this.#clock);
+      if (method === "HEAD") nodeResponse.end();
+      else void writeAsTaken(nodeResponse, body.chunks, this.#clock);
     } else if (isByteStream(body)) {
       send(nodeResponse, status, headers, Readable.from(body.chunks, { objectMode: false }));
     } else if (hasLongRemainder(nodeRequest)) {

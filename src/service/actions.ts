@@ -9,6 +9,7 @@ import {
   type NewAction,
   REVISION_LIMITS,
   REVISION_QUERY,
+  type RevisionQuery,
   SAMPLE_QUERY,
   SCHEMA_CANDIDATE,
   type SchemaCandidate,
@@ -26,12 +27,13 @@ import type { ServiceContext } from "./context.ts";
 import { checkNewEvent, shownFailures } from "./publisher.ts";
 import {
   actionOf,
-  allPages,
+  allOf,
   checkId,
   checkQuery,
   finder,
   notFound,
   omitUndefined,
+  pagesOf,
   readBody,
 } from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
@@ -39,10 +41,43 @@ import { schemaWarnings } from "./schema-tasks.ts";
 /** Schemas read at once, each of up to 256 KiB, one of which may take the thread 5 ms. */
 const READ_SCHEMAS = 3;
 
+/** All actions, by name. */
+export function actionPages(
+  { store }: Pick<ServiceContext, "store">,
+  access: Access,
+  query: { application?: string },
+): AsyncIterable<readonly Action[]> {
+  const applications = access.readable();
+  const { application } = checkQuery(ACTION_QUERY, query);
+  return pagesOf(READ_SCHEMAS, (last: Action | undefined) =>
+    store.catalog.listActions(
+      omitUndefined({ application, applications, after: last?.action, limit: READ_SCHEMAS }),
+    ),
+  );
+}
+
+/** An action's revisions, newest first. */
+export async function* revisionPages(
+  { store }: Pick<ServiceContext, "store">,
+  access: Access,
+  name: string,
+  query: RevisionQuery,
+): AsyncGenerator<readonly ActionRevision[], void, void> {
+  const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
+  const { action } = await actionFinder(store, access).readable(name);
+  yield* pagesOf(READ_SCHEMAS, async (last: ActionRevision | undefined, count: number) => {
+    const page = { action, limit: Math.min(READ_SCHEMAS, limit - count), after: last?.revision ?? after };
+    return page.limit === 0 ? [] : store.catalog.listRevisions(omitUndefined<RevisionSelection>(page));
+  });
+}
+
+const actionFinder = (store: ServiceContext["store"], access: Access) =>
+  finder(access, "action", (name: string) => store.catalog.findAction(name));
+
 export function actionsPort(context: ServiceContext, access: Access): ActionsPort {
   const { store, clock, actions, payloads, storedEvents, schemaTasks, schemaProducts, feed } = context;
 
-  const { readable } = finder(access, "action", (name: string) => store.catalog.findAction(name));
+  const { readable } = actionFinder(store, access);
 
   const revisionOf = async (action: string, revision: number): Promise<ActionRevision> => {
     const found = await store.catalog.findRevision(action, revision);
@@ -52,13 +87,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
 
   return {
     async list(query = {}) {
-      const applications = access.readable();
-      const { application } = checkQuery(ACTION_QUERY, query);
-      const read = (last: Action | undefined) =>
-        store.catalog.listActions(
-          omitUndefined({ application, applications, after: last?.action, limit: READ_SCHEMAS }),
-        );
-      return { data: await allPages(READ_SCHEMAS, read) };
+      return { data: await allOf(actionPages(context, access, query)) };
     },
     async create(input, signal) {
       access.requireSome("write");
@@ -95,13 +124,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       return { data: updated.action, meta: { warnings: [...warnings, ...updated.warnings] } };
     },
     async revisions(name, query = {}) {
-      const { limit = REVISION_LIMITS.listDefault, after } = checkQuery(REVISION_QUERY, query);
-      const { action } = await readable(name);
-      const read = async (last: ActionRevision | undefined, count: number) => {
-        const page = { action, limit: Math.min(READ_SCHEMAS, limit - count), after: last?.revision ?? after };
-        return page.limit === 0 ? [] : store.catalog.listRevisions(omitUndefined<RevisionSelection>(page));
-      };
-      return { data: await allPages(READ_SCHEMAS, read) };
+      return { data: await allOf(revisionPages(context, access, name, query)) };
     },
     async revision(name, revision) {
       const { action } = await readable(name);

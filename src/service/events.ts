@@ -1,7 +1,14 @@
 import type { Schemata } from "../domain/action.ts";
 import { type Delivery, DELIVERY_LIMITS } from "../domain/delivery.ts";
 import { EvregError, messageOf } from "../domain/error.ts";
-import { BATCH_OPTIONS, type Event, EVENT_LIMITS, EVENT_QUERY, type EventQuery } from "../domain/event.ts";
+import {
+  BATCH_OPTIONS,
+  type Event,
+  EVENT_LIMITS,
+  EVENT_QUERY,
+  type EventQuery,
+  type PageMeta,
+} from "../domain/event.ts";
 import { malformedField } from "../domain/request.ts";
 import type { EventsPort } from "../evreg.ts";
 import { parseJson, RawJson } from "../json/raw-json.ts";
@@ -12,47 +19,131 @@ import type { ServiceContext } from "./context.ts";
 import { publishBatch } from "./publish-batch.ts";
 import { Publisher } from "./publisher.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
-import { allPages, checkId, checkQuery, finder, omitUndefined, timeRange } from "./requests.ts";
+import { allOf, checkId, checkQuery, finder, omitUndefined, pagesOf, timeRange } from "./requests.ts";
+
+/** What a page of events is read by. */
+export interface EventPartOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Of the payloads of a part, as they are stored; by default the page is one part. A part has at least one event. */
+  readonly maxBytes?: number;
+}
+
+export interface EventPart {
+  readonly data: readonly Event[];
+  /** Of the page, as far as it was read: whole in the last part. */
+  readonly meta: PageMeta;
+  readonly isLast: boolean;
+}
+
+const eventFinder = ({ store }: ServiceContext, access: Access) =>
+  finder(access, "event", (id: number) => store.events.find(checkId(id)));
+
+/** Where one event went. */
+export async function* eventDeliveryPages(
+  context: ServiceContext,
+  access: Access,
+  id: number,
+): AsyncGenerator<readonly Delivery[], void, void> {
+  await eventFinder(context, access).readable(id);
+  const applications = access.readable();
+  const limit = DELIVERY_LIMITS.listMax;
+  yield* pagesOf(limit, (last: Delivery | undefined) => {
+    const selection = { event: id, applications, limit, after: last?.rowid };
+    return context.store.queue.list(omitUndefined<DeliverySelection>(selection));
+  });
+}
+
+/** With the counts of their deliveries, where the query asks for them. */
+async function shown(
+  { store }: ServiceContext,
+  events: readonly StoredEvent[],
+  { deliveries = false }: EventQuery,
+  { applications, payloads = true }: Pick<EventSelection, "applications" | "payloads">,
+): Promise<readonly Event[]> {
+  const eventOf = payloads ? wholeEvent : eventWithoutPayload;
+  if (!deliveries || events.length === 0) return events.map(eventOf);
+  const ids = events.map(({ rowid }) => rowid);
+  const counts = await store.events.countDeliveries(ids, applications);
+  return events.map((event, index) => ({ ...eventOf(event), deliveries: counts[index] ?? {} }));
+}
+
+async function search(
+  context: ServiceContext,
+  access: Access,
+  query: EventQuery,
+  { page, ...selection }: EventSelection,
+  signal: AbortSignal | undefined,
+): ReturnType<EventsPort["list"]> {
+  const { storedEvents, schemaTasks } = context;
+  const { where: text, outcome, key } = query;
+  const where = text === undefined ? undefined : schemaIn(text);
+  const limit = storedEvents.searchTime(signal);
+  try {
+    const tasks = schemaTasks.runnerFor("check", access.principal, limit.signal);
+    const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
+    const request = { ...selection, where, deliveries: { outcome, key } };
+    const found = await storedEvents.search(request, access.principal, limit);
+    const { events, total, searched, next = null } = found;
+    const meta = { total, page, per_page: selection.limit, searched, next, warnings };
+    return { data: await shown(context, events, query, selection), meta };
+  } finally {
+    limit.end();
+  }
+}
+
+/** One page of a list of events, in parts that need little memory each. A search is one part. */
+export async function* eventParts(
+  context: ServiceContext,
+  access: Access,
+  query: EventQuery,
+  { signal, maxBytes }: EventPartOptions = {},
+): AsyncGenerator<EventPart, void, void> {
+  const { store } = context;
+  const applications = access.readable();
+  const { action, order = "desc", after, where, outcome, key } = checkQuery(EVENT_QUERY, query);
+  const { page = 1, limit = EVENT_LIMITS.listDefault, payloads = true } = query;
+  const selection = omitUndefined<EventSelection>({
+    action,
+    applications,
+    idempotencyKey: query.idempotency_key,
+    ...timeRange(query),
+    order,
+    limit,
+    page,
+    after,
+    payloads,
+    maxBytes,
+  });
+  const isSearch = (where ?? outcome ?? key) !== undefined;
+  if (query.page !== undefined && (after !== undefined || isSearch)) {
+    const what =
+      after === undefined ? "where, outcome and key; go on with after" : "after, which replaces it";
+    throw malformedField("page", `cannot be used together with ${what}`, query.page);
+  }
+  if (isSearch) {
+    yield { ...(await search(context, access, query, selection, signal)), isLast: true };
+    return;
+  }
+  const damaged: number[] = [];
+  let part = await store.events.list(selection);
+  const { total } = part;
+  for (let left = limit; ;) {
+    const { events, seen, last, isCut } = part;
+    if (payloads) {
+      damaged.push(...events.filter((event) => event.payload === undefined).map(({ rowid }) => rowid));
+    }
+    const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
+    yield { data: await shown(context, events, query, selection), meta, isLast: !isCut };
+    if (!isCut) return;
+    left -= seen;
+    part = await store.events.list({ ...selection, limit: left, after: last!, total: false });
+  }
+}
 
 export function eventsPort(context: ServiceContext, access: Access): EventsPort {
-  const { store, storedEvents, schemaTasks } = context;
+  const { store } = context;
   const publisher = new Publisher(context, access);
-
-  const { readable } = finder(access, "event", (id: number) => store.events.find(checkId(id)));
-
-  /** With the counts of their deliveries, where the query asks for them. */
-  async function shown(
-    events: readonly StoredEvent[],
-    { deliveries = false }: EventQuery,
-    { applications, payloads = true }: Pick<EventSelection, "applications" | "payloads">,
-  ): Promise<readonly Event[]> {
-    const eventOf = payloads ? wholeEvent : eventWithoutPayload;
-    if (!deliveries || events.length === 0) return events.map(eventOf);
-    const ids = events.map(({ rowid }) => rowid);
-    const counts = await store.events.countDeliveries(ids, applications);
-    return events.map((event, index) => ({ ...eventOf(event), deliveries: counts[index] ?? {} }));
-  }
-
-  async function search(
-    query: EventQuery,
-    { page, ...selection }: EventSelection,
-    signal: AbortSignal | undefined,
-  ): ReturnType<EventsPort["list"]> {
-    const { where: text, outcome, key } = query;
-    const where = text === undefined ? undefined : schemaIn(text);
-    const limit = storedEvents.searchTime(signal);
-    try {
-      const tasks = schemaTasks.runnerFor("check", access.principal, limit.signal);
-      const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
-      const request = { ...selection, where, deliveries: { outcome, key } };
-      const found = await storedEvents.search(request, access.principal, limit);
-      const { events, total, searched, next = null } = found;
-      const meta = { total, page, per_page: selection.limit, searched, next, warnings };
-      return { data: await shown(events, query, selection), meta };
-    } finally {
-      limit.end();
-    }
-  }
+  const { readable } = eventFinder(context, access);
 
   return {
     publish: (input) => publisher.publish(input),
@@ -63,32 +154,9 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       return minimal ? { ...result, data: [] } : result;
     },
     async list(query = {}, signal) {
-      const applications = access.readable();
-      const { action, order = "desc", after, where, outcome, key } = checkQuery(EVENT_QUERY, query);
-      const { page = 1, limit = EVENT_LIMITS.listDefault, payloads = true } = query;
-      const selection = omitUndefined<EventSelection>({
-        action,
-        applications,
-        idempotencyKey: query.idempotency_key,
-        ...timeRange(query),
-        order,
-        limit,
-        page,
-        after,
-        payloads,
-      });
-      const isSearch = (where ?? outcome ?? key) !== undefined;
-      if (query.page !== undefined && (after !== undefined || isSearch)) {
-        const what =
-          after === undefined ? "where, outcome and key; go on with after" : "after, which replaces it";
-        throw malformedField("page", `cannot be used together with ${what}`, query.page);
-      }
-      if (isSearch) return search(query, selection, signal);
-      const { events, total } = await store.events.list(selection);
-      const unread = payloads ? events.filter(({ payload }) => payload === undefined) : [];
-      const damaged = unread.map(({ rowid }) => rowid);
-      const meta = { total, page, per_page: limit, ...(damaged.length === 0 ? {} : { damaged }) };
-      return { data: await shown(events, query, selection), meta };
+      const { value } = await eventParts(context, access, query, { signal }).next();
+      const { data, meta } = value!;
+      return { data, meta };
     },
     async get(id) {
       const event = await readable(id);
@@ -96,14 +164,7 @@ export function eventsPort(context: ServiceContext, access: Access): EventsPort 
       return { data: wholeEvent(event) };
     },
     async deliveries(id) {
-      await readable(id);
-      const applications = access.readable();
-      const limit = DELIVERY_LIMITS.listMax;
-      const read = (last: Delivery | undefined) => {
-        const selection = { event: id, applications, limit, after: last?.rowid };
-        return store.queue.list(omitUndefined<DeliverySelection>(selection));
-      };
-      return { data: await allPages(limit, read) };
+      return { data: await allOf(eventDeliveryPages(context, access, id)) };
     },
   };
 }
@@ -128,8 +189,8 @@ function eventWithoutPayload({ rowid, action, payloadBytes, revision, timestampe
 }
 
 function wholeEvent({ rowid, action, payload, revision, timestamped }: StoredEvent): Event {
-  const shown = payload === undefined ? NO_PAYLOAD : new RawJson(payload);
-  return { rowid, action, payload: shown, revision, timestamped };
+  const whole = payload === undefined ? NO_PAYLOAD : new RawJson(payload);
+  return { rowid, action, payload: whole, revision, timestamped };
 }
 
 function damagedEvent(id: number): EvregError {

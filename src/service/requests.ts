@@ -209,17 +209,26 @@ export function omitUndefined<T extends object>(members: { [K in keyof T]: T[K] 
 }
 
 /**
- * All of a list whose records may be large, in pages that do not block the thread.
+ * A list whose records may be large, in pages that do not block the thread.
  * @param read the page of at most `size` that comes after `last`, of which there are `count` so far
  */
-export async function allPages<T>(
+export async function* pagesOf<T>(
   size: number,
   read: (last: T | undefined, count: number) => Promise<readonly T[]>,
-): Promise<readonly T[]> {
-  const all: T[] = [];
+): AsyncGenerator<readonly T[], void, void> {
+  let count = 0;
+  let last: T | undefined;
   for (;;) {
-    const page = await read(all.at(-1), all.length);
-    all.push(...page);
-    if (page.length < size) return all;
+    const page = await read(last, count);
+    yield page;
+    if (page.length < size) return;
+    count += page.length;
+    last = page.at(-1);
   }
+}
+
+export async function allOf<T>(pages: AsyncIterable<readonly T[]>): Promise<readonly T[]> {
+  const all: T[] = [];
+  for await (const page of pages) all.push(...page);
+  return all;
 }

@@ -1,5 +1,9 @@
 import { asEvregError } from "../domain/error.ts";
+import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts";
+import type { Delivery } from "../domain/delivery.ts";
+import type { EventQuery } from "../domain/event.ts";
 import type { Health } from "../domain/operations.ts";
+import type { Subscription, SubscriptionQuery } from "../domain/subscription.ts";
 import { retryDefaults } from "../domain/retry.ts";
 import type { Principal } from "../domain/token.ts";
 import type { Evreg } from "../evreg.ts";
@@ -8,21 +12,27 @@ import { eventLoop } from "../runtime/yielding.ts";
 import type { OffThreadValidator } from "../schema/validate/compile.ts";
 import type { StoreCondition } from "../store/store.ts";
 import { ActionCache } from "./action-cache.ts";
-import { actionsPort } from "./actions.ts";
+import { actionPages, actionsPort, revisionPages } from "./actions.ts";
 import { auditPort } from "./audit.ts";
 import { Access, TokenCache } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { deliveriesPort, replaysPort } from "./deliveries.ts";
 import { attentionFor } from "./diagnosis/attention.ts";
 import { diagnose, type Environment } from "./diagnosis/doctor.ts";
-import { eventsPort } from "./events.ts";
+import {
+  eventDeliveryPages,
+  type EventPart,
+  type EventPartOptions,
+  eventParts,
+  eventsPort,
+} from "./events.ts";
 import { PayloadValidator } from "./payload-validator.ts";
 import { SchemaTasks } from "./schema-tasks.ts";
 import { Feed } from "./stream/feed.ts";
 import { openStream } from "./stream/open.ts";
 import { StatsReader } from "./stats/stats-reader.ts";
 import { StoredEvents } from "./stored-events.ts";
-import { subscriptionsPort } from "./subscriptions.ts";
+import { subscriptionPages, subscriptionsPort } from "./subscriptions.ts";
 import { SecretUses } from "./secret-uses.ts";
 import { SignInCodes } from "./tokens/sign-in-codes.ts";
 import { bootstrapToken, tokensPort } from "./tokens/tokens.ts";
@@ -51,10 +61,23 @@ export interface ServiceOptions extends Pick<ServiceContext, Given> {
   readonly environment: () => Environment;
 }
 
+/** The port with its long lists part by part too, so that a server need not hold them whole. */
+export interface ServicePort extends Evreg {
+  readonly parts: {
+    actions(query: { application?: string }): AsyncIterable<readonly Action[]>;
+    revisions(name: string, query: RevisionQuery): AsyncIterable<readonly ActionRevision[]>;
+    subscriptions(query: SubscriptionQuery): AsyncIterable<readonly Subscription[]>;
+    /** One page, cut into parts. */
+    events(query: EventQuery, options: EventPartOptions): AsyncIterable<EventPart>;
+    /** Where one event went. */
+    eventDeliveries(id: number): AsyncIterable<readonly Delivery[]>;
+  };
+}
+
 /** evreg on a store. All checks of scopes and of input are made here, whoever calls. */
 export interface Service {
   /** The port for one principal, and the address that it asks from for changes to be kept with it. Its `close` does nothing: the store is closed by whoever opened it. */
-  as(principal: Principal, address?: string): Evreg;
+  as(principal: Principal, address?: string): ServicePort;
   /** Who a token stands for; `undefined` when it is ill-formed, unknown, expired or revoked. */
   authenticate(token: string): Principal | undefined | Promise<Principal | undefined>;
   /**
@@ -141,6 +164,13 @@ export function createService(options: ServiceOptions): Service {
           });
         },
         close: () => Promise.resolve(),
+        parts: {
+          actions: (query) => actionPages(context, access, query),
+          revisions: (action, query) => revisionPages(context, access, action, query),
+          subscriptions: (query) => subscriptionPages(context, access, query),
+          events: (query, reading) => eventParts(context, access, query, reading),
+          eventDeliveries: (id) => eventDeliveryPages(context, access, id),
+        },
       };
     },
     authenticate: (token) => tokens.authenticate(token),

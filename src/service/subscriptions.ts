@@ -18,6 +18,7 @@ import {
   SUBSCRIPTION_LIMITS,
   type SubscriptionMode,
   SUBSCRIPTION_QUERY,
+  type SubscriptionQuery,
   SUBSCRIPTION_UPDATE,
   type SubscriptionUpdate,
 } from "../domain/subscription.ts";
@@ -35,13 +36,14 @@ import type { Access } from "./auth.ts";
 import type { Background, ServiceContext } from "./context.ts";
 import { testHandler } from "./handler-test.ts";
 import {
-  allPages,
+  allOf,
   checkId,
   checkQuery,
   existing,
   finder,
   notFound,
   omitUndefined,
+  pagesOf,
   readBody,
 } from "./requests.ts";
 import { schemaWarnings } from "./schema-tasks.ts";
@@ -53,10 +55,37 @@ export function allSubscriptions(
   catalog: CatalogStore,
   selection: Omit<SubscriptionSelection, "limit" | "after">,
 ): Promise<readonly Subscription[]> {
-  return allPages(READ_SUBSCRIPTIONS, (last: Subscription | undefined) => {
+  return allOf(pagesOfCatalog(catalog, selection));
+}
+
+function pagesOfCatalog(
+  catalog: CatalogStore,
+  selection: Omit<SubscriptionSelection, "limit" | "after">,
+): AsyncIterable<readonly Subscription[]> {
+  return pagesOf(READ_SUBSCRIPTIONS, (last: Subscription | undefined) => {
     const page = { ...selection, limit: READ_SUBSCRIPTIONS };
     return catalog.listSubscriptions(last === undefined ? page : { ...page, after: last.rowid });
   });
+}
+
+export async function* subscriptionPages(
+  { store, clock }: Pick<ServiceContext, "store" | "clock">,
+  access: Access,
+  query: SubscriptionQuery,
+): AsyncGenerator<readonly Subscription[], void, void> {
+  const applications = access.readable();
+  const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
+  const selection = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
+  for await (const page of pagesOfCatalog(store.catalog, selection)) {
+    yield page.map((subscription) => shownAt(clock.now(), subscription));
+  }
+}
+
+/** Without a previous secret that has ended. */
+function shownAt(nowMs: number, subscription: Subscription): Subscription {
+  const until = subscription.previous_secret_until;
+  if (until === null || Date.parse(until) > nowMs) return subscription;
+  return { ...subscription, previous_secret_until: null };
 }
 
 export function subscriptionsPort(context: ServiceContext, access: Access): SubscriptionsPort {
@@ -118,11 +147,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
   }
 
   /** Without an overlap that has ended. */
-  function shown(subscription: Subscription): Subscription {
-    const until = subscription.previous_secret_until;
-    if (until === null || Date.parse(until) > clock.now()) return subscription;
-    return { ...subscription, previous_secret_until: null };
-  }
+  const shown = (subscription: Subscription): Subscription => shownAt(clock.now(), subscription);
 
   function answered(subscription: Subscription): Answer<Subscription, ConsumersMeta> {
     const { engine } = background;
@@ -137,10 +162,7 @@ export function subscriptionsPort(context: ServiceContext, access: Access): Subs
 
   return {
     async list(query = {}) {
-      const applications = access.readable();
-      const { application, action, active } = checkQuery(SUBSCRIPTION_QUERY, query);
-      const selection = omitUndefined<SubscriptionSelection>({ application, action, active, applications });
-      return { data: (await allSubscriptions(store.catalog, selection)).map(shown) };
+      return { data: await allOf(subscriptionPages(context, access, query)) };
     },
     async create(input, signal) {
       requireChanging(access);

@@ -32,6 +32,11 @@ function read(
   return memory.answer(asking(token), 50, async () => ({ status: 200, body: "x".repeat(await reading()) }));
 }
 
+/** A schema of 60 KB. */
+function schemaOf(member: number): Readonly<Record<string, unknown>> {
+  return { properties: { [member]: { description: "x".repeat(60_000) } } };
+}
+
 describe("memory for answers", () => {
   const clock = new ManualClock();
 
@@ -133,6 +138,86 @@ describe("over HTTP", () => {
     const head = await raw.answer({ toHead: true });
     expect(head.headers["content-length"]).toBe(String(Buffer.byteLength(listed.body)));
     expect((await raw.answer()).status).toBe(200);
+  });
+
+  test("lists beyond a part of a few megabytes come part by part, and are the same", async () => {
+    const get = await filled({});
+    const { owner, url } = harness!;
+    const { data: listed } = await owner.events.list({ limit: 40 });
+    const { action, payload } = listed[0]!;
+    for (let batch = 0; batch < 2; batch += 1) {
+      await owner.events.publishBatch(Array.from({ length: 200 }, () => ({ action, payload })));
+    }
+    for (let member = 0; member < 12; member += 1) {
+      await owner.actions.create({ action: `b.${member}`, application: "a", schemata: schemaOf(member) });
+    }
+    const token = /Bearer \S+/.exec(get("/"))![0];
+    const answerOf = (path: string, method = "GET"): Promise<Response> =>
+      fetch(url + path, { method, headers: { authorization: token } });
+    for (const path of [
+      "/v1/events?limit=400",
+      "/v1/events?limit=300&order=asc",
+      "/v1/events?limit=300&page=2",
+    ]) {
+      const answer = await answerOf(path);
+      expect(answer.headers.has("content-length"), path).toBe(path.includes("page"));
+      const query = Object.fromEntries(new URL(path, url).searchParams);
+      const { order } = query as { order?: "asc" };
+      const { data, meta } = await owner.events.list({
+        limit: Number(query["limit"]),
+        ...(order === undefined ? {} : { order }),
+        ...(query["page"] === undefined ? {} : { page: Number(query["page"]) }),
+      });
+      const { data: answered, ...rest } = (await answer.json()) as { data: { rowid: number }[] };
+      expect(rest).toEqual({ meta });
+      expect(answered.map(({ rowid }) => rowid)).toEqual(data.map(({ rowid }) => rowid));
+    }
+    const head = await answerOf("/v1/events?limit=400", "HEAD");
+    expect([head.status, head.headers.has("content-length"), await head.text()]).toEqual([200, false, ""]);
+    const actions = await answerOf("/v1/actions");
+    expect(actions.headers.has("content-length")).toBe(false);
+    expect(await actions.json()).toEqual(JSON.parse(JSON.stringify(await owner.actions.list())));
+  });
+
+  test("who holds nothing is answered at once beside the long lists of two others", async () => {
+    const gate = Promise.withResolvers<void>();
+    const listing: string[] = [];
+    const get = await filled({
+      // Half of what large lists have is eight of these megabytes.
+      answers: { readBytes: (16 * 1024 * 1024 * 8) / 7, waitMs: 0 },
+      around: (service) => ({
+        ...service,
+        as(principal) {
+          const evreg = service.as(principal);
+          const { parts } = evreg;
+          async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
+            if (principal.scopes.includes("admin")) {
+              listing.push(principal.name);
+              await gate.promise;
+            }
+            yield* parts.events(...args);
+          }
+          return { ...evreg, parts: { ...parts, events } };
+        },
+      }),
+    });
+    const { url } = harness!;
+    const tokenOfAdmin = (): Promise<string> => harness!.token("admin");
+    const listOf = async (bearer: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${bearer}` };
+      const answer = await fetch(`${url}/v1/events?limit=500`, { headers });
+      await answer.arrayBuffer();
+      return answer.status;
+    };
+    const others = [listOf(await tokenOfAdmin()), listOf(await tokenOfAdmin())];
+    await expect.poll(() => listing.length).toBe(2);
+    const raw = await connection();
+    for (const path of ["/v1/events?limit=500", "/v1/actions", "/v1/subscriptions"]) {
+      raw.send(get(path));
+      expect((await raw.answer()).status, path).toBe(200);
+    }
+    gate.resolve();
+    expect(await Promise.all(others)).toEqual([200, 200]);
   });
 
   test("an answer that is not read delays further large ones only, until its caller is gone", async () => {

@@ -1,7 +1,9 @@
+import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { describe, expect, test } from "vitest";
 import type { Event } from "../../src/domain/event.ts";
-import { batchReply, eventListReply, eventReply } from "../../src/http/routes/events.ts";
-import { isByteStream, type Reply, sizeOf } from "../../src/http/response.ts";
+import { batchReply, eventListParts, eventReply } from "../../src/http/routes/events.ts";
+import { isByteStream, type Reply, replyInParts, sizeOf } from "../../src/http/response.ts";
 import { encodeJson, RawJson } from "../../src/json/raw-json.ts";
 
 function eventOf(rowid: number, bytes: number, action = "order.created"): Event {
@@ -28,13 +30,22 @@ const BATCHES: [string, Event[]][] = [
 ];
 
 describe.each(BATCHES)("an answer of events: %s", (_, events) => {
-  test("is the same document, however it is put together", () => {
+  test("is the same document, however it is put together", async () => {
     const meta = { accepted: events.length, rejected: 0, replayed: 0 };
     const reply = batchReply({ data: events, errors: [], meta });
     expect(textOf(reply)).toBe(encodeJson({ data: events, errors: [], meta }));
     expect(sizeOf(reply.body)).toBe(Buffer.byteLength(textOf(reply)));
     const page = { total: 9, page: 1, per_page: 9 };
-    expect(textOf(eventListReply(events, page))).toBe(encodeJson({ data: events, meta: page }));
+    const parts = [...events.map((event) => [event]), []].map((data, index) => ({
+      data,
+      meta: page,
+      isLast: index === events.length,
+    }));
+    for (const pages of [parts, [{ data: events, meta: page, isLast: true }]]) {
+      const list = await replyInParts(eventListParts(Readable.from(pages)));
+      const whole = isByteStream(list.body) ? await text(list.body.chunks) : textOf(list);
+      expect(whole).toBe(encodeJson({ data: events, meta: page }));
+    }
     for (const event of events.slice(0, 2)) {
       expect(textOf(eventReply(200, event))).toBe(encodeJson({ data: event }));
     }

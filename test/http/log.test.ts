@@ -12,9 +12,9 @@ beforeAll(async () => {
         const evreg = service.as(principal);
         return {
           ...evreg,
-          actions: {
-            ...evreg.actions,
-            list: async () => {
+          parts: {
+            ...evreg.parts,
+            actions: () => {
               throw new TypeError("a slip that quotes hunter2");
             },
           },

@@ -12,7 +12,6 @@ import {
 } from "../../domain/action.ts";
 import { payloadSteps } from "../../domain/publish-body.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
-import { REGISTRY_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import {
   ENVELOPE_BYTES,
@@ -146,8 +145,7 @@ export const ACTION_ROUTES: readonly Route[] = [
   operation("GET /v1/actions", "listActions", "List actions by name", {
     query: ACTION_QUERY,
     answer: ["The actions.", many("Action")],
-    maxBytes: REGISTRY_BYTES,
-    run: (evreg, { query }) => evreg.actions.list(query),
+    run: ({ parts }, { query }) => parts.actions(query),
   }),
   operation("POST /v1/actions", "createAction", "Register an action with the schema of its payloads", {
     description:
@@ -190,8 +188,7 @@ export const ACTION_ROUTES: readonly Route[] = [
       query: REVISION_QUERY,
       answer: ["The revisions.", many("ActionRevision")],
       failures: [404],
-      maxBytes: REGISTRY_BYTES,
-      run: (evreg, { name, query }) => evreg.actions.revisions(name, query),
+      run: ({ parts }, { name, query }) => parts.revisions(name, query),
     },
   ),
   operation("GET /v1/actions/:name/revisions/:id", "getActionRevision", "Get one schema of an action", {

@@ -10,7 +10,6 @@ import {
   type EventQuery,
   NEW_EVENT,
   type NewEvent,
-  type PageMeta,
   SEARCH_LIMITS,
 } from "../../domain/event.ts";
 import {
@@ -19,9 +18,17 @@ import {
   parsePublishBody,
   publishBodySteps,
 } from "../../domain/publish-body.ts";
-import { PAGE_BYTES, REGISTRY_BYTES } from "../response-budget.ts";
-import { type Chunks, ChunkWriter, type HeaderPair, type Reply } from "../response.ts";
+import { EVENT_PART_BYTES, PAGE_BYTES } from "../response-budget.ts";
+import {
+  type Chunks,
+  ChunkWriter,
+  type HeaderPair,
+  type Part,
+  type Reply,
+  replyInParts,
+} from "../response.ts";
 import { eventLoop } from "../../runtime/yielding.ts";
+import type { EventPart } from "../../service/events.ts";
 import { brief } from "../../service/publish-batch.ts";
 import {
   ENVELOPE_BYTES,
@@ -204,19 +211,19 @@ export const EVENT_ROUTES: readonly Route[] = [
         query.payloads === false
           ? PAGE_BYTES
           : (query.limit ?? EVENT_LIMITS.listDefault) * limits.payloadBytes;
+      // A part ends before the event that would be too much for it, and a single one may have more.
+      const partBytes = Math.min(listBytes, Math.max(EVENT_PART_BYTES, limits.payloadBytes) + PAGE_BYTES);
       // A search holds what it reads, what it has found, and one more.
       const searchBytes = 2 * SEARCH_LIMITS.bytes + limits.payloadBytes;
       const isSearch = (query.where ?? query.outcome ?? query.key) !== undefined;
       // It reads payloads also where it answers none.
       const mostBytes = query.where === undefined ? listBytes : Math.max(listBytes, SEARCH_LIMITS.bytes);
       return request.untilDisconnect((signal) => {
-        const make = async (): Promise<Reply> => {
-          const { data, meta } = await evreg.events.list(query, signal);
-          return eventListReply(data, meta);
-        };
+        const reading = { signal, maxBytes: EVENT_PART_BYTES };
+        const make = (): Promise<Reply> => replyInParts(eventListParts(evreg.parts.events(query, reading)));
         return isSearch
           ? responses.answer(request, Math.min(mostBytes, searchBytes), make, "search")
-          : responses.answer(request, listBytes, make);
+          : responses.answer(request, partBytes, make);
       });
     },
   },
@@ -241,8 +248,7 @@ export const EVENT_ROUTES: readonly Route[] = [
   operation("GET /v1/events/:id/deliveries", "listEventDeliveries", "List the deliveries of one event", {
     answer: ["The deliveries.", many("Delivery")],
     failures: [404],
-    maxBytes: REGISTRY_BYTES,
-    run: (evreg, { id }) => evreg.events.deliveries(id),
+    run: ({ parts }, { id }) => parts.eventDeliveries(id),
   }),
 ];
 
@@ -306,8 +312,16 @@ export function eventReply(status: number, event: Event, headers?: readonly Head
   return headers === undefined ? { status, body } : { status, body, headers };
 }
 
-export function eventListReply(data: readonly Event[], meta: PageMeta): Reply {
-  return { status: 200, body: writeList(data, `],"meta":${JSON.stringify(meta)}}`) };
+/** `{ data: [...], meta }` of one page of events. */
+export async function* eventListParts(pages: AsyncIterable<EventPart>): AsyncGenerator<Part, void, void> {
+  let start = '{"data":[';
+  let comma = "";
+  for await (const { data, meta, isLast } of pages) {
+    const end = isLast ? `],"meta":${JSON.stringify(meta)}}` : "";
+    yield { body: write(start, data, end, payloadBytesOf(data), comma), isLast };
+    start = "";
+    if (data.length > 0) comma = ",";
+  }
 }
 
 /** 201 when all were accepted, 207 for some, 422 for none; that last one is a failure and has a failure's members too. */
@@ -316,7 +330,7 @@ export function batchReply({ data, errors, meta }: BatchResult, headers: readonl
   const refusal =
     status === 422 ? { error: noneAccepted(errors.length), details: { ...meta }, code: 422 } : {};
   const rest = JSON.stringify({ errors, meta, ...refusal });
-  const body = writeList(data, `],${rest.slice(1)}`);
+  const body = write('{"data":[', data, `],${rest.slice(1)}`, payloadBytesOf(data));
   const all =
     meta.deprecated === undefined ? headers : [...headers, ...batchDeprecationHeaders(meta.deprecated)];
   return all.length === 0 ? { status, body } : { status, body, headers: all };
@@ -333,19 +347,16 @@ function payloadBytesOf(events: readonly (Event | null)[]): number {
   return bytes;
 }
 
-function writeList(events: readonly (Event | null)[], end: string): string | Chunks {
-  return write('{"data":[', events, end, payloadBytesOf(events));
-}
-
+/** @param comma what comes before the first event */
 function write(
   start: string,
   events: readonly (Event | null)[],
   end: string,
   payloadBytes: number,
+  comma = "",
 ): string | Chunks {
   if (payloadBytes <= STRING_MAX_BYTES) {
     let text = start;
-    let comma = "";
     for (const event of events) {
       text += event === null ? `${comma}null` : comma + head(event) + event.payload.text() + tail(event);
       comma = ",";
@@ -355,7 +366,6 @@ function write(
   const likelyBytes = payloadBytes + events.length * AROUND_BYTES + 3 * end.length + ROOM_BYTES;
   const writer = new ChunkWriter(likelyBytes);
   let text = start;
-  let comma = "";
   for (const event of events) {
     if (event === null) text += `${comma}null`;
     else {

@@ -1,13 +1,13 @@
 import type { BodySchema, QuerySchema } from "../../domain/request.ts";
-import type { Answer, Evreg } from "../../evreg.ts";
+import type { Answer } from "../../evreg.ts";
 import type { LiveStreams } from "../live-streams.ts";
 import type { ApiRequest } from "../request.ts";
 import { PAGE_BYTES, type ResponseBudget } from "../response-budget.ts";
-import { listReply, jsonReply, type Reply } from "../response.ts";
+import { jsonReply, recordParts, type Reply, replyInParts } from "../response.ts";
 import { parseJson } from "../../json/raw-json.ts";
 import type { PublishCounts } from "../../metrics/counters.ts";
 import { omitUndefined } from "../../service/requests.ts";
-import type { Service } from "../../service/service.ts";
+import type { Service, ServicePort } from "../../service/service.ts";
 import type { Clock } from "../../runtime/clock.ts";
 
 /** `open` needs no token, `publish` none where anonymous publishing is on, `token` always one. */
@@ -40,7 +40,7 @@ export interface Route {
   readonly answers: Readonly<Record<number, DocumentedAnswer>>;
   /** The failures of its own, beside those every route has. */
   readonly failures: readonly number[];
-  handle(evreg: Evreg, request: ApiRequest, context: RouteContext): Reply | Promise<Reply>;
+  handle(evreg: ServicePort, request: ApiRequest, context: RouteContext): Reply | Promise<Reply>;
 }
 
 export interface DocumentedAnswer {
@@ -81,9 +81,13 @@ interface Operation extends Pick<Route, "description" | "query" | "body"> {
   readonly answer: readonly [description: string, schema: JsonSchema];
   readonly failures?: Route["failures"];
   readonly maxBodyBytes?: number;
-  /** Of an answer to `GET`; 0 takes nothing from the budget. Lists beyond `PAGE_BYTES` are of large records. */
+  /** Of an answer to `GET`; 0 takes nothing from the budget. */
   readonly maxBytes?: number;
-  readonly run: (evreg: Evreg, input: OperationInput) => Promise<Answer<object, object | undefined>>;
+  /** A list that may be long, or whose records are large, is answered by its pages. */
+  readonly run: (
+    evreg: ServicePort,
+    input: OperationInput,
+  ) => Promise<Answer<object, object | undefined>> | AsyncIterable<readonly object[]>;
 }
 
 /** A route that reads or changes records with one call of the port. */
@@ -96,10 +100,9 @@ export function operation(
   const [method, path] = target.split(" ") as [Route["method"], string];
   const { body, access = "token", failures = [] } = route;
   const { scope = method === "GET" ? "read" : "write", maxBytes = method === "GET" ? PAGE_BYTES : 0 } = route;
-  const replyTo = async (evreg: Evreg, input: OperationInput): Promise<Reply> => {
-    const result = await run(evreg, input);
-    const isLarge = maxBytes > PAGE_BYTES && Array.isArray(result.data);
-    return isLarge ? listReply(status, result.data as readonly object[]) : jsonReply(status, result);
+  const replyTo = async (evreg: ServicePort, input: OperationInput): Promise<Reply> => {
+    const result = run(evreg, input);
+    return result instanceof Promise ? jsonReply(status, await result) : replyInParts(recordParts(result));
   };
   return {
     method,

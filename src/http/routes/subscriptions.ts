@@ -10,7 +10,6 @@ import {
   SUBSCRIPTION_QUERY,
   SUBSCRIPTION_UPDATE,
 } from "../../domain/subscription.ts";
-import { REGISTRY_BYTES } from "../response-budget.ts";
 import { jsonReply } from "../response.ts";
 import { WARNINGS } from "./actions.ts";
 import { eventBodyOf } from "./events.ts";
@@ -168,8 +167,7 @@ export const SUBSCRIPTION_ROUTES: readonly Route[] = [
   operation("GET /v1/subscriptions", "listSubscriptions", "List subscriptions", {
     query: SUBSCRIPTION_QUERY,
     answer: ["The subscriptions.", many("Subscription")],
-    maxBytes: REGISTRY_BYTES,
-    run: (evreg, { query }) => evreg.subscriptions.list(query),
+    run: ({ parts }, { query }) => parts.subscriptions(query),
   }),
   operation(
     "POST /v1/subscriptions",
