@@ -13,7 +13,6 @@ import { loadLastIds, recordEvents } from "../../src/store/libsql/events/record.
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
@@ -79,7 +78,7 @@ describe("counts of sealed blocks", () => {
 
   function list(given: Partial<EventSelection>): { ids: number[]; total: number } {
     const query = { order: "desc" as const, limit: 3, page: 1, ...given };
-    const { events: found, total } = runSync(listEvents(connection.read, query, new ByteWriter(), SMALL));
+    const { events: found, total } = listEvents(connection.read, query, new ByteWriter(), SMALL);
     return { ids: found.map(({ rowid }) => rowid), total };
   }
 

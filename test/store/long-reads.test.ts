@@ -2,8 +2,6 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
-import { runSync, type Steps } from "../../src/runtime/yielding.ts";
-import { race } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
@@ -57,31 +55,5 @@ describe("a read of very many rows", () => {
     await reading;
     expect(answers).toEqual([[], []]);
     expect(passed).toBeGreaterThan(5);
-  });
-
-  it("is answered before the store is closed", async () => {
-    const reading = long();
-    await store.close();
-    expect(await reading).toEqual([]);
-  });
-});
-
-function* way(steps: number, answer: string | undefined, log: string[]): Steps<string | undefined> {
-  for (let step = 1; step <= steps; step += 1) {
-    log.push(`${answer} ${step}`);
-    yield;
-  }
-  return answer;
-}
-
-describe("several ways to the same answer", () => {
-  it("advance in rotation until the shortest is done", () => {
-    const log: string[] = [];
-    expect(runSync(race([way(9, "a", log), way(2, "b", log)]))).toBe("b");
-    expect(log).toEqual(["a 1", "b 1", "a 2", "b 2", "a 3"]);
-  });
-
-  it("continue without one that gives up", () => {
-    expect(runSync(race([way(1, undefined, []), way(3, "b", [])]))).toBe("b");
   });
 });

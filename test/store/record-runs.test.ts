@@ -4,7 +4,6 @@ import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { eventBatch } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
@@ -57,7 +56,7 @@ it.each([
   );
   const out = new ByteWriter();
   const page = { order: "asc" as const, limit: 100, page: 1 };
-  const listed = runSync(listEvents(connection.read, page, out)).events;
+  const listed = listEvents(connection.read, page, out).events;
   const bytes = out.pack();
   const found = listed.map(({ rowid, action, payload }) => {
     const key = connection.read.value("SELECT idempotency_key FROM event WHERE rowid = ?", rowid);

@@ -7,7 +7,6 @@ import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch } from "./batches.ts";
@@ -38,8 +37,8 @@ it.each<[ReplaySelection, number]>([
   ["missed", 2],
   ["all", 1],
 ])("%s: events removed before their turn are skipped and counted", (selection, subscription) => {
-  const plan = runSync(planReplay(connection.read, { subscription, selection, fromMs: 0 }))!;
-  const { count: total } = runSync(countReplay(connection.read, plan));
+  const plan = planReplay(connection.read, { subscription, selection, fromMs: 0 })!;
+  const { count: total } = countReplay(connection.read, plan);
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {

@@ -15,7 +15,6 @@ import { skipDelivery } from "../../src/store/libsql/queue/deliveries.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions } from "../../src/store/libsql/queue/wire.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
-import { runSync, type Steps } from "../../src/runtime/yielding.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { eventBatch, finished } from "./batches.ts";
 
@@ -211,17 +210,15 @@ export class RetentionWorld {
   }
 
   /**
-   * Removes what is old enough, while lists are being read; at most `calls` times, with `retryAt` between finding and
+   * Removes what is old enough, at most `calls` times, with `retryAt` between finding and
    * removing.
    */
   prune(given: { keepMs: number; most: number; rows: number; calls: number; retryAt: number }): void {
     const { keepMs, most, rows, retryAt } = given;
     const beforeMs = this.#nowMs - keepMs;
-    const before = { events: this.#rowids(), deliveries: this.#deliveryRowids() };
-    const lists = this.#beginLists();
     let { calls } = given;
     for (let after: number | undefined = 0; after !== undefined && calls > 0;) {
-      const found: ExpiredEvents = runSync(findExpired(this.#connection.read, { beforeMs }, after, most));
+      const found: ExpiredEvents = findExpired(this.#connection.read, { beforeMs }, after, most);
       const upTo = found.after ?? Infinity;
       const removable = this.#rowids().filter(
         (id) => id > (after ?? 0) && id <= upTo && this.#isRemovable(id, beforeMs),
@@ -231,16 +228,12 @@ export class RetentionWorld {
       for (let left = found.events; left.length > 0 && calls > 0; calls -= 1) {
         const some = left;
         const step = this.#connection.write((sql) => removeEvents(sql, some, rows));
-        lists.step();
         expect(step.handled + step.deliveries).toBeGreaterThan(0);
         this.#noteRemoved(left, step, beforeMs);
         left = left.slice(step.handled);
       }
       ({ after } = found);
     }
-    const { events, deliveries } = lists.end();
-    expectBetween(events, this.#rowids(), before.events);
-    expectBetween(deliveries, this.#deliveryRowids(), before.deliveries);
   }
 
   #noteRemoved(
@@ -274,32 +267,8 @@ export class RetentionWorld {
     return ![...this.#deliveries.values()].some((each) => each.event === id && isUnfinished(each));
   }
 
-  #beginLists(): { step(): void; end(): { events: number[]; deliveries: number[] } } {
-    const sql = this.#connection.read;
-    const query = { order: "asc" as const, limit: 500, page: 1, applications: ["x"], fromMs: 1 };
-    const events = listEvents(sql, query, new ByteWriter());
-    const deliveries = listDeliveries(sql, { limit: 500, fromMs: 1 });
-    const ends = [stepping(events), stepping(deliveries)] as const;
-    return {
-      step() {
-        for (const one of ends) one.step();
-      },
-      end: () => ({
-        events: ends[0].end().events.map(({ rowid }) => rowid),
-        deliveries: ends[1]
-          .end()
-          .map(({ rowid }) => rowid)
-          .toReversed(),
-      }),
-    };
-  }
-
   #rowids(): number[] {
     return [...this.#events.keys()];
-  }
-
-  #deliveryRowids(): number[] {
-    return [...this.#deliveries.keys()];
   }
 
   /** All that is left is what it must be, by lists, by look-ups and in the file itself. */
@@ -315,8 +284,8 @@ export class RetentionWorld {
     }
     const sql = this.#connection.read;
     const list = (status?: DeliveryStatus): unknown[] =>
-      runSync(listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) }))
-        .toReversed()
+      listDeliveries(sql, { limit: 500, ...(status === undefined ? {} : { status }) })
+        .deliveries.toReversed()
         .map((each) => [each.rowid, each.event_id, each.status]);
     const all = [...this.#deliveries.values()].map((each) => [each.rowid, each.event, statusOf(each)]);
     expect(list()).toEqual(all);
@@ -333,7 +302,7 @@ export class RetentionWorld {
     const ids: number[] = [];
     for (let after = 0; ;) {
       const page = { order: "asc" as const, limit: 7, page: 1, after, ...query };
-      const { events } = runSync(listEvents(this.#connection.read, page, new ByteWriter()));
+      const { events } = listEvents(this.#connection.read, page, new ByteWriter());
       ids.push(...events.map(({ rowid }) => rowid));
       const last = events.at(-1);
       if (last !== undefined) {
@@ -341,7 +310,7 @@ export class RetentionWorld {
         continue;
       }
       const first = { ...page, after: 0 };
-      const { total } = runSync(listEvents(this.#connection.read, first, new ByteWriter()));
+      const { total } = listEvents(this.#connection.read, first, new ByteWriter());
       expect(total).toBe(ids.length);
       return ids;
     }
@@ -358,35 +327,6 @@ function statusOf({ state, leasedUntilMs, failures, subscription }: ModelDeliver
 
 function isUnfinished(delivery: ModelDelivery): boolean {
   return !["delivered", "failed", "filtered", "cancelled"].includes(statusOf(delivery));
-}
-
-/** All that were there throughout, none that was not there at the beginning, in order. */
-function expectBetween(
-  found: readonly number[],
-  throughout: readonly number[],
-  first: readonly number[],
-): void {
-  expect(found).toEqual(found.toSorted((a, b) => a - b));
-  const all = new Set(found);
-  expect(throughout.filter((id) => !all.has(id))).toEqual([]);
-  const there = new Set(first);
-  expect(found.filter((id) => !there.has(id))).toEqual([]);
-}
-
-function stepping<T>(steps: Steps<T>): { step(): void; end(): T } {
-  let result: IteratorResult<void, T> | undefined;
-  const step = (): void => {
-    if (result?.done !== true) result = steps.next();
-  };
-  return {
-    step,
-    end() {
-      for (;;) {
-        step();
-        if (result?.done === true) return result.value;
-      }
-    },
-  };
 }
 
 function at<T>(all: readonly T[], place: number): T | undefined {

@@ -2,7 +2,6 @@ import * as fc from "fast-check";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { lengthOf, rounds } from "../faults/length.ts";
-import { runSync } from "../../src/runtime/yielding.ts";
 import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
@@ -182,7 +181,7 @@ describe("removing events", () => {
 });
 
 function removeAll(file: Connection): void {
-  const { events } = runSync(findExpired(file.read, { beforeMs: Infinity }, 0, 1_000_000));
+  const { events } = findExpired(file.read, { beforeMs: Infinity }, 0, 1_000_000);
   for (let left = events; left.length > 0;) {
     const some = left;
     left = left.slice(file.write((sql) => removeEvents(sql, some)).handled);

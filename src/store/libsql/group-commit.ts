@@ -1,5 +1,4 @@
 import type { StoreChange } from "../store.ts";
-import type { Steps } from "../../runtime/yielding.ts";
 import { OPERATIONS } from "./operations.ts";
 import { type Connection, inSavepoint } from "./thread/connection.ts";
 import type { Operation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
@@ -41,7 +40,7 @@ function writeOf(name: string): WriteOperation {
   return operation;
 }
 
-function readOf(name: string): ReadOperation {
+export function readOf(name: string): ReadOperation {
   const operation = BY_NAME.get(name);
   if (operation?.kind !== "read") throw new Error(`the store has no read ${name}`);
   return operation;
@@ -129,51 +128,15 @@ function outcomeOf({ operation, outcomes = [] }: Group): GroupOutcome {
   return { answers: operation.isJoined ? JSON.stringify(answers) : answers };
 }
 
-/** A turn ends with the step that passes this, so a transaction waits for this and a step at most. */
-const TURN_MS = 1;
-
-/** A read that is under way. */
-export class ReadTask {
-  readonly id: number;
-  readonly #message: ToWorker & { readonly kind: "read" };
-  readonly #key: Uint8Array | undefined;
-  #steps: Steps<unknown> | undefined;
-  readonly #out = new ByteWriter();
-
-  /** @param key what secrets are encrypted with, where they are */
-  constructor(message: ToWorker & { readonly kind: "read" }, key?: Uint8Array) {
-    this.id = message.id;
-    this.#message = message;
-    this.#key = key;
-  }
-
-  /** Goes on for a turn. Returns the answer once it is found. */
-  runSlice(sql: Sql): { readonly value: unknown; readonly bytes: ArrayBuffer | undefined } | undefined {
-    const { operation, args } = this.#message;
-    const steps = (this.#steps ??= stepsOf(readWork(sql, this.#out, this.#key), operation, args));
-    const endMs = performance.now() + TURN_MS;
-    do {
-      const step = steps.next();
-      if (step.done === true) return { value: step.value, bytes: this.#out.pack() };
-    } while (performance.now() < endMs);
-    return undefined;
-  }
-}
-
-function readWork(sql: Sql, out: ByteWriter, key: Uint8Array | undefined): Work {
-  return { sql, bytes: new Uint8Array(1), out, key, changes: [] };
-}
-
-function* stepsOf(work: Work, operation: string, args: readonly unknown[]): Steps<unknown> {
-  const answer = readOf(operation).run(work, ...args);
-  return isSteps(answer) ? yield* answer : answer;
-}
-
-function isSteps(answer: unknown): answer is Steps<unknown> {
-  return typeof answer === "object" && answer !== null && Symbol.iterator in answer && "next" in answer;
-}
-
-/** What the thread that writes reads between two transactions: neither long, nor with bytes or secrets. */
-export function runRead(sql: Sql, operation: string, args: readonly unknown[]): unknown {
-  return readOf(operation).run(readWork(sql, new ByteWriter(), undefined), ...args);
+/**
+ * @param out takes the bytes that go with the answer
+ * @param key what secrets are encrypted with, where they are
+ */
+export function runRead(
+  sql: Sql,
+  { operation, args }: Pick<ToWorker & { readonly kind: "read" }, "operation" | "args">,
+  out = new ByteWriter(),
+  key?: Uint8Array,
+): unknown {
+  return readOf(operation).run({ sql, bytes: new Uint8Array(1), out, key, changes: [] }, ...args);
 }

@@ -1,7 +1,7 @@
 import type { Actor } from "../../domain/audit.ts";
 import type { SecretRotation, SubscriptionPatch, SubscriptionRecord } from "../catalog.ts";
-import type { EventSelection, NextEvents } from "../events.ts";
-import type { BacklogOf } from "../queue.ts";
+import type { EventSelection, ExpiredRange, NextEvents } from "../events.ts";
+import type { BacklogOf, DeliverySelection } from "../queue.ts";
 import { audited } from "./audited-writes.ts";
 import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
 import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
@@ -41,6 +41,7 @@ import type { ClaimCall, FinishedRow } from "./queue/wire.ts";
 import { holdLog, moveLog, releaseLog } from "./thread/checkpoints.ts";
 import {
   joined,
+  longRead,
   type Operations,
   read,
   readWith,
@@ -86,13 +87,13 @@ export const OPERATIONS = {
     record: joined(({ sql, bytes }, calls: readonly RecordRows[]) =>
       recordAndClaim(sql, calls.map(eventBatch), bytes),
     ),
-    list: readWith(({ sql, out }, query: EventSelection) => listEvents(sql, query, out)),
+    list: readWith(({ sql, out }, query: EventSelection) => listEvents(sql, query, out), true),
     find: readWith(({ sql, out }, id: number) => findEvent(sql, id, out)),
     withDeliveries: read(eventsWithDeliveries),
-    countDeliveries: read(countDeliveries),
-    next: readWith(({ sql, out }, query: NextEvents) => nextEvents(sql, query, out)),
+    countDeliveries: longRead(countDeliveries),
+    next: readWith(({ sql, out }, query: NextEvents) => nextEvents(sql, query, out), true),
     bounds: read(eventBounds),
-    findExpired: read(findExpired),
+    findExpired: longRead((sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after)),
     removeEvents: write(removeEvents, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
@@ -106,19 +107,19 @@ export const OPERATIONS = {
       durable: "later",
     }),
     moveWaits: write(moveWaits, { rows: ALONE_ROWS }),
-    list: read(listDeliveries),
+    list: longRead((sql: Sql, query: DeliverySelection) => listDeliveries(sql, query)),
     find: read(findDelivery),
     retry: write(audited.retryDelivery),
     skip: reporting(audited.skipDelivery),
     findSendable: read(findSendable),
-    attempts: read(listAttempts),
-    attention: read(listAttention),
-    countPending: read(countPending),
-    backlog: read((sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, { of })),
+    attempts: longRead(listAttempts),
+    attention: longRead(listAttention),
+    countPending: longRead(countPending),
+    backlog: longRead((sql: Sql, nowMs: number, of?: BacklogOf) => countBacklog(sql, nowMs, of)),
   },
   replays: {
-    plan: read(planReplay),
-    count: read(countReplay),
+    plan: longRead(planReplay),
+    count: longRead(countReplay),
     start: write(audited.startReplay),
     advance: reporting(advanceReplay),
     running: read(runningReplays),
@@ -140,11 +141,11 @@ export const OPERATIONS = {
   stats: {
     countRefused: write(countRefused, { durable: "later" }),
     fold: write(foldStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
-    steps: read(readStatsSteps),
-    totals: read(readStatsTotals),
-    open: read(readOpenStats),
-    actions: read(statsActions),
-    subscriptions: read(statsSubscriptions),
+    steps: longRead(readStatsSteps),
+    totals: longRead(readStatsTotals),
+    open: longRead(readOpenStats),
+    actions: longRead(statsActions),
+    subscriptions: longRead(statsSubscriptions),
     removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
   file: {

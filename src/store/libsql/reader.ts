@@ -1,8 +1,8 @@
 import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
-import { ReadTask } from "./group-commit.ts";
-import { type FromWorker, toWireError, type ToWorker } from "./thread/protocol.ts";
+import { readOf, runRead } from "./group-commit.ts";
+import { ByteWriter, type FromWorker, toWireError, type ToWorker } from "./thread/protocol.ts";
 import { ReadConnection } from "./thread/read-connection.ts";
 
 type ReadMessage = ToWorker & { readonly kind: "read" };
@@ -14,9 +14,8 @@ export class Reader {
   #key: Uint8Array | undefined;
   /** Why it could not open the file. */
   #failure: unknown;
-  readonly #reads: ReadMessage[] = [];
-  /** Started and not done. */
-  readonly #tasks: ReadTask[] = [];
+  readonly #short: ReadMessage[] = [];
+  readonly #long: ReadMessage[] = [];
   #isClosing = false;
 
   constructor(port: MessagePort) {
@@ -36,7 +35,7 @@ export class Reader {
   }
 
   #take(message: ToWorker): void {
-    if (message.kind === "read") this.#reads.push(message);
+    if (message.kind === "read") (readOf(message.operation).isLong ? this.#long : this.#short).push(message);
     else if (message.kind === "open") this.#open(message);
     else if (message.kind === "close") this.#isClosing = true;
   }
@@ -61,25 +60,26 @@ export class Reader {
     }
   }
 
+  /** A short read waits for one long read at most. */
   #serve(): void {
-    for (this.#takeAll(); this.#reads.length + this.#tasks.length > 0; this.#takeAll()) {
-      const read = this.#reads.shift();
-      if (read !== undefined) this.#run(new ReadTask(read, this.#key));
-      const task = this.#tasks.shift();
-      if (task !== undefined) this.#run(task);
+    for (;;) {
+      this.#takeAll();
+      const next = this.#short.shift() ?? this.#long.shift();
+      if (next === undefined) break;
+      this.#run(next);
     }
     if (!this.#isClosing) return;
     this.#connection?.close();
     this.#port.close();
   }
 
-  #run(task: ReadTask): void {
-    const { id } = task;
+  #run(message: ReadMessage): void {
+    const { id } = message;
+    const out = new ByteWriter();
     try {
       if (this.#connection === undefined) throw this.#failure;
-      const done = this.#connection.read((sql) => task.runSlice(sql));
-      if (done === undefined) return void this.#tasks.push(task);
-      this.#post({ kind: "readDone", id, outcome: { ok: done.value }, bytes: done.bytes });
+      const value = this.#connection.read((sql) => runRead(sql, message, out, this.#key));
+      this.#post({ kind: "readDone", id, outcome: { ok: value }, bytes: out.pack() });
     } catch (error) {
       this.#post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
     }

@@ -11,6 +11,13 @@ import type { Backups } from "./files/backup.ts";
 import type { RangePlan } from "./history/replays.ts";
 import type { ExpiredEvents } from "./history/retention.ts";
 import type { OPERATIONS } from "./operations.ts";
+import {
+  countAllDeliveries,
+  countWholeReplay,
+  listAllDeliveries,
+  readAllSteps,
+  readAllTotals,
+} from "./paged-reads.ts";
 import { claimAnswer, claimCall, ClaimedSubscriptions, finishedRow, recordedClaims } from "./queue/wire.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
@@ -55,7 +62,11 @@ export function createLibsqlStore(parts: StoreParts): Store {
     replays: replayStore(replays),
     tokens,
     audit,
-    stats,
+    stats: {
+      ...stats,
+      steps: (query) => readAllSteps(stats, query),
+      totals: (query) => readAllTotals(stats, query),
+    },
     admin: {
       backup: (signal) => backups.make(signal),
       damagedEvents: () => damaged.events,
@@ -138,6 +149,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const { value, bytes } = await calls.ask("events.find", id);
       return value === undefined ? undefined : storedEvent(value, bytes);
     },
+    countDeliveries: (ids, applications) => countAllDeliveries(events, ids, applications),
     async next(query) {
       const { value, bytes } = await calls.ask("events.next", query);
       return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
@@ -177,6 +189,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
       if (first !== undefined && results.length === 1) return [await finish(first, nowMs, options)];
       return Promise.all(results.map((result) => finish(result, nowMs, options)));
     },
+    list: (query) => listAllDeliveries(queue, query),
     findSendable: async (id) => claimed.read(await queue.findSendable(id)).get(id),
   };
 }
@@ -184,17 +197,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
 function replayStore(replays: ThreadCalls<typeof OPERATIONS>["methods"]["replays"]): ReplayStore {
   return {
     ...replays,
-    async count(plan, signal) {
-      let total = 0;
-      let { scope } = plan as RangePlan;
-      while (scope.length > 0) {
-        signal?.throwIfAborted();
-        const counted = await replays.count({ ...plan, scope });
-        total += counted.count;
-        scope = counted.rest;
-      }
-      return total;
-    },
+    count: (plan, signal) => countWholeReplay(replays, plan as RangePlan, signal),
     start: (plan, ...rest) => replays.start(plan as RangePlan, ...rest),
   };
 }

@@ -152,10 +152,11 @@ function write(connection: Connection, batch: WriteMessage, key: Uint8Array | un
   }
 }
 
-function read(connection: Connection, { id, operation, args }: ReadMessage): void {
+function read(connection: Connection, message: ReadMessage): void {
+  const { id } = message;
   try {
     connection.mustBeInPlace();
-    post({ kind: "readDone", id, outcome: { ok: runRead(connection.read, operation, args) } });
+    post({ kind: "readDone", id, outcome: { ok: runRead(connection.read, message) } });
   } catch (error) {
     post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
   }

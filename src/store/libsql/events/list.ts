@@ -1,10 +1,9 @@
 import type { EventPage, EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
-import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
 import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, halve } from "./counts.ts";
-import { PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan, readPayloads } from "./payloads.ts";
+import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan } from "./payloads.ts";
 import { idsHolding } from "./holding.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
@@ -31,22 +30,17 @@ export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | un
     `${SELECT_EVENT} FROM event e JOIN action a ON a.rowid = e.action_id WHERE e.rowid = ?`,
     id,
   );
-  return row === undefined ? undefined : runSync(eventsOf(sql, [row], out))[0];
+  return row === undefined ? undefined : eventsOf(sql, [row], out)[0];
 }
 
 /**
  * Newest or oldest first by rowid, so that an `after` walk never changes behind itself. The total and the start of a deep page
- * come from counts (see `counts.ts`). An event that is deleted between two steps may still be in the total.
+ * come from counts (see `counts.ts`).
  */
-export function* listEvents(
-  sql: Sql,
-  query: EventSelection,
-  out: ByteWriter,
-  blockRowids?: number,
-): Steps<WirePage> {
+export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter, blockRowids?: number): WirePage {
   const filter = selectActions(sql, query);
   if (filter.actions.length === 0) return emptyPage(0);
-  let ranges = yield* idRangesOf(sql, "event", query.fromMs, query.toMs);
+  let ranges = idRangesOf(sql, "event", query.fromMs, query.toMs);
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges, filter);
   const { after, order, limit } = query;
   const isCounted = after === undefined || query.total !== false;
@@ -59,12 +53,12 @@ export function* listEvents(
   const page = { ranges: onward, filter, order, limit };
   let ids: readonly number[];
   if (filter.counted.length === 1) {
-    ids = yield* pageOfAction(sql, page, counted, skip, blockRowids);
+    ids = pageOfAction(sql, page, counted, skip, blockRowids);
   } else {
     const rest = after === undefined ? counted : countRanges(sql, onward, filter, blockRowids);
-    ids = yield* pageOfActions(sql, page, rest, skip, blockRowids);
+    ids = pageOfActions(sql, page, rest, skip, blockRowids);
   }
-  const possible = query.holding === undefined ? ids : yield* idsHolding(sql, ids, query.holding);
+  const possible = query.holding === undefined ? ids : idsHolding(sql, ids, query.holding);
   const rows = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
@@ -72,8 +66,7 @@ export function* listEvents(
   );
   const fitting = query.payloads === false ? rows : withinBytes(rows, query.maxBytes);
   const isCut = fitting.length < rows.length;
-  yield;
-  const events = query.payloads === false ? rows.map(withoutPayload) : yield* eventsOf(sql, fitting, out);
+  const events = query.payloads === false ? rows.map(withoutPayload) : eventsOf(sql, fitting, out);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
   const seen = isCut ? placeOf.get(fitting.at(-1)!.eventId)! : ids.length;
@@ -128,22 +121,9 @@ export function selectActions(
   return { actions, counted: all ? [ALL_ACTIONS] : actions };
 }
 
-/** Events of a step, each of which takes some microseconds. */
-const SLICE = 100;
-
-/** Without events that were deleted meanwhile. */
-function* eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): Steps<readonly WireEvent[]> {
-  const events: WireEvent[] = [];
-  for (let at = 0; at < rows.length; at += SLICE) {
-    if (at > 0) yield;
-    const slice = rows.slice(at, at + SLICE);
-    const spans = yield* readPayloads(sql, slice, out);
-    for (const row of slice) {
-      const payload = spans.get(row.eventId);
-      if (payload !== undefined) events.push({ ...withoutPayload(row), payload });
-    }
-  }
-  return events;
+function eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): readonly WireEvent[] {
+  const spans = addPayloads(sql, rows, out);
+  return rows.map((row) => ({ ...withoutPayload(row), payload: spans.get(row.eventId)! }));
 }
 
 function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow): WireEvent {
@@ -168,13 +148,13 @@ interface PageRequest {
 }
 
 /** Of one action, or of all: walks an index from where the page begins. */
-function* pageOfAction(
+function pageOfAction(
   sql: Sql,
   { ranges, filter, order, limit }: PageRequest,
   counted: readonly CountedRange[],
   skip: number,
   blockRowids: number | undefined,
-): Steps<readonly number[]> {
+): readonly number[] {
   const start =
     skip === 0 ? undefined : findPageStart(sql, stackOf(counted, order), skip, filter, order, blockRowids);
   if (skip > 0 && start === undefined) return [];
@@ -198,19 +178,18 @@ function* pageOfAction(
     offset = 0;
     found.push(...rows.map(({ id }) => id));
     if (found.length >= limit) break;
-    yield;
   }
   return found;
 }
 
 /** Of several actions: part by part, each sorted by itself, which is never many. */
-function* pageOfActions(
+function pageOfActions(
   sql: Sql,
   { filter, order, limit }: Omit<PageRequest, "ranges">,
   counted: readonly CountedRange[],
   skip: number,
   blockRowids: number | undefined,
-): Steps<readonly number[]> {
+): readonly number[] {
   const actions = JSON.stringify(filter.actions);
   const stack = stackOf(counted, order);
   const found: number[] = [];
@@ -227,7 +206,6 @@ function* pageOfActions(
       start.skip,
     );
     found.push(...rows.map(({ id }) => id));
-    yield;
   }
   return found;
 }

@@ -1,11 +1,10 @@
 import { toIso } from "../../../runtime/clock.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import type { EventBounds, NextEvents, NextPage } from "../../events.ts";
 import { loadRemoved } from "../history/retention.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { type EventRow, SELECT_EVENT, selectActions, type WireEvent } from "./list.ts";
-import { type PayloadSpan, readPayloads } from "./payloads.ts";
+import { addPayloads, type PayloadSpan } from "./payloads.ts";
 import { loadLastIds } from "./record.ts";
 import { idRangesOf } from "./timeline.ts";
 
@@ -13,18 +12,17 @@ import { idRangesOf } from "./timeline.ts";
 export type WireNextEvent = Omit<WireEvent, "payload" | "payloadBytes"> & { readonly payload?: PayloadSpan };
 
 /**
- * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, and reads
- * run between two transactions: so an event with a smaller rowid than one that was read never comes later.
+ * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, so an event with a smaller rowid than one that was read never comes later.
  */
-export function* nextEvents(
+export function nextEvents(
   sql: Sql,
   query: NextEvents,
   out: ByteWriter,
-): Steps<Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] }> {
+): Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] } {
   const { after, limit, maxBytes, payloads } = query;
   const { event: last } = loadLastIds(sql);
   if (after >= last) return { events: [], through: after, isFull: false, removed: loadRemoved(sql).event };
-  const { ids, through: looked = last } = yield* idsAfter(sql, query, last);
+  const { ids, through: looked = last } = idsAfter(sql, query, last);
   const found = sql.rows<EventRow>(
     `${SELECT_EVENT} FROM json_each(?) AS page
       CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
@@ -35,15 +33,11 @@ export function* nextEvents(
   const isFull = isCut || ids.length === limit || looked < last;
   const lastId = isCut ? rows.at(-1)?.eventId : ids.at(-1);
   const through = isCut || ids.length === limit ? (lastId ?? looked) : looked;
-  const spans = payloads ? yield* readPayloads(sql, rows, out) : undefined;
-  const events = rows.flatMap(({ eventId: rowid, action, application, revision, timestamped_ms: ms }) => {
-    const event = { rowid, action, application, revision, timestamped: toIso(ms) };
-    if (spans === undefined) return [event];
-    const payload = spans.get(rowid);
-    // It was deleted meanwhile.
-    return payload === undefined ? [] : [{ ...event, payload }];
+  const spans = payloads ? addPayloads(sql, rows, out) : undefined;
+  const events = rows.map(({ eventId: rowid, action, application, revision, timestamped_ms: ms }) => {
+    const event: WireNextEvent = { rowid, action, application, revision, timestamped: toIso(ms) };
+    return spans === undefined ? event : Object.assign(event, { payload: spans.get(rowid)! });
   });
-  // Last, as some may have been removed meanwhile.
   return { events, through, isFull, removed: loadRemoved(sql).event };
 }
 
@@ -58,7 +52,7 @@ interface Ids {
   readonly through?: number;
 }
 
-function* idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents, last: number): Steps<Ids> {
+function idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents, last: number): Ids {
   if (action === undefined && applications === undefined)
     return { ids: idsOf(sql, "event WHERE TRUE", after, last, limit) };
   const { actions } = selectActions(sql, {
@@ -88,7 +82,6 @@ function* idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents,
     );
     found.push(...rows.map(({ id }) => id));
     low = high + 1;
-    yield;
   }
   return { ids: found };
 }
@@ -110,11 +103,11 @@ function withinBytes(rows: readonly EventRow[], maxBytes: number): readonly Even
   return over === -1 ? rows : rows.slice(0, over);
 }
 
-export function* eventBounds(sql: Sql, fromMs?: number): Steps<EventBounds> {
+export function eventBounds(sql: Sql, fromMs?: number): EventBounds {
   const { event: last } = loadLastIds(sql);
   const removed = loadRemoved(sql);
   if (fromMs === undefined) return { last, before: last, removed };
-  const [range] = yield* idRangesOf(sql, "event", fromMs, undefined);
+  const [range] = idRangesOf(sql, "event", fromMs, undefined);
   if (range === undefined) return { last, before: last, removed };
   // The range may begin with rowids whose events were removed.
   const first = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);

@@ -1,7 +1,6 @@
 import { crc32 } from "node:zlib";
 import { EVENT_LIMITS } from "../../../domain/event.ts";
 import type { ByteWriter, ByteRange } from "../thread/protocol.ts";
-import { runSync, type Steps } from "../../../runtime/yielding.ts";
 import { FIRST_MS, LAST_MS, type Sql } from "../thread/sql.ts";
 
 /** A payload to be read: its event, and its length. */
@@ -20,27 +19,20 @@ export const PAYLOAD_BYTES = "coalesce(octet_length(e.payload), 0)";
 const SLICE_BYTES = 4 * 1024 * 1024;
 
 /**
- * Adds the payloads to `out`, each event's once, and answers where they lie by event. An event that was deleted between two steps
- * is missing. Of a damaged one nothing is added.
+ * Adds the payloads to `out`, each event's once, and answers where they lie by event. Of a damaged one nothing is added.
  *
  * The engine joins those of a slice into one BLOB, as each BLOB from the driver costs about as much as 2 KiB of payload. It
  * joins them as text, which for the engine is any bytes with a length.
  */
-export function* readPayloads(
+export function addPayloads(
   sql: Sql,
   requested: readonly PayloadRequest[],
   out: ByteWriter,
-): Steps<ReadonlyMap<number, PayloadSpan>> {
+): ReadonlyMap<number, PayloadSpan> {
   const spans = new Map<number, PayloadSpan>();
   // A larger one could not be published, and may not fit into memory.
-  const [readable, tooLarge] = [requested.filter(isPossible), requested.filter((one) => !isPossible(one))];
-  for (const { eventId } of tooLarge) spans.set(eventId, null);
-  let isFirst = true;
-  for (const slice of slices(readable)) {
-    if (!isFirst) yield;
-    isFirst = false;
-    readSlice(sql, slice, out, spans);
-  }
+  for (const { eventId } of requested.filter((one) => !isPossible(one))) spans.set(eventId, null);
+  for (const slice of slices(requested.filter(isPossible))) readSlice(sql, slice, out, spans);
   return spans;
 }
 
@@ -48,17 +40,9 @@ function isPossible({ payloadBytes }: PayloadRequest): boolean {
   return payloadBytes <= EVENT_LIMITS.payloadMaxBytes;
 }
 
-/** The same in one step, as inside a transaction. */
-export function addPayloads(
-  sql: Sql,
-  requested: readonly PayloadRequest[],
-  out: ByteWriter,
-): ReadonlyMap<number, PayloadSpan> {
-  return runSync(readPayloads(sql, requested, out));
-}
-
 /** Requests of some megabytes each, as lengths by event. */
-function* slices(requested: readonly PayloadRequest[]): Generator<ReadonlyMap<number, number>> {
+function slices(requested: readonly PayloadRequest[]): readonly ReadonlyMap<number, number>[] {
+  const all: ReadonlyMap<number, number>[] = [];
   let slice = new Map<number, number>();
   let sliceBytes = 0;
   const seen = new Set<number>();
@@ -66,14 +50,15 @@ function* slices(requested: readonly PayloadRequest[]): Generator<ReadonlyMap<nu
     if (seen.has(eventId)) continue;
     seen.add(eventId);
     if (slice.size > 0 && sliceBytes + payloadBytes > SLICE_BYTES) {
-      yield slice;
+      all.push(slice);
       slice = new Map();
       sliceBytes = 0;
     }
     slice.set(eventId, payloadBytes);
     sliceBytes += payloadBytes;
   }
-  if (slice.size > 0) yield slice;
+  if (slice.size > 0) all.push(slice);
+  return all;
 }
 
 /** No checksum has this value. */
@@ -99,13 +84,11 @@ function readSlice(
   )!;
   const actions = JSON.parse(row.actions) as number[];
   const checksums = JSON.parse(row.checksums) as (number | null)[];
-  const existing = actions.length === lengths.size ? [...lengths.keys()] : existingIds(sql, ids);
   const read = new Uint8Array(row.bytes ?? new ArrayBuffer(0));
   const base = out.length;
   let start = 0;
   let end = 0;
-  for (const [index, eventId] of existing.entries()) {
-    const length = lengths.get(eventId) ?? 0;
+  for (const [index, [eventId, length]] of [...lengths].entries()) {
     const checksum = checksums[index] ?? null;
     // Events of old versions have none.
     const isWhole =
@@ -120,15 +103,6 @@ function readSlice(
     start += length;
   }
   out.add(end === read.byteLength ? read.buffer : read.slice(0, end).buffer);
-}
-
-/** Those that were not deleted meanwhile, in the order requested. */
-function existingIds(sql: Sql, ids: string): readonly number[] {
-  const found = sql.rows<{ id: number }>(
-    "SELECT e.rowid AS id FROM json_each(?) AS requested CROSS JOIN event AS e ON e.rowid = requested.value",
-    ids,
-  );
-  return found.map(({ id }) => id);
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Steps } from "../../../runtime/yielding.ts";
 import type { TimelineSegment } from "../../rules/recording.ts";
 import type { Sql } from "../thread/sql.ts";
 
@@ -17,12 +16,12 @@ const TABLES = {
  * The rowids of what happened in `fromMs <= t < toMs`: rising ranges, more than one if the clock was set back. Times rise with
  * rowids between two clock steps, so a binary search finds each end in some twenty look-ups.
  */
-export function* idRangesOf(
+export function idRangesOf(
   sql: Sql,
   table: keyof typeof TABLES,
   fromMs: number | undefined,
   toMs: number | undefined,
-): Steps<readonly RowidRange[]> {
+): readonly RowidRange[] {
   const { step } = TABLES[table];
   const newest = sql.first<{ id: number }>(`SELECT coalesce(max(rowid), 0) AS id FROM ${table}`)?.id ?? 0;
   if (newest === 0) return [];
@@ -43,7 +42,6 @@ export function* idRangesOf(
     } else if (found !== undefined) {
       ranges.push(found);
     }
-    yield;
   }
   return ranges;
 }

@@ -1,5 +1,4 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../audit.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -82,40 +81,31 @@ export function removeAudit(sql: Sql, beforeMs: number): number {
 const MAX_SEARCHED = 20_000;
 
 interface ActivityRow {
-  readonly rowid: number;
   readonly changed_ms: number;
   readonly change: AuditedChange;
-  readonly record_id: number | null;
-  readonly members: string | null;
+  readonly record_id: number;
 }
 
 /**
  * When a person last paused each of these subscriptions or made it active; `created` if that is known not to have happened since
  * it was made. Those of which nothing is kept any more are left out.
  */
-export function* changedActivity(
+export function changedActivity(
   sql: Sql,
   subscriptions: readonly number[],
-): Steps<ReadonlyMap<number, number | "created">> {
-  const wanted = new Set(subscriptions);
-  const found = new Map<number, number | "created">();
-  let before = Number.MAX_SAFE_INTEGER;
-  for (let searched = 0; searched < MAX_SEARCHED && found.size < wanted.size; searched += STEP_ROWS) {
-    const rows = sql.rows<ActivityRow>(
-      `SELECT rowid AS rowid, changed_ms, change, record_id, members FROM audit WHERE rowid < ? ORDER BY rowid DESC LIMIT ${STEP_ROWS}`,
-      before,
-    );
-    for (const { changed_ms: ms, change, record_id: id, members } of rows) {
-      if (id === null || !wanted.has(id) || found.has(id)) continue;
-      if (change === "subscription.created") found.set(id, "created");
-      else if (change === "subscription.updated" && members?.includes('"member":"active"') === true) {
-        found.set(id, ms);
-      }
-    }
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < STEP_ROWS) break;
-    before = last.rowid;
-    yield;
-  }
-  return found;
+): ReadonlyMap<number, number | "created"> {
+  const rows = sql.rows<ActivityRow>(
+    `SELECT changed_ms, change, record_id
+      FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
+      WHERE record_id IN (SELECT value FROM json_each(?)) AND (change = 'subscription.created'
+        OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
+      ORDER BY entry`,
+    JSON.stringify(subscriptions),
+  );
+  // The last one counts.
+  return new Map(
+    rows.map(({ changed_ms: ms, change, record_id: id }) => {
+      return [id, change === "subscription.created" ? "created" : ms];
+    }),
+  );
 }

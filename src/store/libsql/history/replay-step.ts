@@ -4,7 +4,6 @@ import { loadLastIds } from "../events/record.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, rangesAfter, type RowidRange } from "../events/timeline.ts";
 import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
@@ -117,7 +116,7 @@ interface Candidate {
   readonly delivery: number | null;
 }
 
-/** Events looked at in one step: about a millisecond. */
+/** Events looked at together: about a millisecond. */
 const WINDOW = 4_000;
 /** Where nearly all are sent, so many for each requested one are enough. */
 const NARROW = 4;
@@ -200,7 +199,7 @@ function valuesOf(sql: Sql, { subscription, action }: Walked, { low, high }: Row
   return [subscription, found?.id ?? null, low, high];
 }
 
-/** The first `max` of the range that are to be sent, of those that one step looks at, and how far it looked. */
+/** The first `max` of the range that are to be sent, of those in a window, and how far it looked. */
 function chooseNext(
   sql: Sql,
   plan: Walked,
@@ -229,20 +228,17 @@ function windowEnd(sql: Sql, plan: Walked, range: RowidRange, width = WINDOW): n
   return last?.event ?? range.high;
 }
 
-/** Windows counted in one answer, in steps: a tenth of a second. */
-const MAX_WINDOWS = 100;
+/** Windows that one call counts: some ten milliseconds of the thread that reads. */
+const MAX_WINDOWS = 10;
 
-export function* planReplay(sql: Sql, request: ReplayRequest): Steps<RangePlan | undefined> {
+export function planReplay(sql: Sql, request: ReplayRequest): RangePlan | undefined {
   const { subscription, fromMs, toMs } = request;
   const action = boundAction(sql, subscription);
   if (action === undefined) return undefined;
-  return { ...request, action, scope: yield* idRangesOf(sql, "event", fromMs, toMs) };
+  return { ...request, action, scope: idRangesOf(sql, "event", fromMs, toMs) };
 }
 
-export function* countReplay(
-  sql: Sql,
-  plan: RangePlan,
-): Steps<{ count: number; rest: readonly RowidRange[] }> {
+export function countReplay(sql: Sql, plan: RangePlan): { count: number; rest: readonly RowidRange[] } {
   let rest = plan.scope;
   let count = 0;
   for (let windows = 0; windows < MAX_WINDOWS; windows += 1) {
@@ -254,7 +250,6 @@ export function* countReplay(
       ...valuesOf(sql, plan, { low: range.low, high }),
     )!.count;
     rest = rangesAfter(rest, high, "asc");
-    yield;
   }
   return { count, rest };
 }

@@ -3,7 +3,6 @@ import { deleteEvents } from "../events/counts.ts";
 import { rangesAfter, idRangesOf } from "../events/timeline.ts";
 import { STORED_AT_EACH_END } from "../queue/attempts.ts";
 import { UNFINISHED } from "../queue/delivery-state.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
 
 /** Events that can be removed, and from where to look for more. */
@@ -14,74 +13,33 @@ export interface ExpiredEvents {
   readonly after: number | undefined;
 }
 
-/** Events that one search looks at. */
-const MAX_SEARCHED = 1_000;
-/** Events of a step. */
-const STEP_EVENTS = 200;
-/** Deliveries of a step; each takes two microseconds. */
-const STEP_DELIVERIES = 300;
+/** Events that one search looks at, each with its deliveries up to the first that is unfinished. */
+const MAX_SEARCHED = 400;
 
-/** Follows every subscription of an event. */
-const LAST = Number.MAX_SAFE_INTEGER;
-
-/**
- * Looks at events with larger rowids than `after`, and at all deliveries of each, in steps. Whoever deletes them has to look
- * again.
- */
-export function* findExpired(
+/** Looks at events with larger rowids than `after`, and at the deliveries of each. Whoever deletes them has to look again. */
+export function findExpired(
   sql: Sql,
   { fromMs, beforeMs }: ExpiredRange,
   after = 0,
   max = MAX_SEARCHED,
-): Steps<ExpiredEvents> {
-  const ranges = yield* idRangesOf(sql, "event", fromMs, beforeMs);
+): ExpiredEvents {
   const removable: number[] = [];
-  let looked = 0;
-  for (const { low, high } of rangesAfter(ranges, after, "asc")) {
-    for (let at = low; at <= high;) {
-      const ids = sql
-        .rows<{ id: number }>(
-          "SELECT rowid AS id FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
-          at,
-          high,
-          Math.min(STEP_EVENTS, max - looked),
-        )
-        .map(({ id }) => id);
-      const last = ids.at(-1);
-      if (last === undefined) break;
-      yield;
-      const unfinished = yield* unfinishedEvents(sql, at, last);
-      removable.push(...ids.filter((id) => !unfinished.has(id)));
-      looked += ids.length;
-      if (looked >= max) return { events: removable, after: last };
-      at = last + 1;
-    }
+  let left = max;
+  for (const { low, high } of rangesAfter(idRangesOf(sql, "event", fromMs, beforeMs), after, "asc")) {
+    const found = sql.rows<{ id: number; is_unfinished: number }>(
+      `SELECT e.rowid AS id, EXISTS (SELECT 1 FROM delivery AS d INDEXED BY delivery_event
+          CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
+          WHERE d.event_id = e.rowid AND ${UNFINISHED}) AS is_unfinished
+        FROM event AS e WHERE e.rowid BETWEEN ? AND ? ORDER BY e.rowid LIMIT ?`,
+      low,
+      high,
+      left,
+    );
+    for (const { id, is_unfinished: isUnfinished } of found) if (isUnfinished === 0) removable.push(id);
+    left -= found.length;
+    if (left <= 0) return { events: removable, after: found.at(-1)?.id };
   }
   return { events: removable, after: undefined };
-}
-
-/** The events with these rowids that have an unfinished delivery. */
-function* unfinishedEvents(sql: Sql, low: number, high: number): Steps<ReadonlySet<number>> {
-  const unfinished = new Set<number>();
-  for (let last = { event: low, subscription: 0 }; ;) {
-    const slice = sql.rows<{ event: number; subscription: number; is_unfinished: number }>(
-      `SELECT d.event_id AS event, d.subscription_id AS subscription, ${UNFINISHED} AS is_unfinished
-        FROM delivery AS d INDEXED BY delivery_event
-        CROSS JOIN subscription AS s ON s.rowid = d.subscription_id
-        WHERE (d.event_id, d.subscription_id) > (?, ?) AND d.event_id <= ?
-        ORDER BY d.event_id, d.subscription_id LIMIT ?`,
-      last.event,
-      last.subscription,
-      high,
-      STEP_DELIVERIES,
-    );
-    for (const { event, is_unfinished: isUnfinished } of slice) if (isUnfinished === 1) unfinished.add(event);
-    yield;
-    const end = slice.at(-1);
-    if (end === undefined || slice.length < STEP_DELIVERIES) return unfinished;
-    // One is enough: that event's others need no look.
-    last = { event: end.event, subscription: unfinished.has(end.event) ? LAST : end.subscription };
-  }
 }
 
 /** Deliveries and attempts that one call deletes, and as many events; each takes some five microseconds. */

@@ -1,6 +1,5 @@
 import { MINUTE_MS, STATS_LIMITS } from "../../../domain/stats/stats.ts";
 import { type StoredFigures, Tally } from "../../../domain/stats/tally.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import {
   type ActionSubject,
   type OpenFigures,
@@ -227,68 +226,61 @@ function kindOf({ applications, action, subscription }: StatsOf): keyof typeof K
   return applications === undefined ? "all" : "application";
 }
 
-/** Spans that a step of the read looks at. */
-const SPANS_AT_ONCE = 200;
-
-export function* readStatsSteps(sql: Sql, query: StatsSteps): Steps<readonly StoredStep[]> {
+export function readStatsSteps(sql: Sql, query: StatsSteps): readonly StoredStep[] {
   const { span, fromMs, toMs, stepMs } = query;
-  const condition = isStored(sql, query, kindOf(query));
-  const spanMs = STATS_SPANS[span];
+  const starts: number[] = [];
+  for (let ms = fromMs; ms < toMs; ms += STATS_SPANS[span]) starts.push(startOf(ms, span));
+  const inSteps = (
+    columns: string,
+    where: string,
+    values: readonly SqlValue[],
+  ): readonly ({ step: number } & FiguresRow)[] =>
+    sql.rows(
+      `SELECT at / ? AS step, ${columns} FROM json_each(?) AS sought CROSS JOIN stats
+        ON span = ? AND at = sought.value WHERE ${where} GROUP BY 1`,
+      stepMs / unitOf(span),
+      JSON.stringify(starts),
+      SPAN[span],
+      ...values,
+    );
   const tallies = new Map<number, Tally>();
-  for (let atMs = fromMs; atMs < toMs; atMs += SPANS_AT_ONCE * spanMs) {
-    const ats: number[] = [];
-    for (let ms = atMs; ms < Math.min(toMs, atMs + SPANS_AT_ONCE * spanMs); ms += spanMs) {
-      ats.push(startOf(ms, span));
-    }
-    const inSteps = (
-      where: string,
-      columns: string,
-      values: readonly SqlValue[],
-    ): readonly ({ step: number } & FiguresRow)[] =>
-      sql.rows(
-        `SELECT at / ? AS step, ${columns} FROM json_each(?) AS sought CROSS JOIN stats
-          ON span = ? AND at = sought.value WHERE ${where} GROUP BY 1`,
-        stepMs / unitOf(span),
-        JSON.stringify(ats),
-        SPAN[span],
-        ...values,
-      );
-    // What is known of everything is known of each, as nothing happened where there is no row.
-    for (const { step } of inSteps(`kind = ${KIND.all}`, "NULL AS none", [])) tallyOf(tallies, step);
-    for (const row of inSteps(condition.sql, SUMS, condition.values)) {
-      tallies.get(row.step)?.add(figuresOf(row));
-    }
-    yield;
-  }
+  // What is known of everything is known of each, as nothing happened where there is no row.
+  for (const { step } of inSteps("NULL AS none", `kind = ${KIND.all}`, [])) tallyOf(tallies, step);
+  const { sql: where, values } = isStored(sql, query, kindOf(query));
+  for (const row of inSteps(SUMS, where, values)) tallies.get(row.step)?.add(figuresOf(row));
   return [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
 }
 
-/** Rows that a step of the read adds up. */
-const ROWS_AT_ONCE = 500;
+/** Actions or subscriptions whose figures one call adds up. */
+const TOTALS_AT_ONCE = 64;
 
-export function* readStatsTotals(sql: Sql, query: StatsTotals): Steps<readonly StoredTotal[]> {
+/** Totals of some of the actions or subscriptions, and after which rowid the others come; absent where there are none. */
+export interface TotalsPart {
+  readonly totals: readonly StoredTotal[];
+  readonly after?: number;
+}
+
+export function readStatsTotals(sql: Sql, query: StatsTotals, after = 0): TotalsPart {
   const { by, pieces } = query;
+  const ids = sql.rows<{ id: number }>(
+    `SELECT rowid AS id FROM ${by} WHERE rowid > ? ORDER BY rowid LIMIT ${TOTALS_AT_ONCE}`,
+    after,
+  );
+  const last = ids.at(-1)?.id ?? after;
   const condition = isStored(sql, query, by);
+  const rows = sql.rows<FiguresRow & { id: number }>(
+    `SELECT stats.id, ${FIGURES} FROM json_each(?) AS piece CROSS JOIN stats
+        ON span = piece.value ->> 0 AND at = piece.value ->> 1
+      WHERE ${condition.sql} AND stats.id > ? AND stats.id <= ?`,
+    JSON.stringify(pieces.map(({ span, startMs }) => [SPAN[span], startOf(startMs, span)])),
+    ...condition.values,
+    after,
+    last,
+  );
   const tallies = new Map<number, Tally>();
-  for (const { span, startMs } of pieces) {
-    for (let last: readonly [number, string] | undefined = [0, ""]; last !== undefined;) {
-      const rows: readonly (FiguresRow & { id: number; application: string })[] = sql.rows(
-        `SELECT id, application, ${FIGURES} FROM stats
-          WHERE span = ? AND at = ? AND ${condition.sql} AND (id, application) > (?, ?)
-          ORDER BY id, application LIMIT ?`,
-        SPAN[span],
-        startOf(startMs, span),
-        ...condition.values,
-        ...last,
-        ROWS_AT_ONCE,
-      );
-      for (const row of rows) tallyOf(tallies, row.id).add(figuresOf(row));
-      const end = rows.at(-1);
-      last = end === undefined || rows.length < ROWS_AT_ONCE ? undefined : [end.id, end.application];
-      yield;
-    }
-  }
-  return named(sql, by, tallies);
+  for (const row of rows) tallyOf(tallies, row.id).add(figuresOf(row));
+  const totals = named(sql, by, tallies);
+  return ids.length < TOTALS_AT_ONCE ? { totals } : { totals, after: last };
 }
 
 function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>): readonly StoredTotal[] {
@@ -304,7 +296,7 @@ function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>):
 }
 
 /** The open counts of ten seconds at a time, of which there are few. */
-export function* readOpenStats(sql: Sql, query: OpenStats): Steps<OpenFigures> {
+export function readOpenStats(sql: Sql, query: OpenStats): OpenFigures {
   const { fromMs, toMs, by } = query;
   const condition = isAsked(sql, query, {
     action: "stats_open.action_id",
@@ -336,7 +328,6 @@ export function* readOpenStats(sql: Sql, query: OpenStats): Steps<OpenFigures> {
       tally.lastError = lastError ?? tally.lastError;
     }
     steps.push({ startMs: at * STATS_SPANS.tenSeconds, figures: step.stored() });
-    yield;
   }
   return { steps, totals: by === undefined ? [] : named(sql, by, tallies) };
 }
@@ -348,7 +339,7 @@ const IS_FIRST = "SELECT value FROM json_each(asked.q, '$.first')";
 const ASKED = "WITH asked (q) AS MATERIALIZED (SELECT ?)";
 
 /** Those of `first`, then others by name that are not evreg's own. */
-export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly ActionSubject[]> {
+export function statsActions(sql: Sql, query: StatsSubjects): readonly ActionSubject[] {
   const { action = "*", limit } = query;
   const match = matchOf(action, "one.action");
   const select = `SELECT one.action, one.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
@@ -360,7 +351,6 @@ export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly Ac
     asked,
     limit,
   );
-  yield;
   if (first.length >= limit) return first;
   const others = sql.rows<ActionSubject>(
     `${ASKED} ${select} FROM asked CROSS JOIN action AS one
@@ -373,7 +363,7 @@ export function* statsActions(sql: Sql, query: StatsSubjects): Steps<readonly Ac
 }
 
 /** Subscriptions in the same order, without those that are deleted. */
-export function* statsSubscriptions(sql: Sql, query: StatsSubjects): Steps<readonly SubscriptionSubject[]> {
+export function statsSubscriptions(sql: Sql, query: StatsSubjects): readonly SubscriptionSubject[] {
   const { subscription = null, limit } = query;
   const select = "SELECT one.rowid AS id, one.application, one.subscription, one.action";
   const asked = JSON.stringify(query);
@@ -384,7 +374,6 @@ export function* statsSubscriptions(sql: Sql, query: StatsSubjects): Steps<reado
     asked,
     limit,
   );
-  yield;
   if (first.length >= limit) return first;
   const others = sql.rows<SubscriptionSubject>(
     `${ASKED} ${select} FROM asked CROSS JOIN subscription AS one

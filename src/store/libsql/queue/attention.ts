@@ -1,6 +1,5 @@
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../../domain/operations.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import { countRanges } from "../events/counts.ts";
 import { idRangesOf } from "../events/timeline.ts";
@@ -14,8 +13,6 @@ import { BLOCKED_BY } from "./order.ts";
 // What an answer costs is bounded by the subscriptions there are, and not by their deliveries: those are counted in indexes,
 // and only so far.
 
-/** Subscriptions of a step. */
-const SLICE = 50;
 /** Failed deliveries that one answer looks at, and of one subscription. */
 const MAX_FAILED = 20_000;
 const MAX_FAILED_EACH = 1_000;
@@ -59,19 +56,15 @@ interface Found {
 }
 
 /** What needs a person, the gravest first, and of each kind what has lasted longest. */
-export function* listAttention(sql: Sql, query: AttentionSelection): Steps<AttentionPage> {
+export function listAttention(sql: Sql, query: AttentionSelection): AttentionPage {
   const { nowMs, limit } = query;
-  const candidates = yield* loadCandidates(sql, query);
+  const candidates = loadCandidates(sql, query);
   const found = candidates.flatMap((one) => stateOf(one, nowMs) ?? []);
-  found.push(...(yield* pausedOnes(sql, candidates)));
-  found.push(...(yield* failedOnes(sql, candidates, nowMs)));
+  found.push(...pausedOnes(sql, candidates));
+  found.push(...failedOnes(sql, candidates, nowMs));
   const first = found.toSorted(inOrder).slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
-  const items: Omit<Attention, "found">[] = [];
-  for (const one of first) {
-    items.push(yield* itemOf(sql, one, nowMs, max));
-    yield;
-  }
+  const items = first.map((one) => itemOf(sql, one, nowMs, max));
   return { items, total: found.length, subscriptions: new Set(found.map(({ of }) => of.id)).size };
 }
 
@@ -96,29 +89,20 @@ const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.cr
 const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings), json_extract(s.settings, '$.expires_after_ms') <= ${TEMPORARY_MS}
   AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_MS}, 0)`;
 
-function* loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): Steps<readonly Candidate[]> {
-  const all: Candidate[] = [];
-  for (let last = 0; ;) {
-    const slice = sql.rows<Candidate>(
-      `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabled_reason,
-          s.created_ms, s.failing_since_ms, s.last_failure_ms, ${WAIT_END} AS wait_end_ms, ${BLOCKED_BY} AS blocked_by,
-          ${UNCLAIMED_SINCE} AS unclaimed_ms,
-          EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS has_due,
-          EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
-            WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
-        FROM subscription AS s
-        WHERE s.rowid > ?2 AND s.deleted_ms IS NULL AND ${IS_LEFT} IS NOT 1
-          AND (?3 IS NULL OR s.application IN (SELECT value FROM json_each(?3)))
-        ORDER BY s.rowid LIMIT ${SLICE}`,
-      nowMs,
-      last,
-      applications === undefined ? null : JSON.stringify(applications),
-    );
-    all.push(...slice);
-    if (slice.length < SLICE) return all;
-    last = slice.at(-1)?.id ?? last;
-    yield;
-  }
+function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly Candidate[] {
+  return sql.rows<Candidate>(
+    `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabled_reason,
+        s.created_ms, s.failing_since_ms, s.last_failure_ms, ${WAIT_END} AS wait_end_ms, ${BLOCKED_BY} AS blocked_by,
+        ${UNCLAIMED_SINCE} AS unclaimed_ms,
+        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS has_due,
+        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
+          WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
+      FROM subscription AS s
+      WHERE s.deleted_ms IS NULL AND ${IS_LEFT} IS NOT 1
+        AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2)))`,
+    nowMs,
+    applications === undefined ? null : JSON.stringify(applications),
+  );
 }
 
 /** The gravest of what a subscription is now, except paused. */
@@ -137,10 +121,10 @@ function stateOf(of: Candidate, nowMs: number): Found | undefined {
 }
 
 /** Those paused by a person that hold deliveries, or have missed events since. */
-function* pausedOnes(sql: Sql, candidates: readonly Candidate[]): Steps<readonly Found[]> {
+function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Found[] {
   const paused = candidates.filter((one) => one.active === 0 && one.disabled_reason === null);
   if (paused.length === 0) return [];
-  const changed = yield* changedActivity(
+  const changed = changedActivity(
     sql,
     paused.map(({ id }) => id),
   );
@@ -148,11 +132,9 @@ function* pausedOnes(sql: Sql, candidates: readonly Candidate[]): Steps<readonly
   for (const [index, of] of paused.entries()) {
     const change = changed.get(of.id);
     const sinceMs = change === undefined ? null : change === "created" ? of.created_ms : change;
-    const missed =
-      index < MAX_PAUSED ? yield* countMissed(sql, of.id, sinceMs ?? lastReceivedMs(sql, of)) : null;
+    const missed = index < MAX_PAUSED ? countMissed(sql, of.id, sinceMs ?? lastReceivedMs(sql, of)) : null;
     if (of.has_due === 0 && (missed ?? 0) === 0) continue;
     found.push({ of, reason: "paused", sinceMs, more: { missed } });
-    yield;
   }
   return found;
 }
@@ -171,13 +153,13 @@ function lastReceivedMs(sql: Sql, { id, created_ms: createdMs }: Candidate): num
 }
 
 /** Events that a subscription has not got since it receives none. */
-function* countMissed(sql: Sql, subscription: number, sinceMs: number): Steps<number> {
+function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
   const matched = sql.rows<{ id: number }>(
     `SELECT action_id AS id FROM binding INDEXED BY binding_subscription WHERE subscription_id = ? AND receives = 1`,
     subscription,
   );
   const actions = matched.map(({ id }) => id);
-  const ranges = yield* idRangesOf(sql, "event", sinceMs, undefined);
+  const ranges = idRangesOf(sql, "event", sinceMs, undefined);
   const counted = countRanges(sql, ranges, { actions, counted: actions });
   return counted.reduce((sum, { events }) => sum + events, 0);
 }
@@ -190,7 +172,7 @@ interface FailedRow {
 }
 
 /** What has failed for good within a day, of the newest events. */
-function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): Steps<readonly Found[]> {
+function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): readonly Found[] {
   const failed = candidates.filter((one) => one.has_failed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
   const found: Found[] = [];
@@ -219,7 +201,6 @@ function* failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number):
       };
       found.push({ of, reason: "failed", sinceMs: first.finished_ms, more });
     }
-    yield;
   }
   return found;
 }
@@ -233,12 +214,12 @@ function oldestFailed(sql: Sql, subscription: number): number {
   );
 }
 
-function* itemOf(
+function itemOf(
   sql: Sql,
   { of, reason, sinceMs, more }: Found,
   nowMs: number,
   max: number,
-): Steps<Omit<Attention, "found">> {
+): Omit<Attention, "found"> {
   const { id, application, subscription, action, wait_end_ms: waitEndMs } = of;
   const isActive = of.active === 1 && reason !== "failed";
   const item = {
@@ -261,7 +242,7 @@ function* itemOf(
   const counted = countUnfinished(sql, id, max);
   if (reason === "paused") return { ...item, ...counted };
   if (reason === "deactivated") {
-    return { ...item, ...counted, missed: yield* countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, of)) };
+    return { ...item, ...counted, missed: countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, of)) };
   }
   const error = lastErrorOf(sql, id, item.delivery_id);
   if (reason !== "blocked") return { ...item, ...counted, error };

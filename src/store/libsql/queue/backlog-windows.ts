@@ -1,6 +1,5 @@
 import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import { MAX_BLOCKED_KEYS } from "../../../domain/subscription.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { type Sql, type SqlValue, timeOf } from "../thread/sql.ts";
 import {
   DELIVERY_STATE,
@@ -11,16 +10,16 @@ import {
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { BLOCKED_BY, headOf } from "./order.ts";
-import { type DueRow, type SubscriptionWithDue, subscriptionsWithDue } from "./pending-index.ts";
+import { type SubscriptionWithDue, subscriptionsWithDue } from "./pending-index.ts";
 
 // What decides about the cause of an unfinished delivery: by it they are counted, see backlog.ts, and listed, see
 // delivery-list.ts.
 
 /** No delivery is due later than the end, and before the other only those that persons requested. */
-export const END_MS = Number.MAX_SAFE_INTEGER;
-export const NONE_MS = Number.MIN_SAFE_INTEGER;
+const END_MS = Number.MAX_SAFE_INTEGER;
+const NONE_MS = Number.MIN_SAFE_INTEGER;
 
-export interface Leased {
+export interface LeasedOf {
   readonly id: number;
   readonly leased: number;
   /** Those of them that persons requested. */
@@ -28,65 +27,139 @@ export interface Leased {
   readonly since_ms: number;
 }
 
-export function loadLeased(sql: Sql): readonly Leased[] {
-  return sql.rows<Leased>(
+/** What is leased, by subscription. */
+export function loadLeased(sql: Sql): readonly LeasedOf[] {
+  return sql.rows<LeasedOf>(
     `SELECT d.subscription_id AS id, count(*) AS leased, count(*) FILTER (WHERE d.priority = ${REQUESTED}) AS requested,
         min(l.claimed_ms) AS since_ms
       FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id GROUP BY d.subscription_id`,
   );
 }
 
-/** What of a subscription may be sent now. */
-export interface ClaimWindow {
+type OpenCause = Exclude<BacklogCause, "delivering">;
+
+/** A subscription with unfinished deliveries, and what decides about their causes. */
+export interface BacklogWindow {
   readonly id: number;
   readonly isActive: boolean;
-  readonly isOrdered: boolean;
-  /** What is due later than this waits. */
+  /** What is due by this time may be sent now, and what is due later waits. */
   readonly dueByMs: number;
   /** Nothing was due before, except what persons requested. */
   readonly notBeforeMs: number;
+  /** Of what is leased, how many are due by that time, and later. */
   readonly leasedDue: number;
   readonly leasedLater: number;
-  /** Whether the first that is due later may be sent now. */
-  readonly isHeadDue: boolean;
+  readonly dueCause: OpenCause;
+  readonly laterCause: OpenCause;
+  /** The first in its order, where that is due later and may be sent now all the same, and when it was made. */
+  readonly head: { readonly id: number; readonly madeMs: number } | undefined;
+  /** The one that blocks, where that waits for its own next attempt. */
+  readonly blockerId: number | undefined;
+  /** When the delivery was made that blocks an order of the whole subscription. */
+  readonly blockedMs: number | undefined;
+  readonly isKeyed: boolean;
+  /** The keys that are blocked, each with when the delivery that blocks it was made. */
+  readonly blockedKeys: ReadonlyMap<number, number>;
+}
+
+interface WindowRow {
+  readonly id: number;
+  readonly requested: number;
+  readonly head_id: number | null;
+  readonly head_ms: number | null;
+  readonly blocked_by: number | null;
+  readonly blocked_ms: number | null;
+  readonly is_paced: number;
+  readonly is_keyed: number;
+}
+
+/** @param chosen the subscriptions to look at; all, if it is left out */
+export function backlogWindows(
+  sql: Sql,
+  nowMs: number,
+  chosen?: ReadonlySet<number>,
+): ReadonlyMap<number, BacklogWindow> {
+  const leased = new Map(loadLeased(sql).map((row) => [row.id, row]));
+  const living = new Map(
+    subscriptionsWithDue(sql, nowMs).flatMap((one) =>
+      one.isDeleted || chosen?.has(one.id) === false ? [] : [[one.id, one]],
+    ),
+  );
+  return new Map(
+    loadWindows(sql, [...living.keys()]).map((row) => [
+      row.id,
+      windowOf(sql, row, living.get(row.id)!, leased.get(row.id), nowMs),
+    ]),
+  );
 }
 
 /** As in `claimDue`: of one that waits only what persons requested, of an ordered one its first when none is leased. */
-export function claimWindowOf(
+function windowOf(
+  sql: Sql,
+  row: WindowRow,
   { id, isActive, isOrdered, waitEndMs }: SubscriptionWithDue,
-  { leased, requested }: Pick<Leased, "leased" | "requested"> = { leased: 0, requested: 0 },
+  { leased, requested }: Pick<LeasedOf, "leased" | "requested"> = { leased: 0, requested: 0 },
   nowMs: number,
-): ClaimWindow {
-  const waits = waitEndMs > nowMs;
-  const common = { id, isActive, isOrdered, notBeforeMs: isActive ? waitEndMs : 0 };
-  if (isActive && (waits || isOrdered)) {
-    const isHeadDue = isOrdered && !waits && leased === 0;
-    return { ...common, dueByMs: NONE_MS, leasedDue: requested, leasedLater: leased - requested, isHeadDue };
+): BacklogWindow {
+  const isKeyed = row.is_keyed === 1;
+  const common = { id, isActive, isKeyed, head: undefined, blockerId: undefined, blockedMs: undefined };
+  if (!isActive) {
+    return {
+      ...common,
+      dueByMs: isOrdered ? END_MS : nowMs,
+      notBeforeMs: 0,
+      leasedDue: leased,
+      leasedLater: 0,
+      dueCause: "held",
+      laterCause: "held",
+      blockedKeys: new Map(),
+    };
   }
-  // Those under way are among the due ones.
-  return {
+  const waits = waitEndMs > nowMs;
+  const unpaced = leased > 0 ? "busy" : "due";
+  const active = {
     ...common,
-    dueByMs: isOrdered ? END_MS : nowMs,
-    leasedDue: leased,
-    leasedLater: 0,
-    isHeadDue: false,
+    notBeforeMs: waitEndMs,
+    dueCause: row.is_paced === 1 ? "paced" : unpaced,
+    blockedKeys: isKeyed ? blockedKeysOf(sql, id) : new Map<number, number>(),
+  } as const;
+  // What is leased is among what is due.
+  if (!waits && !isOrdered)
+    return { ...active, dueByMs: nowMs, leasedDue: leased, leasedLater: 0, laterCause: "waiting" };
+  const isBlocked = isOrdered && row.blocked_by !== null;
+  const isHeadDue = isOrdered && !waits && leased === 0 && row.requested === 0 && row.head_id !== null;
+  return {
+    ...active,
+    dueByMs: NONE_MS,
+    leasedDue: requested,
+    leasedLater: leased - requested,
+    laterCause: isBlocked ? "blocked" : "waiting",
+    head: isHeadDue ? { id: row.head_id, madeMs: row.head_ms ?? 0 } : undefined,
+    blockerId: isBlocked && !isHeadDue && leased === 0 ? row.blocked_by : undefined,
+    blockedMs: isBlocked ? (row.blocked_ms ?? 0) : undefined,
   };
 }
 
-type OpenCause = Exclude<BacklogCause, "delivering" | "held">;
-
-/** The causes of what an active subscription may send now, and of the rest. */
-export function causesIn(
-  { leasedDue, leasedLater }: Pick<ClaimWindow, "leasedDue" | "leasedLater">,
-  isPaced: boolean,
-  isBlocked: boolean,
-): readonly [due: OpenCause, later: OpenCause] {
-  const unpaced = leasedDue + leasedLater > 0 ? "busy" : "due";
-  return [isPaced ? "paced" : unpaced, isBlocked ? "blocked" : "waiting"];
+function loadWindows(sql: Sql, ids: readonly number[]): readonly WindowRow[] {
+  const head = headOf("s.rowid");
+  const isBlocking = `iif(s.ordered = 1, ${BLOCKED_BY}, NULL)`;
+  return sql.rows<WindowRow>(
+    `SELECT s.rowid AS id,
+        EXISTS (SELECT 1 FROM delivery AS w INDEXED BY delivery_due
+          WHERE w.subscription_id = s.rowid AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL) AS requested,
+        iif(s.ordered = 1, (SELECT w.rowid ${head}), NULL) AS head_id,
+        iif(s.ordered = 1, (SELECT ${timeOf("w.created_ms")} ${head}), NULL) AS head_ms,
+        ${isBlocking} AS blocked_by,
+        (SELECT ${timeOf("d.created_ms")} FROM delivery AS d WHERE d.rowid = ${isBlocking}) AS blocked_ms,
+        s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL AS is_paced,
+        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = s.rowid AND key IS NOT NULL AND state IN ${UNFINISHED_STATES}) AS is_keyed
+      FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value`,
+    JSON.stringify(ids),
+  );
 }
 
-/** The keys of a subscription that are blocked, each with when the delivery that blocks it was made. */
-export function blockedKeysOf(sql: Sql, subscriptionId: number): ReadonlyMap<number, number> {
+function blockedKeysOf(sql: Sql, subscriptionId: number): ReadonlyMap<number, number> {
   const rows = sql.rows<{ key: number; since_ms: number }>(
     `SELECT f.key, ${timeOf("f.created_ms")} AS since_ms
       FROM subscription AS s CROSS JOIN delivery AS f INDEXED BY delivery_key_failing ON f.subscription_id = s.rowid
@@ -96,84 +169,6 @@ export function blockedKeysOf(sql: Sql, subscriptionId: number): ReadonlyMap<num
     subscriptionId,
   );
   return new Map(rows.map(({ key, since_ms: sinceMs }) => [key, sinceMs]));
-}
-
-/** An active subscription with unfinished deliveries, and what decides about their causes. */
-export interface BacklogWindow {
-  readonly id: number;
-  readonly dueByMs: number;
-  readonly dueCause: OpenCause;
-  readonly laterCause: OpenCause;
-  /** The first in its order, where that may be sent now. */
-  readonly headId: number | null;
-  /** The one that blocks, where that waits for its own next attempt. */
-  readonly blockerId: number | null;
-  readonly isKeyed: boolean;
-  readonly blockedKeys: ReadonlyMap<number, number>;
-}
-
-interface WindowRow {
-  readonly id: number;
-  readonly requested: number;
-  readonly head_id: number | null;
-  readonly blocked_by: number | null;
-  readonly is_paced: number;
-  readonly is_keyed: number;
-}
-
-/** A step looks at so many subscriptions. */
-const STEP_SUBSCRIPTIONS = 20;
-
-/** @param chosen the subscriptions to look at; all, if it is left out */
-export function* backlogWindows(
-  sql: Sql,
-  nowMs: number,
-  chosen?: readonly number[],
-): Steps<ReadonlyMap<number, BacklogWindow>> {
-  const ids = chosen && new Set(chosen);
-  const leased = new Map(loadLeased(sql).map((row) => [row.id, row]));
-  const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(
-    ({ id, isActive, isDeleted }) => isActive && !isDeleted && ids?.has(id) !== false,
-  );
-  const windows = new Map<number, BacklogWindow>();
-  for (let at = 0; at < living.length; at += STEP_SUBSCRIPTIONS) {
-    const some = living.slice(at, at + STEP_SUBSCRIPTIONS);
-    const claimable = new Map(some.map((one) => [one.id, claimWindowOf(one, leased.get(one.id), nowMs)]));
-    for (const row of loadWindows(sql, [...claimable.keys()])) {
-      const window = claimable.get(row.id)!;
-      const isBlocked = window.isOrdered && row.blocked_by !== null;
-      const [dueCause, laterCause] = causesIn(window, row.is_paced === 1, isBlocked);
-      const headId = window.isHeadDue && row.requested === 0 ? row.head_id : null;
-      const waits = isBlocked && headId === null && window.leasedDue + window.leasedLater === 0;
-      windows.set(row.id, {
-        id: row.id,
-        dueByMs: window.dueByMs,
-        dueCause,
-        laterCause,
-        headId,
-        blockerId: waits ? row.blocked_by : null,
-        isKeyed: row.is_keyed === 1,
-        blockedKeys: row.is_keyed === 1 ? blockedKeysOf(sql, row.id) : new Map(),
-      });
-    }
-    yield;
-  }
-  return windows;
-}
-
-function loadWindows(sql: Sql, ids: readonly number[]): readonly WindowRow[] {
-  return sql.rows<WindowRow>(
-    `SELECT s.rowid AS id,
-        EXISTS (SELECT 1 FROM delivery AS w INDEXED BY delivery_due
-          WHERE w.subscription_id = s.rowid AND w.priority = ${REQUESTED} AND w.due_ms IS NOT NULL) AS requested,
-        iif(s.ordered = 1, (SELECT w.rowid ${headOf("s.rowid")}), NULL) AS head_id,
-        iif(s.ordered = 1, ${BLOCKED_BY}, NULL) AS blocked_by,
-        s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL AS is_paced,
-        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_key
-          WHERE subscription_id = s.rowid AND key IS NOT NULL AND state IN ${UNFINISHED_STATES}) AS is_keyed
-      FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value`,
-    JSON.stringify(ids),
-  );
 }
 
 /** A delivery that is unfinished and not under way. */
@@ -196,13 +191,6 @@ export function loadOpen(sql: Sql, candidates: string, bound: readonly SqlValue[
   );
 }
 
-export function isDueBy(
-  { priority, due_ms: dueMs }: Pick<DueRow, "priority" | "due_ms">,
-  byMs: number,
-): boolean {
-  return priority < NORMAL || (priority === NORMAL && dueMs <= byMs);
-}
-
 /** Why it is unfinished; `undefined` where its subscription is not among these. */
 export function causeOf(
   { id, subscription_id: subscription, state, priority, due_ms: dueMs, key }: OpenRow,
@@ -210,32 +198,59 @@ export function causeOf(
 ): OpenCause | undefined {
   const window = windows.get(subscription);
   if (window === undefined) return undefined;
-  const { dueByMs, dueCause, laterCause, headId, blockerId, blockedKeys } = window;
+  const { dueByMs, dueCause, laterCause, head, blockerId, blockedKeys } = window;
+  if (!window.isActive) return "held";
   if (state === DELIVERY_STATE.behind) {
     return key !== null && blockedKeys.has(key) ? "blocked" : "waiting";
   }
   if (dueMs === null) return undefined;
-  if (id === headId || isDueBy({ priority, due_ms: dueMs }, dueByMs)) return dueCause;
+  const isDue = priority < NORMAL || (priority === NORMAL && dueMs <= dueByMs);
+  if (isDue || id === head?.id) return dueCause;
   return id === blockerId ? "waiting" : laterCause;
 }
 
 /** Whether a subscription may have deliveries with this cause. */
 export function hasCause(window: BacklogWindow, cause: BacklogCause): boolean {
-  const { dueCause, laterCause, blockerId, isKeyed, blockedKeys } = window;
+  const { isActive, dueCause, laterCause, blockerId, isKeyed, blockedKeys } = window;
   if (dueCause === cause || laterCause === cause) return true;
-  if (cause === "waiting") return isKeyed || blockerId !== null;
+  if (!isActive) return false;
+  if (cause === "waiting") return isKeyed || blockerId !== undefined;
   return cause === "blocked" && blockedKeys.size > 0;
 }
 
-/** Where in the index of what is due those with this cause are; others may be among them. */
-export function dueRanges(
-  { dueByMs, dueCause, laterCause }: BacklogWindow,
-  cause: BacklogCause,
-): readonly { readonly from: DueRow | undefined; readonly toMs: number }[] {
+/** Entries of the index of what is due: those of a subscription from after one position up to another. */
+export type DueRange = readonly [
+  subscription: number,
+  afterPriority: number,
+  afterMs: number,
+  toPriority: number,
+  toMs: number,
+];
+
+/** SQL that is true of the entries of `delivery` in the range `range`, a JSON value. */
+export function isInRange(range: string): string {
+  return `delivery.subscription_id = ${range} ->> 0 AND delivery.due_ms IS NOT NULL
+    AND (delivery.priority, delivery.due_ms) > (${range} ->> 1, ${range} ->> 2)
+    AND (delivery.priority, delivery.due_ms) <= (${range} ->> 3, ${range} ->> 4)`;
+}
+
+export function dueRange({ id, dueByMs }: Pick<BacklogWindow, "id" | "dueByMs">): DueRange {
+  return [id, REQUESTED, NONE_MS, NORMAL, dueByMs];
+}
+
+export function laterRange({ id, dueByMs }: Pick<BacklogWindow, "id" | "dueByMs">): DueRange {
+  return [id, NORMAL, dueByMs, NORMAL, END_MS];
+}
+
+/** All that is pending of a subscription. */
+export function pendingRange(id: number): DueRange {
+  return [id, REQUESTED, NONE_MS, NORMAL, END_MS];
+}
+
+/** Where those with this cause are; others may be among them. */
+export function rangesOf(window: BacklogWindow, cause: BacklogCause): readonly DueRange[] {
   return [
-    ...(dueCause === cause ? [{ from: undefined, toMs: dueByMs }] : []),
-    ...(laterCause === cause
-      ? [{ from: { priority: NORMAL, due_ms: dueByMs, id: END_MS }, toMs: END_MS }]
-      : []),
+    ...(window.dueCause === cause ? [dueRange(window)] : []),
+    ...(window.laterCause === cause ? [laterRange(window)] : []),
   ];
 }

@@ -1,140 +1,67 @@
+import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import type { Backlog, BacklogOf } from "../../queue.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
-import { earliestOf } from "./fair-share.ts";
 import {
-  blockedKeysOf,
-  causesIn,
-  claimWindowOf,
-  type ClaimWindow,
-  END_MS,
-  type Leased,
+  type BacklogWindow,
+  backlogWindows,
+  type DueRange,
+  dueRange,
+  isInRange,
+  laterRange,
   loadLeased,
-  NONE_MS,
 } from "./backlog-windows.ts";
-import { type KeyedRow, keySlice, subscriptionsWithDue, type SubscriptionWithDue } from "./pending-index.ts";
-import { DELIVERY_STATE, NORMAL, REQUESTED, settingOf, UNFINISHED_STATES } from "./delivery-state.ts";
-import { BLOCKED_BY, headOf } from "./order.ts";
+import { DELIVERY_STATE, LEASE_OF, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
+import { earliestOf } from "./fair-share.ts";
 
-/** Deliveries that one answer may count, in steps: some 30 ms of the store's thread. */
+/** Deliveries that one answer may count: some 30 ms of the thread that reads. */
 const MAX_COUNTED = 200_000;
-const STEP_DELIVERIES = 4_000;
-/** A step looks at so many subscriptions, and counts so many deliveries of each; longer ones are counted by themselves. */
-const STEP_SUBSCRIPTIONS = 20;
-const FIRST_COUNT = 100;
 
-type Part = { -readonly [K in keyof Backlog["due"]]: Backlog["due"][K] };
+/** The parts of a backlog, to which deliveries are added. */
+class Parts {
+  readonly #parts = new Map<BacklogCause, { deliveries: number; sinceMs: number | undefined }>();
 
-function emptyPart(): Part {
-  return { deliveries: 0, sinceMs: undefined };
-}
+  add(cause: BacklogCause, deliveries: number, sinceMs?: number): void {
+    const part = this.of(cause);
+    this.#parts.set(cause, {
+      // After the clock was set back, more may be leased than are due.
+      deliveries: part.deliveries + Math.max(0, deliveries),
+      sinceMs: sinceMs === undefined ? part.sinceMs : earliestOf(part.sinceMs, sinceMs),
+    });
+  }
 
-type FirstCounts = readonly [
-  due: number,
-  later: number,
-  /** `null` where none is due. */
-  first: readonly [priority: number, dueMs: number] | null,
-  /** Of one whose first is due in its order, when that was made. */
-  headMs: number | null,
-  isPaced: number,
-];
-
-interface CountOptions {
-  readonly max?: number;
-  readonly slice?: number;
-  readonly firstCount?: number;
-  /** Whose deliveries count; by default all. */
-  readonly of?: BacklogOf | undefined;
+  of(cause: BacklogCause): Backlog["due"] {
+    return this.#parts.get(cause) ?? { deliveries: 0, sinceMs: undefined };
+  }
 }
 
 /**
- * What is unfinished, by what it waits for. Walks the index of pending deliveries, subscription by subscription, up to
- * `max` deliveries.
+ * What is unfinished, by what it waits for: each subscription's deliveries are counted in the index of what is due, up to `max`
+ * of all, and then added to the parts that they belong to.
+ * @param of whose deliveries count; by default all
  */
-export function* countBacklog(
-  sql: Sql,
-  nowMs: number,
-  { max = MAX_COUNTED, slice = STEP_DELIVERIES, firstCount = FIRST_COUNT, of }: CountOptions = {},
-): Steps<Backlog> {
+export function countBacklog(sql: Sql, nowMs: number, of?: BacklogOf, max = MAX_COUNTED): Backlog {
   const chosen = of === undefined ? undefined : chosenBy(sql, of);
-  const [due, busy, paced, waiting] = [emptyPart(), emptyPart(), emptyPart(), emptyPart()];
-  const [delivering, held, blocked] = [emptyPart(), emptyPart(), emptyPart()];
-  const parts = { due, busy, paced, waiting, blocked };
-  const leasedOf = new Map<number, Leased>();
-  for (const row of loadLeased(sql)) {
-    if (chosen?.has(row.id) === false) continue;
-    leasedOf.set(row.id, row);
-    delivering.deliveries += row.leased;
-    delivering.sinceMs = earliestOf(delivering.sinceMs, row.since_ms);
+  const parts = new Parts();
+  for (const { id, leased, since_ms: sinceMs } of loadLeased(sql)) {
+    if (chosen?.has(id) !== false) parts.add("delivering", leased, sinceMs);
   }
-  yield;
-  let remaining = max;
-  const living = (yield* subscriptionsWithDue(sql, nowMs)).filter(
-    ({ id, isDeleted }) => !isDeleted && chosen?.has(id) !== false,
-  );
-  const long: Remaining[] = [];
-  for (let at = 0; at < living.length; at += STEP_SUBSCRIPTIONS) {
-    const some = living.slice(at, at + STEP_SUBSCRIPTIONS).map((subscription) => {
-      return claimWindowOf(subscription, leasedOf.get(subscription.id), nowMs);
-    });
-    const limit = Math.max(1, Math.min(firstCount, Math.floor(remaining / some.length)));
-    const counts = countFirst(sql, some, limit);
-    const blocking = loadBlocking(sql, some);
-    for (const [index, [dueCount, laterCount, first, headMs, isPaced]] of counts.entries()) {
-      const { id, isActive, dueByMs, notBeforeMs, leasedDue, leasedLater, isHeadDue } = some[index]!;
-      const blockedMs = blocking.get(id);
-      const [dueCause, laterCause] = causesIn(some[index]!, isPaced === 1, blockedMs !== undefined);
-      const [duePart, laterPart] = isActive ? [parts[dueCause], parts[laterCause]] : [held, held];
-      remaining -= dueCount + laterCount;
-      const [priority, sinceMs] = first ?? [NORMAL, headMs];
-      if (sinceMs !== null) {
-        const waited = priority === REQUESTED ? sinceMs : Math.max(sinceMs, notBeforeMs);
-        duePart.sinceMs = earliestOf(duePart.sinceMs, waited);
-      }
-      const heads = isHeadDue && dueCount === 0 && laterCount > 0 ? 1 : 0;
-      duePart.deliveries += heads;
-      const shown = { counted: dueCount, elsewhere: leasedDue, part: duePart };
-      if (dueCount === limit) long.push({ ...shown, id, from: START, toMs: dueByMs });
-      else add(shown);
-      // The one that blocks waits for its next attempt itself.
-      const blockers = laterPart === blocked && leasedDue + leasedLater + heads === 0 ? 1 : 0;
-      waiting.deliveries += blockers;
-      if (laterPart === blocked && laterCount > 1) blocked.sinceMs = earliestOf(blocked.sinceMs, blockedMs);
-      const elsewhere = leasedLater + heads + blockers;
-      const later = { counted: laterCount, elsewhere, part: laterPart };
-      if (laterCount === limit)
-        long.push({ ...later, id, from: { priority: NORMAL, due_ms: dueByMs }, toMs: END_MS });
-      else add(later);
-    }
-    yield;
-  }
-  let isWhole = true;
-  for (const { id, isActive } of yield* withKeys(sql, living)) {
-    const keys = isActive ? blockedKeysOf(sql, id) : new Map<number, number>();
-    const { counted, behindBlocked, isAll } = yield* countBehind(sql, id, remaining, keys);
-    (isActive ? waiting : held).deliveries += counted - behindBlocked;
-    blocked.deliveries += behindBlocked;
-    if (behindBlocked > 0) blocked.sinceMs = earliestOf(blocked.sinceMs, Math.min(...keys.values()));
-    remaining -= counted;
-    isWhole &&= isAll;
-  }
-  for (const range of long) {
-    let after: IndexPosition | undefined = range.from;
-    for (let counted = 0; remaining > 0 && after !== undefined; yield) {
-      const found = countSlice(sql, { ...range, from: after }, slice);
-      counted += found.counted;
-      remaining -= found.counted;
-      after = found.end;
-      range.counted = Math.max(range.counted, counted);
-    }
-    if (after !== undefined) isWhole = false;
-    add(range);
-  }
+  const windows = [...backlogWindows(sql, nowMs, chosen).values()];
+  const counter = new Counter(sql, max);
+  const first = counter.countFirst(windows);
+  for (const [index, window] of windows.entries()) addWindow(parts, window, first[index]!, counter);
+  const isWhole = !counter.isCut;
+  const [due, busy, paced, waiting] = [
+    parts.of("due"),
+    parts.of("busy"),
+    parts.of("paced"),
+    parts.of("waiting"),
+  ];
+  const [blocked, delivering, held] = [parts.of("blocked"), parts.of("delivering"), parts.of("held")];
   return { due, busy, paced, waiting, blocked, delivering, held, isWhole };
 }
 
-/** Their rowids. */
+/** The rowids of the subscriptions. */
 function chosenBy(sql: Sql, { applications, subscription, action }: BacklogOf): ReadonlySet<number> {
   const match = action === undefined ? undefined : matchOf(action, "a.action");
   const matching =
@@ -156,143 +83,106 @@ function twice<T>(value: T): [T, T] {
   return [value, value];
 }
 
-/** Of those that are ordered as a whole and blocked, when the delivery that blocks was made. */
-function loadBlocking(sql: Sql, windows: readonly ClaimWindow[]): ReadonlyMap<number, number> {
-  const ordered = windows.filter(({ isOrdered, isActive }) => isOrdered && isActive).map(({ id }) => id);
-  if (ordered.length === 0) return new Map();
-  const rows = sql.rows<{ id: number; since_ms: number | null }>(
-    `SELECT s.rowid AS id, (SELECT ${timeOf("d.created_ms")} FROM delivery AS d WHERE d.rowid = ${BLOCKED_BY}) AS since_ms
-      FROM json_each(?) AS p CROSS JOIN subscription AS s ON s.rowid = p.value WHERE s.ordered = 1`,
-    JSON.stringify(ordered),
-  );
-  return new Map(rows.flatMap(({ id, since_ms: sinceMs }) => (sinceMs === null ? [] : [[id, sinceMs]])));
+function addWindow(parts: Parts, window: BacklogWindow, first: FirstCount, counter: Counter): void {
+  const { dueCause, laterCause, notBeforeMs, leasedDue, leasedLater, head, blockerId, blockedMs } = window;
+  const due = counter.count(dueRange(window), first.due);
+  const later = counter.count(laterRange(window), first.later);
+  const heads = head === undefined || later === 0 ? 0 : 1;
+  // The one that blocks waits for its next attempt itself.
+  const blockers = blockerId === undefined ? 0 : 1;
+  parts.add(dueCause, due - leasedDue, sinceOf(first, notBeforeMs));
+  if (head !== undefined && heads > 0) parts.add(dueCause, 1, Math.max(head.madeMs, notBeforeMs));
+  parts.add("waiting", blockers);
+  const isBlocked = blockedMs !== undefined && later > 1;
+  parts.add(laterCause, later - leasedLater - heads - blockers, isBlocked ? blockedMs : undefined);
+  if (window.isKeyed) addBehind(parts, window, counter);
 }
 
-/** Those with unfinished deliveries in an order by key. */
-function* withKeys(sql: Sql, living: readonly SubscriptionWithDue[]): Steps<readonly SubscriptionWithDue[]> {
-  const byId = new Map(living.map((one) => [one.id, one]));
-  const found: SubscriptionWithDue[] = [];
-  for (let last = 0; ;) {
-    const next = sql.first<{ id: number | null }>(
-      `SELECT min(subscription_id) AS id FROM delivery INDEXED BY delivery_key
-        WHERE key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND subscription_id > ?`,
-      last,
-    );
-    if (next === undefined || next.id === null) return found;
-    last = next.id;
-    const one = byId.get(last);
-    if (one !== undefined) found.push(one);
-    yield;
+/** Since when the first of what is due is. */
+function sinceOf({ priority, dueMs }: FirstCount, notBeforeMs: number): number | undefined {
+  if (dueMs === null) return undefined;
+  return priority === REQUESTED ? dueMs : Math.max(dueMs, notBeforeMs);
+}
+
+function addBehind(parts: Parts, { id, isActive, blockedKeys }: BacklogWindow, counter: Counter): void {
+  const { behind, blocked } = counter.countBehind(id, [...blockedKeys.keys()]);
+  parts.add(isActive ? "waiting" : "held", behind - blocked);
+  if (blocked > 0) parts.add("blocked", blocked, Math.min(...blockedKeys.values()));
+}
+
+/** What is due and later of a subscription, up to the limit of a first look, and the first that is due and not leased. */
+interface FirstCount {
+  readonly due: number;
+  readonly later: number;
+  readonly priority: number | null;
+  readonly dueMs: number | null;
+}
+
+function countIn(range: string): string {
+  return `(SELECT count(*) FROM (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE ${isInRange(range)} LIMIT ?2))`;
+}
+
+/** Counts deliveries until there are too many. */
+class Counter {
+  readonly #sql: Sql;
+  #remaining: number;
+  /** Most that the first look counts of each range. */
+  #firstLimit = 1;
+  /** Whether some were not counted. */
+  isCut = false;
+
+  constructor(sql: Sql, max: number) {
+    this.#sql = sql;
+    this.#remaining = max;
   }
-}
 
-interface CountedBehind {
-  readonly counted: number;
-  /** Those of them whose key is blocked. */
-  readonly behindBlocked: number;
-  readonly isAll: boolean;
-}
-
-/** How many are behind others of their keys, of so many unfinished ones at most. */
-function* countBehind(
-  sql: Sql,
-  subscription: number,
-  max: number,
-  blockedKeys: ReadonlyMap<number, number>,
-): Steps<CountedBehind> {
-  let counted = 0;
-  let behindBlocked = 0;
-  let left = max;
-  for (let last: KeyedRow | undefined; left > 0;) {
-    const limit = Math.min(STEP_DELIVERIES, left);
-    const slice = keySlice(sql, subscription, last, limit);
-    const behind = slice.filter(({ state }) => state === DELIVERY_STATE.behind);
-    counted += behind.length;
-    behindBlocked += behind.filter(({ key }) => blockedKeys.has(key)).length;
-    if (slice.length < limit) return { counted, behindBlocked, isAll: true };
-    left -= slice.length;
-    last = slice.at(-1);
-    yield;
+  /** All subscriptions in one statement, half of what may be counted at most. */
+  countFirst(windows: readonly BacklogWindow[]): readonly FirstCount[] {
+    this.#firstLimit = Math.max(1, Math.floor(this.#remaining / 4 / Math.max(1, windows.length)));
+    const { counts } = this.#sql.first<{ counts: string }>(
+      `SELECT json_group_array(json_array(${countIn("(p.value -> 0)")}, ${countIn("(p.value -> 1)")},
+          json((SELECT json_array(priority, ${timeOf("due_ms")}) FROM delivery INDEXED BY delivery_due
+            WHERE ${isInRange("(p.value -> 0)")} AND NOT ${LEASE_OF("delivery")} ORDER BY priority, due_ms LIMIT 1)))) AS counts
+        FROM json_each(?1) AS p`,
+      JSON.stringify(windows.map((window) => [dueRange(window), laterRange(window)])),
+      this.#firstLimit,
+    )!;
+    return (JSON.parse(counts) as [number, number, [number, number] | null][]).map(([due, later, first]) => {
+      this.#remaining -= due + later;
+      const [priority = null, dueMs = null] = first ?? [];
+      return { due, later, priority, dueMs };
+    });
   }
-  return { counted, behindBlocked, isAll: false };
-}
 
-/** Deliveries of one subscription that belong to a part. */
-interface Counted {
-  counted: number;
-  /** How many of these are in another part. */
-  readonly elsewhere: number;
-  readonly part: Part;
-}
+  /** @param counted by the first look */
+  count(range: DueRange, counted: number): number {
+    if (counted < this.#firstLimit) return counted;
+    const limit = counted + Math.max(0, this.#remaining);
+    const { found } = this.#sql.first<{ found: number }>(
+      `SELECT count(*) AS found FROM (
+          SELECT 1 FROM delivery INDEXED BY delivery_due WHERE ${isInRange("?1")} LIMIT ?2)`,
+      JSON.stringify(range),
+      limit,
+    )!;
+    this.#remaining -= found - counted;
+    if (found === limit) this.isCut = true;
+    return found;
+  }
 
-/** A position among the pending deliveries of a subscription in the index; requested ones are first. */
-interface IndexPosition {
-  readonly priority: number;
-  readonly due_ms: number;
-}
-
-const START: IndexPosition = { priority: REQUESTED, due_ms: NONE_MS };
-
-/** To be counted further: all after `from` that are due by `toMs`. */
-interface Remaining extends Counted {
-  readonly id: number;
-  readonly from: IndexPosition;
-  readonly toMs: number;
-}
-
-/** After the clock was set back, some that are under way may be due in the future. */
-function add({ counted, elsewhere, part }: Counted): void {
-  part.deliveries += Math.max(0, counted - elsewhere);
-}
-
-/** What of the subscription `requested` is due by its time, and what is due later. */
-const PENDING =
-  "FROM delivery AS w INDEXED BY delivery_due WHERE w.subscription_id = requested.value ->> 0 AND w.due_ms IS NOT NULL";
-const IS_DUE = `(w.priority, w.due_ms) <= (${NORMAL}, requested.value ->> 1)`;
-const IS_LATER = `(w.priority, w.due_ms) > (${NORMAL}, requested.value ->> 1)`;
-const FIRST_DUE = `${PENDING} AND ${IS_DUE} AND NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)
-  ORDER BY w.priority, w.due_ms LIMIT 1`;
-
-function countFirst(sql: Sql, windows: readonly ClaimWindow[], limit: number): readonly FirstCounts[] {
-  const requested = windows.map(({ id, dueByMs, isHeadDue }) => [id, dueByMs, isHeadDue ? 1 : 0]);
-  const { counts } = sql.first<{ counts: string }>(
-    `SELECT json_group_array(json_array(
-        (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_DUE} LIMIT ?2)),
-        (SELECT count(*) FROM (SELECT 1 ${PENDING} AND ${IS_LATER} LIMIT ?2)),
-        json((SELECT json_array(w.priority, ${timeOf("w.due_ms")}) ${FIRST_DUE})),
-        CASE WHEN requested.value ->> 2 THEN (SELECT w.created_ms ${headOf("(requested.value ->> 0)")}) END,
-        (SELECT s.mode = 'pull' OR ${settingOf("rate_limit")} IS NOT NULL FROM subscription AS s WHERE s.rowid = requested.value ->> 0))) AS counts
-      FROM json_each(?1) AS requested`,
-    JSON.stringify(requested),
-    limit,
-  )!;
-  return JSON.parse(counts) as FirstCounts[];
-}
-
-/** Counts about `slice` more; all with the same priority and time at once. `end` is where to continue, if there is more. */
-function countSlice(
-  sql: Sql,
-  { id, from, toMs }: Pick<Remaining, "id" | "from" | "toMs">,
-  slice: number,
-): { readonly counted: number; readonly end: IndexPosition | undefined } {
-  const within = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL
-    AND (priority, due_ms) > (?2, ?3) AND (priority, due_ms) <= (?4, ?5)`;
-  const end = sql.first<IndexPosition>(
-    `SELECT priority, due_ms ${within} ORDER BY priority, due_ms LIMIT 1 OFFSET ?6`,
-    id,
-    from.priority,
-    from.due_ms,
-    NORMAL,
-    toMs,
-    slice - 1,
-  );
-  const { counted } = sql.first<{ counted: number }>(
-    `SELECT count(*) AS counted ${within}`,
-    id,
-    from.priority,
-    from.due_ms,
-    end?.priority ?? NORMAL,
-    end?.due_ms ?? toMs,
-  )!;
-  return { counted, end };
+  /** How many are behind others of their keys, and how many of these behind one that blocks. */
+  countBehind(subscription: number, blockedKeys: readonly number[]): { behind: number; blocked: number } {
+    const limit = Math.max(0, this.#remaining);
+    const { read, behind, blocked } = this.#sql.first<{ read: number; behind: number; blocked: number }>(
+      `SELECT count(*) AS read, coalesce(sum(state = ${DELIVERY_STATE.behind}), 0) AS behind,
+          coalesce(sum(state = ${DELIVERY_STATE.behind} AND key IN (SELECT value FROM json_each(?2))), 0) AS blocked
+        FROM (SELECT key, state FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} LIMIT ?3)`,
+      subscription,
+      JSON.stringify(blockedKeys),
+      limit,
+    )!;
+    this.#remaining -= behind;
+    if (read === limit) this.isCut = true;
+    return { behind, blocked };
+  }
 }

@@ -1,20 +1,21 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import { rangesAfter, type RowidRange, idRangesOf } from "../events/timeline.ts";
 import type { DeliverySelection } from "../../queue.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 import { keysOfText } from "../../../domain/order-key.ts";
 import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import { matchOf } from "../catalog/matching.ts";
-import { isRowid, race, type Sql, type SqlValue } from "../thread/sql.ts";
+import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import {
   type BacklogWindow,
   backlogWindows,
   causeOf,
-  dueRanges,
+  type DueRange,
   hasCause,
-  isDueBy,
+  isInRange,
   loadOpen,
   type OpenRow,
+  pendingRange,
+  rangesOf,
 } from "./backlog-windows.ts";
 import {
   DELIVERY_STATE,
@@ -23,102 +24,168 @@ import {
   JOIN_NAMES,
   SELECT_DELIVERY,
   STATUS_IS,
+  UNFINISHED_STATES,
 } from "./delivery-state.ts";
-import { dueSlice, keySlice, SLICE, subscriptionsWithDue } from "./pending-index.ts";
+import { subscriptionsWithDue } from "./pending-index.ts";
 
+// Newest first by rowid. No index has every filter in the order of the list, so several lead to the same page: the newest are
+// looked at first, and where they are not enough, the index with the fewest candidates. One call looks at so many that others
+// need not wait for it; whoever wants a whole page goes on with the rest.
+
+/** So many newest candidates are looked at before anything is compared. */
+const MAX_NEWEST = 1_000;
+/** Candidates of one call, each of which takes one or two microseconds. */
+const MAX_LOOKED_AT = 8_000;
+/** Candidates are counted up to this to find the shortest way; each takes some ten nanoseconds. */
+const MAX_COMPARED = 50_000;
 /** Up to so many subscriptions are walked side by side through the index; for more, all deliveries are scanned. */
 const MAX_WALKED = 100;
 
-const ALL: IndexScan = { each: "SELECT rowid AS id FROM delivery WHERE ?", values: [true] };
-/** States that may be rare have an index. */
-const RARE: Partial<Record<DeliveryStatus, IndexScan>> = {
-  failed: {
-    each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed WHERE state = ${DELIVERY_STATE.failed} AND ?`,
-    values: [true],
-  },
-  filtered: {
-    each: `SELECT rowid AS id FROM delivery INDEXED BY delivery_filtered WHERE state = ${DELIVERY_STATE.filtered} AND ?`,
-    values: [true],
-  },
-};
+/** What one call has found of a list. */
+export interface DeliveryPart {
+  readonly deliveries: readonly Delivery[];
+  /** All from this rowid on were looked at, and the older ones were not; absent when the list is complete. */
+  readonly after?: number;
+}
 
-/**
- * Newest first by rowid. No index has every filter in the order of the list, so it goes in steps. Where two indexes lead to the
- * same page and either may be shorter, both are walked.
- */
-export function* listDeliveries(sql: Sql, query: DeliverySelection): Steps<readonly Delivery[]> {
-  const { event, cause, ...rest } = query;
-  if (event !== undefined && !isRowid(event)) return [];
+/** How many candidates one call looks at: of the newest, and then of the index with the fewest. */
+interface Extent {
+  readonly newest: number;
+  readonly further: number;
+}
+
+/** The newest of the selected deliveries, of those that one call looks at. */
+export function listDeliveries(
+  sql: Sql,
+  query: DeliverySelection,
+  extent: Extent = { newest: MAX_NEWEST, further: MAX_LOOKED_AT },
+): DeliveryPart {
+  const { event, cause } = query;
+  if (event !== undefined && !isRowid(event)) return NONE;
   const state = cause && STATE_OF[cause.name];
   if (cause !== undefined && state !== undefined) {
     const { status = state, cause: _, ...others } = query;
-    return status === state ? yield* listDeliveries(sql, { ...others, status }) : [];
+    return status === state ? listDeliveries(sql, { ...others, status }, extent) : NONE;
   }
   const subscriptions = selectSubscriptions(sql, query);
-  if (subscriptions?.length === 0) return [];
-  let ranges = yield* idRangesOf(sql, "delivery", rest.fromMs, rest.toMs);
-  if (rest.after !== undefined) ranges = rangesAfter(ranges, rest.after, "desc");
+  if (subscriptions?.length === 0) return NONE;
+  let ranges = idRangesOf(sql, "delivery", query.fromMs, query.toMs);
+  if (query.after !== undefined) ranges = rangesAfter(ranges, query.after, "desc");
   const filter = filterOf(query, subscriptions, ranges);
-  if (cause === undefined) return yield* race(plansOf(sql, query, subscriptions, filter));
-  const windows = yield* backlogWindows(sql, cause.nowMs, subscriptions);
+  if (cause === undefined) return firstOf(sql, sourcesOf(sql, query, subscriptions), filter, extent);
+  const windows = backlogWindows(sql, cause.nowMs, subscriptions && new Set(subscriptions));
   const accepts = (row: OpenRow): boolean => causeOf(row, windows) === cause.name;
-  return yield* race(plansByCause(sql, { event, name: cause.name, windows }, { ...filter, accepts }));
+  const sources = event === undefined ? sourcesByCause([...windows.values()], cause.name) : [ofEvent(event)];
+  return firstOf(sql, sources, { ...filter, accepts }, extent);
 }
+
+const NONE: DeliveryPart = { deliveries: [] };
 
 /** Causes that are a state of their own. */
 const STATE_OF: Partial<Record<BacklogCause, DeliveryStatus>> = { held: "held", delivering: "delivering" };
 
-type ListPlan = Steps<readonly Delivery[] | undefined>;
+/** A query of the rowids of deliveries, which goes on with `AND` and a condition on `delivery.rowid`, and its values. */
+interface RowidQuery {
+  readonly each: string;
+  readonly values: readonly SqlValue[];
+}
 
-function plansOf(
+/** Leads to candidates; the rows of its queries are merged. */
+type Source = readonly RowidQuery[];
+
+const ALL: Source = [{ each: "SELECT delivery.rowid AS id FROM delivery WHERE TRUE", values: [] }];
+
+/** States that may be rare have an index. */
+const RARE: Partial<Record<DeliveryStatus, Source>> = {
+  failed: [ofState("delivery_failed", DELIVERY_STATE.failed)],
+  filtered: [ofState("delivery_filtered", DELIVERY_STATE.filtered)],
+};
+
+function ofState(index: string, state: number): RowidQuery {
+  return {
+    each: `SELECT delivery.rowid AS id FROM delivery INDEXED BY ${index} WHERE delivery.state = ${state}`,
+    values: [],
+  };
+}
+
+const LEASED: Source = [
+  {
+    each: "SELECT delivery.rowid AS id FROM lease CROSS JOIN delivery ON delivery.rowid = lease.delivery_id WHERE TRUE",
+    values: [],
+  },
+];
+
+function ofSubscriptions(ids: readonly number[]): Source {
+  const each =
+    "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE delivery.subscription_id = ?";
+  return ids.map((id) => ({ each, values: [id] }));
+}
+
+function ofEvent(id: number): Source {
+  return [
+    {
+      each: "SELECT delivery.rowid AS id FROM delivery INDEXED BY delivery_event WHERE delivery.event_id = ?",
+      values: [id],
+    },
+  ];
+}
+
+function these(ids: readonly number[]): Source {
+  const each =
+    "SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery ON delivery.rowid = p.value WHERE TRUE";
+  return ids.length === 0 ? [] : [{ each, values: [JSON.stringify(ids)] }];
+}
+
+/** What is pending in these ranges of the index, which is not in the order of the list. */
+function pendingOf(ranges: readonly DueRange[]): Source {
+  const each = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_due ON ${isInRange("p.value")} WHERE TRUE`;
+  return ranges.length === 0 ? [] : [{ each, values: [JSON.stringify(ranges)] }];
+}
+
+/** What is behind others of their keys, of these subscriptions. */
+function behindOf(subscriptions: readonly number[]): Source {
+  const each = `SELECT delivery.rowid AS id FROM json_each(?) AS p CROSS JOIN delivery INDEXED BY delivery_key
+      ON delivery.subscription_id = p.value AND delivery.key IS NOT NULL AND delivery.state IN ${UNFINISHED_STATES}
+    WHERE delivery.state = ${DELIVERY_STATE.behind}`;
+  return subscriptions.length === 0 ? [] : [{ each, values: [JSON.stringify(subscriptions)] }];
+}
+
+/** Where the candidates are: the first source is the one whose newest are looked at first. */
+function sourcesOf(
   sql: Sql,
   { event, status }: DeliverySelection,
   subscriptions: readonly number[] | undefined,
-  filter: Filter,
-): readonly ListPlan[] {
-  if (event !== undefined) return [pickOf(sql, deliveriesOfEvent(sql, event), filter)];
-  if (status === "delivering") return [pickNewest(sql, leasedIds(sql), filter)];
+): readonly Source[] {
+  if (event !== undefined) return [ofEvent(event)];
+  if (status === "delivering") return [LEASED];
   const isFew = subscriptions !== undefined && subscriptions.length <= MAX_WALKED;
-  const walked = scanNewest(sql, isFew ? ofSubscriptions(subscriptions) : ALL, filter);
-  if (status === undefined || status === "delivered") return [walked];
+  const inOrder = isFew ? ofSubscriptions(subscriptions) : ALL;
+  if (status === undefined || status === "delivered") return [inOrder];
   const rare = RARE[status];
-  if (rare !== undefined) {
-    const sifted = scanNewest(sql, rare, filter);
-    return isFew ? [sifted, walked] : [sifted];
-  }
+  if (rare !== undefined) return isFew ? [inOrder, rare] : [rare];
   // Without subscriptions it is `pending` or `waiting`, which only active ones have.
-  return [walked, pickOf(sql, pendingIds(sql, subscriptions), filter)];
+  const ids = subscriptions ?? activeWithDue(sql);
+  return [inOrder, [...pendingOf(ids.map(pendingRange)), ...behindOf(ids)]];
 }
 
-function plansByCause(
-  sql: Sql,
-  { event, name, windows }: CauseSelection,
-  filter: Filter,
-): readonly ListPlan[] {
-  if (event !== undefined) return [pickOf(sql, deliveriesOfEvent(sql, event), filter)];
-  const ids = [...windows.values()].filter((window) => hasCause(window, name)).map(({ id }) => id);
-  const walked = scanNewest(sql, ids.length <= MAX_WALKED ? ofSubscriptions(ids) : ALL, filter);
-  return ids.length === 0
-    ? [pickNewest(sql, [], filter)]
-    : [walked, pickOf(sql, idsByCause(sql, name, windows), filter)];
+function sourcesByCause(windows: readonly BacklogWindow[], cause: BacklogCause): readonly Source[] {
+  const having = windows.filter((window) => hasCause(window, cause));
+  const ids = having.map(({ id }) => id);
+  const inOrder = ids.length <= MAX_WALKED ? ofSubscriptions(ids) : ALL;
+  return [
+    inOrder,
+    [
+      ...pendingOf(having.flatMap((window) => rangesOf(window, cause))),
+      ...behindOf(having.flatMap(({ id, isKeyed }) => (isKeyed ? [id] : []))),
+      ...these(having.flatMap(({ head, blockerId }) => [head?.id ?? [], blockerId ?? []].flat())),
+    ],
+  ];
 }
 
-interface CauseSelection {
-  readonly event: number | undefined;
-  readonly name: BacklogCause;
-  readonly windows: ReadonlyMap<number, BacklogWindow>;
-}
-
-function* pickOf(sql: Sql, gathering: Steps<readonly number[] | undefined>, filter: Filter): ListPlan {
-  const ids = yield* gathering;
-  return ids === undefined ? undefined : yield* pickNewest(sql, ids, filter);
-}
-
-function ofSubscriptions(values: readonly number[]): IndexScan {
-  return {
-    each: "SELECT rowid AS id FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?",
-    values,
-  };
+function activeWithDue(sql: Sql): readonly number[] {
+  return subscriptionsWithDue(sql).flatMap(({ id, isActive, isDeleted }) =>
+    isActive && !isDeleted ? [id] : [],
+  );
 }
 
 function filterOf(
@@ -186,59 +253,67 @@ interface Filter {
   readonly accepts?: (row: OpenRow) => boolean;
 }
 
-/** Rowids in the order of an index. */
-interface IndexScan {
-  /** A query for each of `values`, which goes on with `AND` and a condition on the rowid; their rows are merged. */
-  readonly each: string;
-  readonly values: readonly SqlValue[];
+/** The first that match: the newest of the first source, and then those of the source that has the fewest. */
+function firstOf(
+  sql: Sql,
+  sources: readonly Source[],
+  filter: Filter,
+  { newest: most, further }: Extent,
+): DeliveryPart {
+  const newest = lookThrough(sql, sources[0]!, filter, most);
+  if (newest.after === undefined) return newest;
+  const rest = {
+    ...filter,
+    ranges: rangesAfter(filter.ranges, newest.after, "desc"),
+    limit: filter.limit - newest.deliveries.length,
+  };
+  const { deliveries, ...end } = lookThrough(sql, shortest(sql, sources), rest, further);
+  return { deliveries: [...newest.deliveries, ...deliveries], ...end };
 }
 
-/** Most candidates of a step; far apart, each takes two microseconds. */
-const WINDOW = 512;
-const GROWTH = 4;
-
-/** Walks the index from the newest on, a window per step, until enough match the filter. */
-function* scanNewest(sql: Sql, { each, values }: IndexScan, filter: Filter): Steps<readonly Delivery[]> {
-  const found: Delivery[] = [];
-  const one = `${each} AND rowid BETWEEN ? AND ?`;
-  const candidates = `SELECT * FROM (${values.map(() => one).join(" UNION ALL ")} ORDER BY 1 DESC LIMIT ?)`;
-  let window = Math.min(filter.limit, WINDOW);
-  for (const { low, high } of filter.ranges.toReversed()) {
-    for (let at = high; at >= low;) {
-      const bound = [...values.flatMap((value) => [value, low, at]), window];
-      found.push(...loadMatching(sql, candidates, bound, filter, filter.limit - found.length));
-      if (found.length >= filter.limit) return found;
-      const passed = sql.first<{ lowest: number | null; count: number }>(
-        `SELECT min(id) AS lowest, count(*) AS count FROM (${candidates})`,
-        ...bound,
-      );
-      at = passed === undefined || passed.lowest === null || passed.count < window ? -1 : passed.lowest - 1;
-      window = Math.min(window * GROWTH, WINDOW);
-      yield;
-    }
-  }
-  return found;
-}
-
-/** The newest of these that match the filter, in whatever order they come. */
-function* pickNewest(sql: Sql, ids: readonly number[], filter: Filter): Steps<readonly Delivery[]> {
-  // A typed array sorts four times as fast as an array with a comparator.
-  const sorted = Float64Array.from(ids).toSorted().toReversed();
-  const found: Delivery[] = [];
-  for (let at = 0; at < sorted.length && found.length < filter.limit; at += WINDOW) {
-    // One may have been found twice, as it can move in the index between two steps.
-    const some = [...sorted.subarray(at, at + WINDOW)].filter(
-      (id, index) =>
-        id !== sorted[at + index - 1] && filter.ranges.some(({ low, high }) => id >= low && id <= high),
+function shortest(sql: Sql, sources: readonly Source[]): Source {
+  if (sources.length === 1) return sources[0]!;
+  const counts = sources.map((source) => {
+    if (source === ALL) return MAX_COMPARED;
+    const { each, values } = joined(source, "");
+    return sql.value<number>(
+      `SELECT count(*) FROM (SELECT 1 FROM (${each}) LIMIT ?)`,
+      ...values,
+      MAX_COMPARED,
     );
-    const candidates = "SELECT value AS id FROM json_each(?)";
-    found.push(...loadMatching(sql, candidates, [JSON.stringify(some)], filter, filter.limit - found.length));
-    yield;
-  }
-  return found;
+  });
+  return sources[counts.indexOf(Math.min(...counts))]!;
 }
 
-/** The first `max` candidates that match the filter now, in the candidates' order. */
+function joined(source: Source, condition: string, ...bound: readonly SqlValue[]): RowidQuery {
+  if (source.length === 0) return { each: "SELECT NULL AS id WHERE FALSE", values: [] };
+  return {
+    each: source.map(({ each }) => `${each} ${condition}`).join(" UNION ALL "),
+    values: source.flatMap(({ values }) => [...values, ...bound]),
+  };
+}
+
+/** Looks at so many candidates, newest first, until enough match the filter. */
+function lookThrough(sql: Sql, source: Source, filter: Filter, most: number): DeliveryPart {
+  const deliveries: Delivery[] = [];
+  let left = most;
+  for (const { low, high } of filter.ranges.toReversed()) {
+    const { each, values } = joined(source, "AND delivery.rowid BETWEEN ? AND ?", low, high);
+    const candidates = `SELECT id FROM (${each} ORDER BY 1 DESC LIMIT ?)`;
+    const bound = [...values, left];
+    deliveries.push(...loadMatching(sql, candidates, bound, filter, filter.limit - deliveries.length));
+    if (deliveries.length >= filter.limit) return { deliveries };
+    const { count, lowest } = sql.first<{ count: number; lowest: number | null }>(
+      `SELECT count(*) AS count, min(id) AS lowest FROM (${candidates})`,
+      ...bound,
+    )!;
+    left -= count;
+    if (left <= 0 && lowest !== null) return { deliveries, after: lowest };
+  }
+  return { deliveries };
+}
+
+/** The first `max` candidates that match the filter, in the candidates' order. */
 function loadMatching(
   sql: Sql,
   candidates: string,
@@ -262,103 +337,14 @@ function loadMatching(
   return rows.map(deliveryOf);
 }
 
-/** The rowids of the deliveries with a cause, in no order. `undefined` when there are too many. */
-function* idsByCause(
-  sql: Sql,
-  cause: BacklogCause,
-  windows: CauseSelection["windows"],
-): Steps<number[] | undefined> {
-  const ids: number[] = [];
-  for (const window of windows.values()) {
-    if (!hasCause(window, cause)) continue;
-    for (const id of [window.headId, window.blockerId]) if (id !== null) ids.push(id);
-    for (const { from, toMs } of dueRanges(window, cause)) {
-      for (let slice = dueSlice(sql, window.id, from); ; slice = dueSlice(sql, window.id, slice.at(-1))) {
-        const within = slice.filter((row) => isDueBy(row, toMs));
-        for (const { id } of within) ids.push(id);
-        yield;
-        if (within.length < SLICE) break;
-        if (ids.length > MAX_PENDING_IDS) return undefined;
-      }
-    }
-    if (!window.isKeyed || (cause !== "waiting" && cause !== "blocked")) continue;
-    for (let slice = keySlice(sql, window.id); ; slice = keySlice(sql, window.id, slice.at(-1))) {
-      for (const { state, id } of slice) if (state === DELIVERY_STATE.behind) ids.push(id);
-      yield;
-      if (slice.length < SLICE) break;
-      if (ids.length > MAX_PENDING_IDS) return undefined;
-    }
-  }
-  return ids;
-}
-
-/** More would take long to sort, and a walk from the newest on finds some soon. */
-const MAX_PENDING_IDS = 50_000;
-
-/**
- * The rowids of all pending deliveries of these subscriptions, or of all active ones, in no order. `undefined` when there are too
- * many.
- */
-function* pendingIds(sql: Sql, subscriptions: readonly number[] | undefined): Steps<number[] | undefined> {
-  const ids: number[] = [];
-  for (const id of subscriptions ?? (yield* activeWithDue(sql))) {
-    for (let slice = dueSlice(sql, id); ; slice = dueSlice(sql, id, slice.at(-1))) {
-      for (const each of slice) ids.push(each.id);
-      yield;
-      if (slice.length < SLICE) break;
-      if (ids.length > MAX_PENDING_IDS) return undefined;
-    }
-    for (let slice = keySlice(sql, id); ; slice = keySlice(sql, id, slice.at(-1))) {
-      for (const each of slice) if (each.state === DELIVERY_STATE.behind) ids.push(each.id);
-      yield;
-      if (slice.length < SLICE) break;
-      if (ids.length > MAX_PENDING_IDS) return undefined;
-    }
-  }
-  return ids;
-}
-
-/** How many deliveries of a subscription are pending, and not under way at the start. */
-export function* countPending(sql: Sql, subscription: number): Steps<number> {
-  const leased = new Set(leasedIds(sql));
-  let count = 0;
-  for (let slice = dueSlice(sql, subscription); ; slice = dueSlice(sql, subscription, slice.at(-1))) {
-    for (const { id } of slice) if (!leased.has(id)) count += 1;
-    if (slice.length < SLICE) break;
-    yield;
-  }
-  for (let slice = keySlice(sql, subscription); ; slice = keySlice(sql, subscription, slice.at(-1))) {
-    for (const { state } of slice) if (state === DELIVERY_STATE.behind) count += 1;
-    if (slice.length < SLICE) return count;
-    yield;
-  }
-}
-
-function* activeWithDue(sql: Sql): Steps<readonly number[]> {
-  const found = yield* subscriptionsWithDue(sql);
-  return found.flatMap(({ id, isActive, isDeleted }) => (isActive && !isDeleted ? [id] : []));
-}
-
-/** The rowids of deliveries that are under way. */
-function leasedIds(sql: Sql): number[] {
-  return sql.rows<{ id: number }>("SELECT delivery_id AS id FROM lease").map(({ id }) => id);
-}
-
-/** The rowids of an event's deliveries, which are as many as its action had subscriptions. */
-function* deliveriesOfEvent(sql: Sql, event: number): Steps<number[]> {
-  const ids: number[] = [];
-  for (let last = 0; ;) {
-    const slice = sql.rows<{ subscription_id: number; id: number }>(
-      `SELECT subscription_id, rowid AS id FROM delivery INDEXED BY delivery_event
-        WHERE event_id = ? AND subscription_id > ? ORDER BY subscription_id LIMIT ?`,
-      event,
-      last,
-      SLICE,
-    );
-    for (const { id } of slice) ids.push(id);
-    const end = slice.at(-1);
-    if (end === undefined || slice.length < SLICE) return ids;
-    last = end.subscription_id;
-    yield;
-  }
+/** How many deliveries of a subscription are pending, and not under way. */
+export function countPending(sql: Sql, subscription: number): number {
+  return sql.value<number>(
+    `SELECT (SELECT count(*) FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL)
+        + (SELECT count(*) FROM delivery INDEXED BY delivery_key
+          WHERE subscription_id = ?1 AND key IS NOT NULL AND state IN ${UNFINISHED_STATES} AND state = ${DELIVERY_STATE.behind})
+        - (SELECT count(*) FROM lease AS l CROSS JOIN delivery AS d ON d.rowid = l.delivery_id
+          WHERE d.subscription_id = ?1 AND d.due_ms IS NOT NULL)`,
+    subscription,
+  );
 }

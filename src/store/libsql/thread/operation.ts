@@ -1,4 +1,3 @@
-import type { Steps } from "../../../runtime/yielding.ts";
 import type { StoreChange } from "../../store.ts";
 import type { ByteWriter, WriteTraits } from "./protocol.ts";
 import type { Sql } from "./sql.ts";
@@ -21,7 +20,8 @@ export interface Work {
 
 export interface ReadOperation<A extends readonly unknown[] = readonly unknown[], R = unknown> {
   readonly kind: "read";
-  /** May answer in steps, where it may take longer than a transaction should wait. */
+  /** Whether it may look at many rows. Others go before it then. */
+  readonly isLong: boolean;
   run(work: Work, ...args: A): R;
 }
 
@@ -36,13 +36,21 @@ type WriteOptions = Partial<Pick<WriteTraits, "rows" | "durable">>;
 
 /** A read by the connection alone. */
 export function read<A extends readonly unknown[], R>(run: (sql: Sql, ...args: A) => R): ReadOperation<A, R> {
-  return { kind: "read", run: ({ sql }, ...args) => run(sql, ...args) };
+  return readWith(({ sql }, ...args) => run(sql, ...args));
+}
+
+/** A list, a count or a search. */
+export function longRead<A extends readonly unknown[], R>(
+  run: (sql: Sql, ...args: A) => R,
+): ReadOperation<A, R> {
+  return { ...read(run), isLong: true };
 }
 
 export function readWith<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
+  isLong = false,
 ): ReadOperation<A, R> {
-  return { kind: "read", run };
+  return { kind: "read", isLong, run };
 }
 
 /** A write by the connection alone; its calls are done one by one. */
@@ -101,10 +109,7 @@ export type Named<O, N> = N extends `${infer P}.${infer M}`
     : never
   : never;
 
-/** What a read answers, in steps or not. */
-type Answer<R> = R extends Steps<infer T> ? T : R;
-
 export type CallOf<T> = T extends ReadOperation<infer A> ? A : T extends WriteOperation<infer C> ? C : never;
 
 export type AnswerOf<T> =
-  T extends ReadOperation<never, infer R> ? Answer<R> : T extends WriteOperation<never, infer R> ? R : never;
+  T extends ReadOperation<never, infer R> ? R : T extends WriteOperation<never, infer R> ? R : never;

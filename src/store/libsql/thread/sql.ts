@@ -1,7 +1,6 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
 import { LRUCache } from "lru-cache";
 import { EvregError, invalidField } from "../../../domain/error.ts";
-import type { Steps } from "../../../runtime/yielding.ts";
 
 /** What the driver throws, with the engine's extended result code. */
 interface DriverError extends Error {
@@ -255,24 +254,4 @@ function bindable(values: readonly SqlValue[]): (string | number | bigint | null
     if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
     return value;
   });
-}
-
-// A read that may take long is done in `Steps` of a millisecond or so, between which the store's thread writes. Each step
-// reads what is committed by then; nothing stays open between two steps.
-
-/**
- * Runs several reads for the same answer by turns, a step each, and takes the first answer. This is for when nothing shows
- * which read is short. One that answers `undefined` gave up; not all may.
- */
-export function* race<T>(ways: readonly Steps<T | undefined>[]): Steps<T> {
-  const open = new Set(ways);
-  while (open.size > 0) {
-    for (const way of open) {
-      const step = way.next();
-      if (step.done === true) open.delete(way);
-      if (step.done === true && step.value !== undefined) return step.value;
-      yield;
-    }
-  }
-  throw new Error("no way of a read led to an answer");
 }
