@@ -4,7 +4,7 @@ import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
-import { areAllClosed, closeBlocks, isIndexWhole } from "./events/counts.ts";
+import { closeBlocks, isIndexWhole } from "./events/counts.ts";
 import { loadLastIds } from "./events/record.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
@@ -35,9 +35,6 @@ const task = workerData as FileTask | ReaderSetup | WorkerSetup;
 
 type WriteMessage = ToWorker & { readonly kind: "write" };
 type ReadMessage = ToWorker & { readonly kind: "read" };
-
-/** Blocks of events that are counted in one transaction where a file lacks some. */
-const BLOCKS_AT_ONCE = 256;
 
 const waitingWrites: WriteMessage[] = [];
 const reads: ReadMessage[] = [];
@@ -79,10 +76,8 @@ function prepare(
   const setBack = release ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
   const { event: lastEvent } = loadLastIds(connection.read);
-  // Only in a file of an older form, or one that another program wrote events into, are blocks left open.
-  while (!areAllClosed(connection.read, lastEvent)) {
-    connection.write((sql) => closeBlocks(sql, lastEvent, BLOCKS_AT_ONCE));
-  }
+  // Only in a file that was just upgraded, or one that another program wrote events into, are blocks left open.
+  connection.write((sql) => closeBlocks(sql, lastEvent));
   return {
     operations: operationTraits(),
     file: connection.file,

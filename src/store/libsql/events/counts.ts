@@ -17,12 +17,7 @@ export const ALL_ACTIONS = 0;
  * @param size rowids of a block; only tests have others
  */
 export function closePassedBlocks(sql: Sql, before: number, last: number, size = BLOCK_ROWIDS): void {
-  if (blocksUpTo(before, size) < blocksUpTo(last, size)) closeBlocks(sql, last, Infinity, size);
-}
-
-/** Whether every block up to `last`, the largest rowid ever given, is closed. */
-export function areAllClosed(sql: Sql, last: number, size = BLOCK_ROWIDS): boolean {
-  return closedBlocks(sql) >= blocksUpTo(last, size);
+  if (blocksUpTo(before, size) < blocksUpTo(last, size)) closeBlocks(sql, last, size);
 }
 
 /**
@@ -46,11 +41,10 @@ export function isIndexWhole(sql: Sql, last: number, size = BLOCK_ROWIDS): boole
   }
 }
 
-/** Closes the next `maxBlocks` blocks up to `last`; empty ones in a row count as one. */
-export function closeBlocks(sql: Sql, last: number, maxBlocks: number, size = BLOCK_ROWIDS): void {
+/** Closes the blocks up to `last`, the largest rowid ever given, that are open. Those without events cost nothing. */
+export function closeBlocks(sql: Sql, last: number, size = BLOCK_ROWIDS): void {
   const end = blocksUpTo(last, size);
-  let block = closedBlocks(sql);
-  for (let closed = 0; block < end && closed < maxBlocks; closed += 1) {
+  for (let block = closedBlocks(sql); block < end;) {
     const next = Math.max(block + 1, Math.min(end, blockOfNextEvent(sql, block, size) ?? end));
     // The last of empty ones gets a count, which shows how far blocks are closed.
     closeBlock(sql, next - 1, size);
