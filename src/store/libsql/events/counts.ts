@@ -101,66 +101,63 @@ export interface ActionFilter {
   readonly counted: readonly number[];
 }
 
-/** Counts the selected events of ranges. Divides each into its closed blocks, and what is before and behind these. */
-export function countRanges(
-  sql: Sql,
-  ranges: readonly RowidRange[],
-  filter: ActionFilter,
-  size = BLOCK_ROWIDS,
-): readonly CountedRange[] {
-  const closedRowids = closedBlocks(sql) * size;
-  return ranges.flatMap(({ low, high }) => {
-    const first = Math.ceil(low / size) * size;
-    const end = Math.min(Math.floor((high + 1) / size) * size, closedRowids);
-    if (end <= first) return [countRest(sql, low, high, filter)];
-    const before = first > low ? [countRest(sql, low, first - 1, filter)] : [];
-    const behind = end <= high ? [countRest(sql, end, high, filter)] : [];
-    return [...before, countBlocks(sql, first, end - 1, filter, size), ...behind];
-  });
-}
+/** Counts the events that a filter selects. */
+export class EventCounter {
+  readonly #sql: Sql;
+  readonly #filter: ActionFilter;
+  readonly #size: number;
 
-/** Divides a run into two halves. */
-export function halve(
-  sql: Sql,
-  { low, high, events }: CountedRange,
-  filter: ActionFilter,
-  size = BLOCK_ROWIDS,
-): readonly [CountedRange, CountedRange] {
-  const blocks = (high + 1 - low) / size;
-  const middle = low + Math.floor(blocks / 2) * size;
-  const first = countBlocks(sql, low, middle - 1, filter, size);
-  const rest = { low: middle, high, events: events - first.events, isRun: blocks > 2 };
-  return [first, rest];
-}
+  /** @param size rowids of a block; only tests have others */
+  constructor(sql: Sql, filter: ActionFilter, size = BLOCK_ROWIDS) {
+    this.#sql = sql;
+    this.#filter = filter;
+    this.#size = size;
+  }
 
-/** Adds up the counts of closed blocks. */
-function countBlocks(
-  sql: Sql,
-  low: number,
-  high: number,
-  { counted }: ActionFilter,
-  size: number,
-): CountedRange {
-  const events = sql.value<number>(
-    `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
-      WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
-    JSON.stringify(counted),
-    low / size,
-    (high + 1) / size - 1,
-  );
-  return { low, high, events, isRun: high + 1 - low > size };
-}
+  /** Divides each range into its closed blocks, and what is before and behind these. */
+  count(ranges: readonly RowidRange[]): readonly CountedRange[] {
+    const size = this.#size;
+    const closedRowids = closedBlocks(this.#sql) * size;
+    return ranges.flatMap(({ low, high }) => {
+      const first = Math.ceil(low / size) * size;
+      const end = Math.min(Math.floor((high + 1) / size) * size, closedRowids);
+      if (end <= first) return [this.#countIndexed(low, high)];
+      const before = first > low ? [this.#countIndexed(low, first - 1)] : [];
+      const behind = end <= high ? [this.#countIndexed(end, high)] : [];
+      return [...before, this.#countBlocks(first, end - 1), ...behind];
+    });
+  }
 
-/** Counts what the index has. */
-function countRest(sql: Sql, low: number, high: number, { actions }: ActionFilter): CountedRange {
-  const events = sql.value<number>(
-    `SELECT count(*) FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
-      WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
-    JSON.stringify(actions),
-    low,
-    high,
-  );
-  return { low, high, events, isRun: false };
+  /** Divides a run into two. */
+  halve({ low, high, events }: CountedRange): readonly [CountedRange, CountedRange] {
+    const blocks = (high + 1 - low) / this.#size;
+    const middle = low + Math.floor(blocks / 2) * this.#size;
+    const first = this.#countBlocks(low, middle - 1);
+    return [first, { low: middle, high, events: events - first.events, isRun: blocks > 2 }];
+  }
+
+  /** Adds up the counts of closed blocks. */
+  #countBlocks(low: number, high: number): CountedRange {
+    const events = this.#sql.value<number>(
+      `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
+        WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
+      JSON.stringify(this.#filter.counted),
+      low / this.#size,
+      (high + 1) / this.#size - 1,
+    );
+    return { low, high, events, isRun: high + 1 - low > this.#size };
+  }
+
+  #countIndexed(low: number, high: number): CountedRange {
+    const events = this.#sql.value<number>(
+      `SELECT count(*) FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
+        WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
+      JSON.stringify(this.#filter.actions),
+      low,
+      high,
+    );
+    return { low, high, events, isRun: false };
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import type { EventPage, EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { ALL_ACTIONS, countRanges, type CountedRange, type ActionFilter, halve } from "./counts.ts";
+import { type ActionFilter, ALL_ACTIONS, type CountedRange, EventCounter } from "./counts.ts";
 import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan } from "./payloads.ts";
 import { idsHolding } from "./holding.ts";
 import { matchOf } from "../catalog/matching.ts";
@@ -20,7 +20,7 @@ export interface EventRow extends PayloadRequest {
   readonly timestamped_ms: number;
 }
 
-export const SELECT_EVENT = `
+const SELECT_EVENT = `
   SELECT e.rowid AS eventId, a.action, a.application, ${PAYLOAD_BYTES} AS payloadBytes,
     ${wholeOf("e.revision")} AS revision, ${timeOf("e.timestamped_ms")} AS timestamped_ms`;
 
@@ -42,34 +42,29 @@ export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter, blo
   if (filter.actions.length === 0) return emptyPage(0);
   let ranges = idRangesOf(sql, "event", query.fromMs, query.toMs);
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges, filter);
+  const counter = new EventCounter(sql, filter, blockRowids);
   const { after, order, limit } = query;
   const isCounted = after === undefined || query.total !== false;
-  const counted = isCounted ? countRanges(sql, ranges, filter, blockRowids) : [];
+  const counted = isCounted ? counter.count(ranges) : [];
   const total = counted.reduce((sum, { events }) => sum + events, 0);
 
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   if (isCounted && skip >= total) return emptyPage(total);
   const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
-  const page = { ranges: onward, filter, order, limit };
+  const page = { filter, order, limit, skip };
   let ids: readonly number[];
   if (filter.counted.length === 1) {
-    ids = pageOfAction(sql, page, counted, skip, blockRowids);
+    ids = pageOfAction(sql, counter, page, onward, counted);
   } else {
-    const rest = after === undefined ? counted : countRanges(sql, onward, filter, blockRowids);
-    ids = pageOfActions(sql, page, rest, skip, blockRowids);
+    ids = pageOfActions(sql, counter, page, after === undefined ? counted : counter.count(onward));
   }
   const possible = query.holding === undefined ? ids : idsHolding(sql, ids, query.holding);
-  const rows = sql.rows<EventRow>(
-    `${SELECT_EVENT} FROM json_each(?) AS page
-      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
-    JSON.stringify(possible),
-  );
-  const fitting = query.payloads === false ? rows : withinBytes(rows, query.maxBytes);
-  const isCut = fitting.length < rows.length;
-  const events = query.payloads === false ? rows.map(withoutPayload) : eventsOf(sql, fitting, out);
+  const isBare = query.payloads === false;
+  const { rows, isCut } = loadRows(sql, possible, isBare ? Infinity : query.maxBytes);
+  const events = isBare ? rows.map(withoutPayload) : eventsOf(sql, rows, out);
   const placeOf = new Map(ids.map((id, index) => [id, index + 1]));
   const places = events.map(({ rowid }) => placeOf.get(rowid)!);
-  const seen = isCut ? placeOf.get(fitting.at(-1)!.eventId)! : ids.length;
+  const seen = isCut ? placeOf.get(rows.at(-1)!.eventId)! : ids.length;
   return { events, places, seen, last: ids[seen - 1], total, isCut };
 }
 
@@ -95,13 +90,23 @@ function onlyWithKey(
     .map(({ id }) => ({ low: id, high: id }));
 }
 
-function withinBytes(rows: readonly EventRow[], maxBytes = Infinity): readonly EventRow[] {
+/** The rows of events: the first ones whose payloads fit, and at least one. */
+export function loadRows(
+  sql: Sql,
+  ids: readonly number[],
+  maxBytes = Infinity,
+): { readonly rows: readonly EventRow[]; readonly isCut: boolean } {
+  const rows = sql.rows<EventRow>(
+    `${SELECT_EVENT} FROM json_each(?) AS page
+      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
+    JSON.stringify(ids),
+  );
   let bytes = 0;
   for (const [index, { payloadBytes }] of rows.entries()) {
     bytes += payloadBytes;
-    if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
+    if (index > 0 && bytes > maxBytes) return { rows: rows.slice(0, index), isCut: true };
   }
-  return rows;
+  return { rows, isCut: false };
 }
 
 export function selectActions(
@@ -133,30 +138,24 @@ function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow
 
 type Order = EventSelection["order"];
 
-/** A page begins in this part, after `skip` of its events. */
-interface PageStart {
-  readonly part: CountedRange;
-  readonly skip: number;
-}
-
-/** One page of what matches the filter in the ranges. */
+/** One page of what matches the filter. */
 interface PageRequest {
-  readonly ranges: readonly RowidRange[];
   readonly filter: ActionFilter;
   readonly order: Order;
   readonly limit: number;
+  /** Events before it. */
+  readonly skip: number;
 }
 
-/** Of one action, or of all: walks an index from where the page begins. */
+/** Walks the index of one action, or the events of all, from where the page begins. */
 function pageOfAction(
   sql: Sql,
-  { ranges, filter, order, limit }: PageRequest,
+  counter: EventCounter,
+  { filter, order, limit, skip }: PageRequest,
+  ranges: readonly RowidRange[],
   counted: readonly CountedRange[],
-  skip: number,
-  blockRowids: number | undefined,
 ): readonly number[] {
-  const start =
-    skip === 0 ? undefined : findPageStart(sql, stackOf(counted, order), skip, filter, order, blockRowids);
+  const start = skip === 0 ? undefined : findPageStart(counter, stackOf(counted, order), skip, order);
   if (skip > 0 && start === undefined) return [];
   const [action] = filter.counted;
   const source =
@@ -182,19 +181,18 @@ function pageOfAction(
   return found;
 }
 
-/** Of several actions: part by part, each sorted by itself, which is never many. */
+/** Goes through the events of several actions part by part: each is sorted by itself, which is never many. */
 function pageOfActions(
   sql: Sql,
-  { filter, order, limit }: Omit<PageRequest, "ranges">,
+  counter: EventCounter,
+  { filter, order, limit, skip }: PageRequest,
   counted: readonly CountedRange[],
-  skip: number,
-  blockRowids: number | undefined,
 ): readonly number[] {
   const actions = JSON.stringify(filter.actions);
   const stack = stackOf(counted, order);
   const found: number[] = [];
   for (let remaining = skip; found.length < limit; remaining = 0) {
-    const start = findPageStart(sql, stack, remaining, filter, order, blockRowids);
+    const start = findPageStart(counter, stack, remaining, order);
     if (start === undefined) break;
     const rows = sql.rows<{ id: number }>(
       `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
@@ -210,20 +208,24 @@ function pageOfActions(
   return found;
 }
 
+/** A page begins in this part, after `skip` of its events. */
+interface PageStart {
+  readonly part: CountedRange;
+  readonly skip: number;
+}
+
 /** Skips `skip` events. Takes parts from the end of `stack`, and halves runs of blocks where needed. */
 function findPageStart(
-  sql: Sql,
+  counter: EventCounter,
   stack: CountedRange[],
   skip: number,
-  filter: ActionFilter,
   order: Order,
-  blockRowids: number | undefined,
 ): PageStart | undefined {
   let remaining = skip;
   for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
     if (part.events <= remaining) remaining -= part.events;
     else if (!part.isRun) return { part, skip: remaining };
-    else stack.push(...stackOf(halve(sql, part, filter, blockRowids), order));
+    else stack.push(...stackOf(counter.halve(part), order));
   }
   return undefined;
 }

@@ -3,7 +3,7 @@ import type { EventBounds, NextEvents, NextPage } from "../../events.ts";
 import { loadRemoved } from "../history/retention.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
-import { type EventRow, SELECT_EVENT, selectActions, type WireEvent } from "./list.ts";
+import { loadRows, selectActions, type WireEvent } from "./list.ts";
 import { addPayloads, type PayloadSpan } from "./payloads.ts";
 import { loadLastIds } from "./record.ts";
 import { idRangesOf } from "./timeline.ts";
@@ -12,7 +12,8 @@ import { idRangesOf } from "./timeline.ts";
 export type WireNextEvent = Omit<WireEvent, "payload" | "payloadBytes"> & { readonly payload?: PayloadSpan };
 
 /**
- * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, so an event with a smaller rowid than one that was read never comes later.
+ * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, so an
+ * event with a smaller rowid than one that was read never comes later.
  */
 export function nextEvents(
   sql: Sql,
@@ -23,13 +24,7 @@ export function nextEvents(
   const { event: last } = loadLastIds(sql);
   if (after >= last) return { events: [], through: after, isFull: false, removed: loadRemoved(sql).event };
   const { ids, through: looked = last } = idsAfter(sql, query, last);
-  const found = sql.rows<EventRow>(
-    `${SELECT_EVENT} FROM json_each(?) AS page
-      CROSS JOIN event AS e ON e.rowid = page.value CROSS JOIN action AS a ON a.rowid = e.action_id`,
-    JSON.stringify(ids),
-  );
-  const rows = payloads ? withinBytes(found, maxBytes) : found;
-  const isCut = rows.length < found.length;
+  const { rows, isCut } = loadRows(sql, ids, payloads ? maxBytes : Infinity);
   const isFull = isCut || ids.length === limit || looked < last;
   const lastId = isCut ? rows.at(-1)?.eventId : ids.at(-1);
   const through = isCut || ids.length === limit ? (lastId ?? looked) : looked;
@@ -94,13 +89,6 @@ function idsOf(sql: Sql, source: string, after: number, last: number, limit: num
     limit,
   );
   return rows.map(({ id }) => id);
-}
-
-/** The first rows whose payloads fit, and at least one. */
-function withinBytes(rows: readonly EventRow[], maxBytes: number): readonly EventRow[] {
-  let bytes = 0;
-  const over = rows.findIndex(({ payloadBytes }, at) => (bytes += payloadBytes) > maxBytes && at > 0);
-  return over === -1 ? rows : rows.slice(0, over);
 }
 
 export function eventBounds(sql: Sql, fromMs?: number): EventBounds {

@@ -1,7 +1,7 @@
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../../domain/operations.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
-import { countRanges } from "../events/counts.ts";
+import { EventCounter } from "../events/counts.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
 import { isoOrNull } from "../stored-record.ts";
@@ -160,7 +160,7 @@ function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
   );
   const actions = matched.map(({ id }) => id);
   const ranges = idRangesOf(sql, "event", sinceMs, undefined);
-  const counted = countRanges(sql, ranges, { actions, counted: actions });
+  const counted = new EventCounter(sql, { actions, counted: actions }).count(ranges);
   return counted.reduce((sum, { events }) => sum + events, 0);
 }
 
