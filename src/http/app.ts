@@ -113,7 +113,7 @@ export function createHttpApp(options: HttpAppOptions): H3 {
       // Who published what is not kept.
       const isChange = route.method !== "GET" && route.access !== "publish";
       const act = (caller: Caller, request: ApiRequest): Reply | Promise<Reply> => {
-        request.token = caller.principal.tokenId;
+        request.token = caller.principal.callerId;
         request.principal = caller.principal;
         if (route.query === undefined) request.checkNoQuery();
         return route.handle(isChange ? portWithAddress(caller, request) : caller.port, request, context);

@@ -31,7 +31,7 @@ export class ApiRequest {
   readonly #bodies: ByteBudget;
   /** Memory of a large body, until its request has ended: the answer often refers to the body. */
   #reservation: Reservation | undefined;
-  /** The number of its token, once that is known; `undefined` without one. */
+  /** Which token it counts as in what callers share, once that is known; `undefined` without one. */
   token: number | undefined;
   /** Who makes it, once that is known. */
   principal: Principal | undefined;

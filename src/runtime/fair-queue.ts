@@ -14,22 +14,22 @@ export interface Withdrawal {
 /** A queue that serves callers in rotation, so that nobody waits for all items of another. Each caller's items are in order. */
 export class FairQueue<T> {
   /** Of each caller, the one whose turn is next first. No list is empty. */
-  readonly #queues = new Map<object, { readonly entries: Set<Entry<T>>; bytes: number }>();
+  readonly #queues = new Map<unknown, { readonly entries: Set<Entry<T>>; bytes: number }>();
 
   get isEmpty(): boolean {
     return this.#queues.size === 0;
   }
 
-  countOf(caller: object): number {
+  countOf(caller: unknown): number {
     return this.#queues.get(caller)?.entries.size ?? 0;
   }
 
-  bytesOf(caller: object): number {
+  bytesOf(caller: unknown): number {
     return this.#queues.get(caller)?.bytes ?? 0;
   }
 
   /** @param bytes counted for `bytesOf` */
-  push(caller: object, item: T, withdrawal?: Withdrawal, bytes = 0): void {
+  push(caller: unknown, item: T, withdrawal?: Withdrawal, bytes = 0): void {
     let queue = this.#queues.get(caller);
     if (queue === undefined) this.#queues.set(caller, (queue = { entries: new Set(), bytes: 0 }));
     const leave = (): void => {
@@ -56,7 +56,7 @@ export class FairQueue<T> {
     return undefined;
   }
 
-  #remove(caller: object, entry: Entry<T>): void {
+  #remove(caller: unknown, entry: Entry<T>): void {
     const queue = this.#queues.get(caller);
     if (queue?.entries.delete(entry) !== true) return;
     queue.bytes -= entry.bytes;

@@ -95,7 +95,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const record = readBody<NewAction>(NEW_ACTION, input, checks);
       const { action, application, schemata } = record;
       access.require("write", application);
-      const tasks = schemaTasks.runnerFor("change", access.principal, signal);
+      const tasks = schemaTasks.runnerFor("change", access.caller, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const created = await store.catalog
         .createAction(record, clock.now(), access.actor)
@@ -114,7 +114,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const forced = checkQuery(ACTION_UPDATE_QUERY, options).compatibility === "none";
       const checks = { application: checkLabel, successor: checkActionName };
       const body = readBody<ActionUpdate>(ACTION_UPDATE, input, checks);
-      const tasks = schemaTasks.runnerFor("change", access.principal, signal);
+      const tasks = schemaTasks.runnerFor("change", access.caller, signal);
       const warnings =
         body.schemata === undefined ? [] : await schemaWarnings(tasks, "schemata", body.schemata);
       const updated = await updateAction(context, access, name, { body, forced, tasks });
@@ -133,14 +133,14 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
     async check(name, candidate, signal) {
       const stored = await readable(name);
       const { schemata, mode, revision, replay = 0 } = readBody<SchemaCandidate>(SCHEMA_CANDIDATE, candidate);
-      const tasks = schemaTasks.runnerFor("check", access.principal, signal);
+      const tasks = schemaTasks.runnerFor("check", access.caller, signal);
       const warnings = await schemaWarnings(tasks, "schemata", schemata);
       const earlier = revision === undefined ? {} : await revisionOf(stored.action, revision);
       const against = revision === undefined ? stored.compatibility_against : "last";
       const rule = { compatibility: mode ?? stored.compatibility, compatibility_against: against };
       const breaks = await breaksOf(store.catalog, tasks, { ...stored, ...earlier }, schemata, rule);
       const check = { action: stored.action, schemata, maxEvents: replay };
-      const checked = replay === 0 ? null : await storedEvents.check(check, access.principal, signal);
+      const checked = replay === 0 ? null : await storedEvents.check(check, access.caller, signal);
       return { data: { compatible: breaks.length === 0, breaks, warnings, replay: checked } };
     },
     async validate(name, payload, signal) {
@@ -152,7 +152,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         (access.allows("read", action.application) || access.allows("publish", action.application));
       if (!isVisible) throw notFound("action", name);
       await payloads.pause();
-      const caller = { caller: access.principal, explained: { left: 1 }, gone: signal };
+      const caller = { caller: access.caller, explained: { left: 1 }, gone: signal };
       const failure = await payloads.failureOf(name, action, payload, caller);
       const errors = failure === undefined ? [] : shownFailures(failure);
       return { data: { action: name, revision: action.revision, valid: failure === undefined, errors } };
@@ -161,13 +161,13 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
       const { seed = Math.floor(context.random.fraction() * SEEDS) } = checkQuery(SAMPLE_QUERY, query);
       const stored = await readable(name);
       const { action, revision } = stored;
-      const made = await schemaProducts.sample(stored.schemata, seed, access.principal);
+      const made = await schemaProducts.sample(stored.schemata, seed, access.caller);
       if (made.payload === undefined) throw noSample(action, made.failure);
       return { data: { action, revision, seed, payload: made.payload } };
     },
     async types(name) {
       const stored = await readable(name);
-      const source = await schemaProducts.types(actionOf(stored), access.principal);
+      const source = await schemaProducts.types(actionOf(stored), access.caller);
       return { data: { action: stored.action, revision: stored.revision, source } };
     },
   };

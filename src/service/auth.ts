@@ -26,7 +26,7 @@ const MAX_NAMED = 3;
  */
 export class Access {
   readonly principal: Principal;
-  /** The same value whenever the same token is used; what it holds of what callers share counts under it. */
+  /** The same value whenever the same token is used, or one that it signed in; what it holds of what callers share counts under it. */
   readonly caller: unknown;
   /** What is kept of who makes a change. */
   readonly actor: Actor;
@@ -35,7 +35,7 @@ export class Access {
   /** @param address that it asks from, if it asks over a network */
   constructor(principal: Principal, address?: string) {
     this.principal = principal;
-    this.caller = principal.tokenId ?? principal;
+    this.caller = principal.callerId ?? principal;
     this.actor = { name: principal.name, tokenId: principal.tokenId ?? null, address: address ?? null };
     for (const scope of principal.scopes) {
       const parsed = parseScope(scope);
@@ -244,6 +244,7 @@ export class TokenCache {
         scopes: token.scopes,
         expires_at: token.expires_at,
         tokenId: token.rowid,
+        callerId: token.callerId,
       },
       expiresAtMs: token.expires_at === null ? Infinity : (parseIsoTime(token.expires_at) ?? 0),
       recordedAtMs: -Infinity,

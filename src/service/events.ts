@@ -79,10 +79,10 @@ async function search(
   const where = text === undefined ? undefined : schemaIn(text);
   const limit = storedEvents.searchTime(signal);
   try {
-    const tasks = schemaTasks.runnerFor("check", access.principal, limit.signal);
+    const tasks = schemaTasks.runnerFor("check", access.caller, limit.signal);
     const warnings = where === undefined ? [] : await schemaWarnings(tasks, "where", where);
     const request = { ...selection, where, deliveries: { outcome, key } };
-    const found = await storedEvents.search(request, access.principal, limit);
+    const found = await storedEvents.search(request, access.caller, limit);
     const { events, total, searched, next = null } = found;
     const meta = { total, page, per_page: selection.limit, searched, next, warnings };
     return { data: await shown(context, events, query, selection), meta };

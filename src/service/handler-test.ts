@@ -32,7 +32,7 @@ export async function testHandler(
   }
   const loaded = actions.get(action) ?? (await actions.load(action));
   if (loaded === undefined) throw notFound("action", action, "action");
-  const failure = await payloads.failureOf(action, loaded, input.payload, { caller: access.principal });
+  const failure = await payloads.failureOf(action, loaded, input.payload, { caller: access.caller });
   if (failure !== undefined) {
     if (access.allows("read", loaded.application)) throw nonConforming(input, failure);
     // What breaks the schema tells what is in it.

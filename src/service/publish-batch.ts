@@ -44,7 +44,7 @@ export function publishBatch(
 ): Promise<BatchResult> {
   access.requireSome("publish");
   checkBatch(items);
-  const caller = { caller: access.principal, gone: signal, explained: { left: EXPLAINED_ITEMS } };
+  const caller = { caller: access.caller, gone: signal, explained: { left: EXPLAINED_ITEMS } };
   return new PublishBatch(context, publisher, caller, items.map(readItem), atomic).run();
 }
 

@@ -64,7 +64,7 @@ export class Publisher {
     this.#access.requireSome("publish", nameIn(input));
     checkItem(input, this.#context.limits.payloadBytes);
     checkPayload(input.payload);
-    const caller = { caller: this.#access.principal, explained: { left: 1 } };
+    const caller = { caller: this.#access.caller, explained: { left: 1 } };
     const pause = payloads.pause();
     if (pause !== undefined) await pause;
     for (let tries = 0; tries < MAX_TRIES; tries++) {

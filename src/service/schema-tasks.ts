@@ -46,10 +46,10 @@ export class SchemaTasks {
   }
 
   /**
-   * @param caller the same object for the same caller
+   * @param caller the same value for the same caller
    * @param signal ends the request's tasks, those that wait and the running one; they reject with its reason
    */
-  runnerFor(purpose: SchemaPurpose, caller: object, signal?: AbortSignal): TaskRunner {
+  runnerFor(purpose: SchemaPurpose, caller: unknown, signal?: AbortSignal): TaskRunner {
     const queue = this.#queues[purpose];
     let isAdmitted = false;
     return {

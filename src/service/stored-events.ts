@@ -96,8 +96,8 @@ interface Reading {
  */
 export class StoredEvents {
   readonly #options: StoredEventsOptions;
-  /** Each settles without an error. */
-  readonly #lastWalks = new WeakMap<object, Promise<unknown>>();
+  /** Of callers whose walks have not ended. Each settles without an error. */
+  readonly #lastWalks = new Map<unknown, Promise<unknown>>();
   #lastPage: Promise<unknown> = Promise.resolve();
   /** Walks that have a turn or wait for one. */
   #turns = 0;
@@ -109,10 +109,10 @@ export class StoredEvents {
   /**
    * Whether the last events of an action, newest first, conform to a schema.
    * @throws `unavailable` when earlier walks take all the time there is
-   * @param caller the same object for the same caller
+   * @param caller the same value for the same caller
    * @param signal ends it
    */
-  check(request: StoredEventCheck, caller: object, signal?: AbortSignal): Promise<CheckedEvents> {
+  check(request: StoredEventCheck, caller: unknown, signal?: AbortSignal): Promise<CheckedEvents> {
     const limit = new TimeLimit(this.#options.clock, CHECK_LIMITS.replayMs, tooBusy(), signal);
     return this.#afterOthersOf(caller, () => this.#check(request, limit, caller)).finally(() => limit.end());
   }
@@ -126,14 +126,14 @@ export class StoredEvents {
    * The next events with such deliveries and a payload that conforms to a schema. Ends early when its time is over.
    * @throws `unavailable` when that is before the first event was looked at
    */
-  search(request: EventSearch, caller: object, limit: TimeLimit): Promise<FoundEvents> {
+  search(request: EventSearch, caller: unknown, limit: TimeLimit): Promise<FoundEvents> {
     return this.#afterOthersOf(caller, () => this.#search(request, limit, caller));
   }
 
   async #check(
     { action, schemata, maxEvents }: StoredEventCheck,
     limit: TimeLimit,
-    caller: object,
+    caller: unknown,
   ): Promise<CheckedEvents> {
     const candidate = await candidateOf(schemata, limit);
     const failures: EventFailure[] = [];
@@ -167,7 +167,7 @@ export class StoredEvents {
   async #search(
     { where, deliveries, limit: wantedEvents, payloads: isWhole = true, ...selection }: EventSearch,
     limit: TimeLimit,
-    caller: object,
+    caller: unknown,
   ): Promise<FoundEvents> {
     const { events: store, payloads } = this.#options;
     const candidate = where === undefined ? undefined : await candidateOf(where, limit);
@@ -281,12 +281,14 @@ export class StoredEvents {
     return { read, total, next: hasMore ? after : undefined };
   }
 
-  #afterOthersOf<T>(caller: object, walk: () => Promise<T>): Promise<T> {
+  #afterOthersOf<T>(caller: unknown, walk: () => Promise<T>): Promise<T> {
     const started = (this.#lastWalks.get(caller) ?? Promise.resolve()).then(walk);
-    this.#lastWalks.set(
-      caller,
-      started.catch(() => undefined),
-    );
+    const ended = started
+      .catch(() => undefined)
+      .finally(() => {
+        if (this.#lastWalks.get(caller) === ended) this.#lastWalks.delete(caller);
+      });
+    this.#lastWalks.set(caller, ended);
     return started;
   }
 

@@ -56,9 +56,9 @@ const MAX_PRODUCTS_WAITING = 16;
  */
 export interface SchemaProducts {
   /** The first sample of a seed. */
-  sample(schemata: Schemata, seed: number, caller: object): Promise<Sample>;
+  sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample>;
   /** A file of TypeScript. */
-  types(action: Action, caller: object): Promise<string>;
+  types(action: Action, caller: unknown): Promise<string>;
 }
 
 /**
@@ -117,15 +117,15 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     });
   }
 
-  sample(schemata: Schemata, seed: number, caller: object): Promise<Sample> {
+  sample(schemata: Schemata, seed: number, caller: unknown): Promise<Sample> {
     return this.#make({ kind: "sample", schemata, seed }, caller) as Promise<Sample>;
   }
 
-  types(action: Action, caller: object): Promise<string> {
+  types(action: Action, caller: unknown): Promise<string> {
     return this.#make({ kind: "types", action }, caller) as Promise<string>;
   }
 
-  #make(task: ThreadSample | ThreadTypes, caller: object): Promise<unknown> {
+  #make(task: ThreadSample | ThreadTypes, caller: unknown): Promise<unknown> {
     const queue = this.#queue;
     if (queue.countOf(caller) >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
     return new Promise((resolve, reject) => {

@@ -46,7 +46,7 @@ export interface StoreChange {
 export interface TokenStore {
   create(input: TokenRecord, nowMs: number, by?: Actor): Promise<Token>;
   /** By the SHA-256 of the token, in hex. */
-  find(hash: string): Promise<Token | undefined>;
+  find(hash: string): Promise<CallerToken | undefined>;
   list(): Promise<readonly Token[]>;
   /** @param options `managed`: `conflict` for the last one that has the scope `admin` now */
   revoke(
@@ -77,6 +77,11 @@ export interface StoreCondition {
   readonly status: "ok" | "unavailable" | "closed";
   /** A sentence, when not ok. */
   readonly reason?: string;
+}
+
+/** A token, and the one that it counts as in what callers share: whose browsers it was signed in by, all the way up, or itself. */
+export interface CallerToken extends Token {
+  readonly callerId: number;
 }
 
 export interface TokenRecord {

@@ -4,7 +4,7 @@ import { systemRandom } from "../../src/runtime/clock.ts";
 import { SignInCodes } from "../../src/service/tokens/sign-in-codes.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
-const of = (tokenId: number): Principal => ({ name: `t${tokenId}`, scopes: ["read"], tokenId });
+const of = (callerId: number): Principal => ({ name: `t${callerId}`, scopes: ["read"], callerId });
 
 test("codes are bounded, of each token and of all together, until they end", async () => {
   const clock = new ManualClock();

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { newEvent, refusal } from "../contract/harness.ts";
 import { LOCAL_OWNER, mintToken, type Principal } from "../../src/domain/token.ts";
+import type { Evreg } from "../../src/evreg.ts";
 import type { Store } from "../../src/store/store.ts";
 import { type LocalService, openLocalService } from "../support/local-service.ts";
 
@@ -49,11 +50,35 @@ const create = async (scopes = ["read"], expires_at?: string) =>
     })
   ).data;
 
+const portOf = async (token: string) => local.service.as((await local.service.authenticate(token))!);
+const signedIn = async (from: Evreg) => {
+  const { data: made } = await from.tokens.createCode();
+  const { data } = await from.tokens.exchangeCode({ code: made.code! });
+  return portOf(data.token);
+};
+
+it("lets a token and the browsers that it signs in share what one caller may have", async () => {
+  const own = await portOf((await create()).token);
+  const browser = await signedIn(own);
+  const next = await signedIn(browser);
+  for (let opened = 0; opened < 100; opened += 1) await [own, browser, next][opened % 3]!.stream();
+  for (const port of [own, browser, next]) {
+    await expect(port.stream()).rejects.toMatchObject({ code: "rate_limited", details: { held: 100 } });
+  }
+  await (await portOf((await create()).token)).stream();
+});
+
 describe("authenticating", () => {
   it("finds whose a token is, and reads the store once", async () => {
     const { token } = await create(["read", "publish:billing"]);
     const first = await local.service.authenticate(token);
-    expect(first).toEqual({ tokenId: 1, name: "n", scopes: ["read", "publish:billing"], expires_at: null });
+    expect(first).toEqual({
+      tokenId: 1,
+      callerId: 1,
+      name: "n",
+      scopes: ["read", "publish:billing"],
+      expires_at: null,
+    });
     expect(await local.service.authenticate(token)).toBe(first);
     expect(lookups).toBe(1);
   });

@@ -198,8 +198,8 @@ export interface OffThreadResult {
 
 /** Who asks for a check. */
 export interface ValidationCaller {
-  /** The same object for the same caller. */
-  readonly caller: object;
+  /** The same value for the same caller. */
+  readonly caller: unknown;
   /** Rejects the checks that wait, with its reason. */
   readonly gone?: AbortSignal | undefined;
   /** Whether the caller itself limits how many of its checks wait. */

@@ -48,7 +48,7 @@ export class SignInCodes {
   issue(principal: Principal): { readonly code: string; readonly expiresAtMs: number } {
     this.#removeExpired();
     const issued = [...this.#codes.values()];
-    const own = issued.filter((one) => one.principal.tokenId === principal.tokenId).length;
+    const own = issued.filter((one) => one.principal.callerId === principal.callerId).length;
     if (own >= MAX_CODES_OF_ONE || issued.length >= MAX_CODES) {
       throw new EvregError(
         "rate_limited",

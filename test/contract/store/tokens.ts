@@ -3,6 +3,11 @@ import { Fixture, NOW, type OpenStore } from "./fixture.ts";
 
 export function tokenSuite(open: OpenStore): void {
   const on = Fixture.fresh(open);
+  const createNamed = (hash: string, parentId?: number) => {
+    const record = { name: hash, scopes: ["read"], hash, expiresAtMs: NOW + 1_000 };
+    return on.store.tokens.create(parentId === undefined ? record : { ...record, parentId }, NOW);
+  };
+  const callerOf = async (hash: string) => (await on.store.tokens.find(hash))?.callerId;
 
   it("finds a token by its hash until it is revoked", async () => {
     const created = await on.store.tokens.create(
@@ -17,7 +22,7 @@ export function tokenSuite(open: OpenStore): void {
       last_used_at: null,
       timestamped: "2026-03-01T12:00:00.000Z",
     });
-    expect(await on.store.tokens.find("ab".repeat(32))).toEqual(created);
+    expect(await on.store.tokens.find("ab".repeat(32))).toEqual({ ...created, callerId: created.rowid });
     expect(await on.store.tokens.find("cd".repeat(32))).toBeUndefined();
     const other = await on.store.tokens.create(
       { name: "ops", scopes: ["admin"], hash: "cd".repeat(32) },
@@ -28,6 +33,18 @@ export function tokenSuite(open: OpenStore): void {
     expect(await on.store.tokens.revoke(created.rowid, NOW)).toEqual(created);
     expect(await on.store.tokens.revoke(created.rowid, NOW)).toBeUndefined();
     expect(await on.store.tokens.find("ab".repeat(32))).toBeUndefined();
+  });
+
+  it("counts a browser as the token that signed it in, all the way up", async () => {
+    const first = await createNamed("first");
+    const child = await createNamed("child", first.rowid);
+    const other = await createNamed("other");
+    await createNamed("grandchild", child.rowid);
+    const owners = await createNamed("of the owner", 0);
+    expect(await callerOf("child")).toBe(first.rowid);
+    expect(await callerOf("grandchild")).toBe(first.rowid);
+    expect(await callerOf("other")).toBe(other.rowid);
+    expect(await callerOf("of the owner")).toBe(owners.rowid);
   });
 
   it("keeps one admin token, however many revoke each other at once", async () => {

@@ -3,7 +3,7 @@ import { EvregError } from "../../../domain/error.ts";
 import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
-import type { TokenRecord } from "../../store.ts";
+import type { CallerToken, TokenRecord } from "../../store.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { readableOr } from "../thread/stored-json.ts";
@@ -223,9 +223,18 @@ function checkParent(sql: Sql, id: number, nowMs: number): void {
   );
 }
 
-export function findToken(sql: Sql, hash: string): Token | undefined {
+export function findToken(sql: Sql, hash: string): CallerToken | undefined {
   const row = sql.first<TokenRow>(`SELECT ${COLUMNS} FROM token WHERE hash = ?`, hash);
-  return row === undefined ? undefined : tokenOf(row);
+  if (row === undefined) return undefined;
+  // A token is made while its parent exists, so the first one up has the smallest rowid.
+  const { callerId } = sql.first<{ callerId: number }>(
+    `WITH RECURSIVE up (id, parent_id) AS (
+        SELECT rowid, parent_id FROM token WHERE rowid = ?
+        UNION SELECT t.rowid, t.parent_id FROM up AS u JOIN token AS t ON t.rowid = u.parent_id)
+      SELECT min(id) AS callerId FROM up`,
+    row.rowid,
+  )!;
+  return { ...tokenOf(row), callerId };
 }
 
 export function listTokens(sql: Sql): readonly Token[] {
