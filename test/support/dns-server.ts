@@ -13,10 +13,10 @@ export interface DnsServer {
 }
 
 /**
- * `silent`: no answer at all. `servfail`, `nxdomain`: an error. A function: the bytes of the answer, as a broken server may send them.
+ * `silent`: no answer at all. `closed`: it must be asked for over TCP, and the connection ends without one. `servfail`, `nxdomain`: an error. A function: the bytes of the answer, as a broken server may send them.
  * Else the records; with none, the name has none of this type.
  */
-type DnsAnswer = "silent" | "servfail" | "nxdomain" | RawAnswer | readonly DnsRecord[];
+type DnsAnswer = "silent" | "closed" | "servfail" | "nxdomain" | RawAnswer | readonly DnsRecord[];
 
 /** @param question as it was asked, behind the header */
 type RawAnswer = (id: Buffer, question: Buffer) => Buffer;
@@ -29,6 +29,8 @@ export type DnsRecord =
 const TYPES: Readonly<Record<number, "A" | "AAAA">> = { 1: "A", 28: "AAAA" };
 const ERRORS = { servfail: 2, nxdomain: 3 } as const;
 const MOST_UDP_BYTES = 1_200;
+/** In place of an answer. */
+const CLOSED = Buffer.alloc(0);
 
 export async function startDnsServer(): Promise<DnsServer> {
   const questions: string[] = [];
@@ -45,6 +47,7 @@ export async function startDnsServer(): Promise<DnsServer> {
     const asked = TYPES[type];
     const answer = asked === undefined ? [] : server.answer(name, asked);
     if (answer === "silent") return undefined;
+    if (answer === "closed") return CLOSED;
     if (typeof answer === "function") return answer(query.subarray(0, 2), query.subarray(12, end));
     const records = typeof answer === "string" ? [] : answer;
     const error = typeof answer === "string" ? ERRORS[answer] : 0;
@@ -59,7 +62,7 @@ export async function startDnsServer(): Promise<DnsServer> {
   const udp = createSocket("udp4");
   udp.on("message", (query, from) => {
     const answer = reply(query);
-    const fits = answer === undefined || answer.byteLength <= MOST_UDP_BYTES;
+    const fits = answer === undefined || (answer !== CLOSED && answer.byteLength <= MOST_UDP_BYTES);
     if (fits) note(query);
     if (answer === undefined) return;
     const { end } = question(query);
@@ -79,7 +82,8 @@ export async function startDnsServer(): Promise<DnsServer> {
         note(query);
         const answer = reply(query);
         pending = pending.subarray(2 + length);
-        if (answer !== undefined) socket.write(Buffer.concat([words(answer.byteLength), answer]));
+        if (answer === CLOSED) socket.destroy();
+        else if (answer !== undefined) socket.write(Buffer.concat([words(answer.byteLength), answer]));
       }
     });
   });

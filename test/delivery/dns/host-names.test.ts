@@ -226,6 +226,22 @@ describe("a name server with malformed answers", () => {
   });
 });
 
+describe("a name server that closes a TCP connection for one name", () => {
+  it("fails no look-up of another name", async () => {
+    const many = Array.from({ length: 100 }, (_, index) => `192.0.2.${index}`);
+    server.answer = (name, type) => {
+      if (name.startsWith("broken")) return "closed";
+      return type === "A" ? many : [];
+    };
+    for (let round = 0; round < 10; round += 1) {
+      const broken = Array.from({ length: 5 }, (_, index) => lookUp(`broken${index}.test`));
+      const sound = Array.from({ length: 10 }, (_, index) => lookUp(`sound${index}.test`));
+      for (const addresses of await Promise.all(sound)) expect(addresses).toHaveLength(100);
+      expect(new Set(await Promise.all(broken))).toEqual(new Set(["ECONNREFUSED"]));
+    }
+  });
+});
+
 describe("a name server that never answers", () => {
   it("times a look-up out", async () => {
     server.answer = () => "silent";
