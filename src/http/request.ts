@@ -29,6 +29,8 @@ export class ApiRequest {
   readonly nodeResponse: ServerResponse;
   readonly #event: H3Event;
   readonly #bodies: ByteBudget;
+  /** Aborted when the answer is sent or the client has disconnected: one for all that is done until then. */
+  #finished: AbortSignal | undefined;
   /** Memory of a large body, until its request has ended: the answer often refers to the body. */
   #reservation: Reservation | undefined;
   /** Which token it counts as in what callers share, once that is known; `undefined` without one. */
@@ -59,11 +61,19 @@ export class ApiRequest {
     onFinished(this.nodeResponse, callback);
   }
 
+  /** Whether the client is gone, so that nothing can be written to it. */
+  get isDisconnected(): boolean {
+    return this.nodeRequest.socket.destroyed || this.nodeResponse.destroyed;
+  }
+
   /** Does work that ends when the client disconnects, and then throws `ClientDisconnected`. */
   async untilDisconnect<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const controller = new AbortController();
-    const { signal } = controller;
-    this.onFinished(() => controller.abort());
+    if (this.#finished === undefined) {
+      const controller = new AbortController();
+      this.#finished = controller.signal;
+      this.onFinished(() => controller.abort());
+    }
+    const signal = this.#finished;
     return work(signal).catch((error: unknown) => {
       throw signal.aborted && error === signal.reason ? new ClientDisconnected() : error;
     });

@@ -263,6 +263,10 @@ export class Responder {
   }
 
   replied(request: ApiRequest, startedMs: number, reply: Reply): typeof ANSWERED {
+    if (request.isDisconnected) {
+      reply.release?.();
+      return this.failed(request, startedMs, new ClientDisconnected());
+    }
     return this.#finish(request, startedMs, reply, requestIdOf(request.header("x-request-id")));
   }
 
@@ -303,6 +307,7 @@ export class Responder {
       const who = { ...(by === undefined ? {} : { by }), address: clientAddress(nodeRequest.socket) };
       this.#logger[level]({ requestId, method, path, status, durationMs, bytes, ...why, ...who }, "request");
     }
+    if (request.isDisconnected) return ANSWERED;
     const headers = [
       "x-content-type-options",
       "nosniff",

@@ -220,6 +220,39 @@ describe("over HTTP", () => {
     expect(await Promise.all(others)).toEqual([200, 200]);
   });
 
+  test("a caller who leaves while its answer is made is no failure of evreg", async () => {
+    const gate = Promise.withResolvers<void>();
+    let listing = 0;
+    const get = await filled({
+      around: (service) => ({
+        ...service,
+        as(principal) {
+          const evreg = service.as(principal);
+          const { parts } = evreg;
+          async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
+            listing += 1;
+            await gate.promise;
+            yield* parts.events(...args);
+          }
+          return { ...evreg, parts: { ...parts, events } };
+        },
+      }),
+    });
+    const leaving = await connection();
+    leaving.send(get("/v1/events?limit=40"));
+    await until("the list to be read", () => listing === 1);
+    leaving.destroy();
+    const { log } = harness!;
+    const other = await connection();
+    other.send(get("/health"));
+    expect((await other.answer()).status).toBe(200);
+    gate.resolve();
+    const lines = () => log.filter(({ fields }) => fields["path"] === "/v1/events");
+    await until("the request's line", () => lines().length > 0);
+    expect(lines().map(({ level, fields }) => [level, fields["status"]])).toEqual([["info", 499]]);
+    expect(log.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
   test("an answer that is not read delays further large ones only, until its caller is gone", async () => {
     const { promise: never } = Promise.withResolvers<never>();
     const get = await filled({
