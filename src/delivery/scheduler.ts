@@ -62,6 +62,8 @@ export class Scheduler implements Usage {
   #reserved = 0;
   /** How many changes of subscriptions there were. */
   #changes = 0;
+  /** What events that are being recorded may lease, with how many changes there were by then. */
+  readonly #reservations = new Map<RecordClaim, number>();
   /** Results that end a blocker when they are stored. */
   readonly #blocking = new WeakMap<
     AttemptResult,
@@ -131,13 +133,17 @@ export class Scheduler implements Usage {
     }
     this.#reserved += subscriptions.length;
     if (subscriptions.length === 0) return undefined;
-    return { action, subscriptions, leaseMs, changes: this.#changes };
+    const claim: RecordClaim = { action, subscriptions, leaseMs };
+    this.#reservations.set(claim, this.#changes);
+    return claim;
   }
 
   /** The event is recorded, or was refused. What is leased of a subscription that was changed meanwhile goes back. */
-  recorded({ subscriptions, changes }: RecordClaim, claims: readonly Claim[], nowMs: number): void {
-    this.#reserved -= subscriptions.length;
-    for (const id of subscriptions) this.#table.of(id).endReservation();
+  recorded(claim: RecordClaim, claims: readonly Claim[], nowMs: number): void {
+    const changes = this.#reservations.get(claim);
+    this.#reservations.delete(claim);
+    this.#reserved -= claim.subscriptions.length;
+    for (const id of claim.subscriptions) this.#table.of(id).endReservation();
     this.#buffer(claims, nowMs, changes);
   }
 

@@ -22,7 +22,7 @@ export interface MetricSources {
   readonly delivered: DeliveryCounts;
   readonly commits: CommitCounts;
   readonly streamed: StreamCounts;
-  readonly store: Pick<Store, "queue" | "admin">;
+  readonly store: Pick<Store, "queue" | "files" | "health">;
   readonly engineState: () => Health["engine"];
   readonly loop: EventLoopMonitor;
   readonly clock: Clock;
@@ -262,10 +262,10 @@ function addStreamMetrics({ counter, gauge }: Instruments, { streamed }: MetricS
 /** Whether it works, and what committing takes. */
 function addStoreMetrics(
   { counter, gauge, histogram }: Instruments,
-  { store: { admin }, commits, engineState }: MetricSources,
+  { store, commits, engineState }: MetricSources,
 ): void {
   gauge("evreg_store_available", "1 while the store commits.", [], () =>
-    Number(admin.health().status === "ok"),
+    Number(store.health().status === "ok"),
   );
   gauge("evreg_engine_running", "1 while deliveries are sent.", [], () =>
     Number(engineState() === "running"),
@@ -274,7 +274,7 @@ function addStoreMetrics(
     "evreg_store_damaged_events",
     "Events found damaged in the data file since the start; at most 1,000 are counted.",
     [],
-    () => admin.damagedEvents().length,
+    () => store.files?.damagedEvents().length ?? 0,
   );
   gauge(
     "evreg_store_checkpoint_failing",

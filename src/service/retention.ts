@@ -90,7 +90,7 @@ export class Retention {
     const fromMs = isForAll ? undefined : this.#scannedBeforeMs;
     const range = { beforeMs, ...(fromMs === undefined ? {} : { fromMs }) };
     const removed = { events: 0, deliveries: 0 };
-    let next: unknown;
+    let next: number | undefined;
     const removeSome = (): Promise<RemovedEvents> => events.removeExpired(range, next);
     do {
       const step = await this.#step(removeSome);

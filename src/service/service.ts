@@ -1,4 +1,4 @@
-import { asEvregError } from "../domain/error.ts";
+import { asEvregError, EvregError } from "../domain/error.ts";
 import type { Action, ActionRevision, RevisionQuery } from "../domain/action.ts";
 import type { Delivery } from "../domain/delivery.ts";
 import type { EventQuery } from "../domain/event.ts";
@@ -126,7 +126,7 @@ export function createService(options: ServiceOptions): Service {
   };
   const stats = new StatsReader(context);
   const health = (): Health =>
-    healthOf(store.admin.health(), background.engine?.state() ?? "stopped", { version, instance });
+    healthOf(store.health(), background.engine?.state() ?? "stopped", { version, instance });
   return {
     as(principal, address) {
       const access = new Access(principal, address);
@@ -158,7 +158,13 @@ export function createService(options: ServiceOptions): Service {
         },
         async backup(signal) {
           access.require("admin");
-          return store.admin.backup(signal).catch((error: unknown) => {
+          if (store.files === undefined) {
+            throw new EvregError(
+              "conflict",
+              "The data of this server are in a database that is not evreg's own: make a backup with its tools.",
+            );
+          }
+          return store.files.backup(signal).catch((error: unknown) => {
             signal?.throwIfAborted();
             rethrow(error);
           });

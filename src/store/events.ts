@@ -40,8 +40,9 @@ export interface EventStore {
   /**
    * Removes a bounded portion of the range's events that have no unfinished delivery, with their deliveries and attempts. Delays
    * no write for long. Call it again with `next` until that is `undefined`.
+   * @param after looks at events with larger rowids only
    */
-  removeExpired(range: ExpiredRange, next?: unknown): Promise<RemovedEvents>;
+  removeExpired(range: ExpiredRange, after?: number): Promise<RemovedEvents>;
 }
 
 export interface EventRecord {
@@ -163,6 +164,12 @@ export interface EventBounds {
   readonly removed: { readonly event: number; readonly ms: number };
 }
 
+/** Events by their rowids, both ends included. */
+export interface EventRange {
+  readonly low: number;
+  readonly high: number;
+}
+
 export interface ExpiredRange {
   /** Inclusive; without it, from the first event on. */
   readonly fromMs?: number;
@@ -174,6 +181,6 @@ export interface ExpiredRange {
 export interface RemovedEvents {
   readonly events: number;
   readonly deliveries: number;
-  /** Where to continue; only the store that made it can read it. `undefined` when the whole range was looked at. */
-  readonly next: unknown;
+  /** The rowid after which to continue; `undefined` when the whole range was looked at. */
+  readonly next: number | undefined;
 }

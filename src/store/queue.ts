@@ -133,8 +133,6 @@ export interface RecordClaim {
   /** Rowids of subscriptions that have capacity for one more. */
   readonly subscriptions: readonly number[];
   readonly leaseMs: number;
-  /** How many changes of subscriptions the engine had heard of. */
-  readonly changes: number;
 }
 
 /** What a claim may lease for one subscription. */

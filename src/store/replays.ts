@@ -1,6 +1,7 @@
 import type { Actor } from "../domain/audit.ts";
 import type { ReplaySelection, ReplayStatus } from "../domain/replay.ts";
 import type { Replay } from "../domain/replay.ts";
+import type { EventRange } from "./events.ts";
 
 /** Replays: past events that are sent to a subscription again. */
 export interface ReplayStore {
@@ -34,8 +35,8 @@ export interface ReplayRequest {
 export interface ReplayPlan extends ReplayRequest {
   /** Of the subscription: a name or a pattern. */
   readonly action: string;
-  /** Which events it goes through. Only the store that made the plan can read it. */
-  readonly scope: unknown;
+  /** Which events it goes through, rising. */
+  readonly scope: readonly EventRange[];
 }
 
 export interface ReplayStep {

@@ -30,7 +30,10 @@ export interface Store {
   readonly tokens: TokenStore;
   readonly audit: AuditStore;
   readonly stats: StatsStore;
-  readonly admin: StoreAdmin;
+  /** A store whose data are in files of this machine has it. */
+  readonly files?: FileAdmin;
+  /** What the last commits showed. */
+  health(): StoreCondition;
   /** Waits for what is in progress, then closes the engine. Safe to call twice. */
   close(): Promise<void>;
 }
@@ -58,8 +61,8 @@ export interface TokenStore {
   recordUses(uses: readonly { rowid: number; atMs: number }[]): Promise<void>;
 }
 
-/** The store itself: its copies and its health. */
-interface StoreAdmin {
+/** The files of a store: their copies, and what is damaged in them. */
+export interface FileAdmin {
   /**
    * Copies everything as it is at one moment after the call, while writes go on; the caller closes the copy. `conflict` while
    * another one is open, `unavailable` when there is no space for it.
@@ -69,8 +72,6 @@ interface StoreAdmin {
   damagedEvents(): readonly number[];
   /** Active subscriptions to which nothing is delivered, as they or their deliveries cannot be read. */
   unreadableSubscriptions(): readonly number[];
-  /** What the last commits showed. */
-  health(): StoreCondition;
 }
 
 export interface StoreCondition {

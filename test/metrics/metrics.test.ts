@@ -69,10 +69,7 @@ describe("the metrics", () => {
           ...local.store.queue,
           backlog: () => Promise.reject(new EvregError("unavailable", "No.")),
         },
-        admin: {
-          ...local.store.admin,
-          health: () => ({ status: "unavailable", reason: "x" }) as const,
-        },
+        health: () => ({ status: "unavailable", reason: "x" }) as const,
       };
       const metrics = await metricsOf(local, { store })();
       expect(metrics.get("evreg_backlog_deliveries")?.series).toEqual([]);

@@ -199,8 +199,8 @@ describe("removing old events", () => {
     await roundOver();
     expect(clock.now() - began).toBeGreaterThanOrEqual(20_000);
     expect(await left()).toBe(0);
-    // Five portions, and nothing was removed twice.
-    expect(asked).toHaveLength(5 + 2);
+    // Four portions, and nothing was removed twice.
+    expect(asked).toHaveLength(4 + 2);
     expect(lines[0]?.fields).toEqual({ events: 1_500, deliveries: 0 });
     expect(lines.map(({ level }) => level)).toEqual(["info"]);
   });

@@ -171,7 +171,7 @@ test("who is behind is told that what it would have got next was removed, and wh
   const [current] = await live(service, 1);
   await service.clock.advance(1_000);
   const remove = async (): Promise<void> => {
-    let next: unknown;
+    let next: number | undefined;
     do ({ next } = await service.store.events.removeExpired({ beforeMs: service.clock.now() }, next));
     while (next !== undefined);
   };

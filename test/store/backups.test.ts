@@ -49,7 +49,7 @@ describe("backups of a data file", () => {
         await store.tokens.create({ name: "n", hash: `h${round}`, scopes: [] }, 1);
       }
     })();
-    const backup = await store.admin.backup();
+    const backup = await store.files!.backup();
     over.abort();
     await writing;
     const { path, bytes } = await written(backup);
@@ -68,10 +68,10 @@ describe("backups of a data file", () => {
 
   it("are made one at a time", async () => {
     const store = await open();
-    const first = await store.admin.backup();
-    await expect(store.admin.backup()).rejects.toMatchObject({ code: "conflict" });
+    const first = await store.files!.backup();
+    await expect(store.files!.backup()).rejects.toMatchObject({ code: "conflict" });
     await first.close();
-    const second = await store.admin.backup();
+    const second = await store.files!.backup();
     await second.close();
     await second.close();
     await store.close();
@@ -80,7 +80,7 @@ describe("backups of a data file", () => {
   it("leave no other file, and do not keep the store from closing", async () => {
     const store = await open();
     await actionOf(store);
-    const making = store.admin.backup();
+    const making = store.files!.backup();
     const backup = await making;
     expect(readdirSync(join(scratch.path, "data")).toSorted()).toEqual([
       "evreg.db",
@@ -89,13 +89,13 @@ describe("backups of a data file", () => {
     ]);
     await store.close();
     await expect(written(backup)).rejects.toThrow();
-    await expect(store.admin.backup()).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.files!.backup()).rejects.toMatchObject({ code: "unavailable" });
     expect(readdirSync(join(scratch.path, "data"))).toEqual(["evreg.db"]);
   });
 
   it("keep the folder locked while the store is open", async () => {
     const store = await open();
-    const backup = await store.admin.backup();
+    const backup = await store.files!.backup();
     await backup.close();
     const child = startChild("store-child.ts", ["hold", join(scratch.path, "data")]);
     expect(JSON.parse(await child.line())).toMatchObject({ code: "conflict" });
@@ -108,7 +108,7 @@ describe("backups of a data file", () => {
     const actionId = await actionOf(store);
     for (let round = 0; round < 8; round += 1) await store.events.record(batchOf(actionId, 500), 1);
     const gone = new AbortController();
-    const making = store.admin.backup(gone.signal);
+    const making = store.files!.backup(gone.signal);
     gone.abort(new Error("gone"));
     await expect(making).rejects.toThrow("gone");
     // Twice what the log holds before the engine moves it.
@@ -126,12 +126,12 @@ describe.skipIf(small === undefined)("a disk without room (a tmpfs of 90 MiB)", 
     const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
     const actionId = await actionOf(store);
     for (let round = 0; round < 15; round += 1) await store.events.record(batchOf(actionId, 500), 1);
-    await expect(store.admin.backup()).rejects.toMatchObject({
+    await expect(store.files.backup()).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("no room"),
     });
     await expect(store.events.record(batchOf(actionId, 1), 1)).resolves.toHaveLength(1);
-    expect(store.admin.health().status).toBe("ok");
+    expect(store.health().status).toBe("ok");
     await store.close();
   });
 });

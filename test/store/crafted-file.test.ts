@@ -190,7 +190,7 @@ describe("rows that evreg could not have written", () => {
     await expect(store.queue.find(2)).rejects.toMatchObject(refused);
     await expect(store.queue.list({ limit: 10 })).rejects.toMatchObject(refused);
     expect(await store.catalog.findAction("evreg.delivery.failed")).toBeDefined();
-    expect(store.admin.health()).toEqual({ status: "ok" });
+    expect(store.health()).toEqual({ status: "ok" });
     await store.close();
   });
 
@@ -203,9 +203,9 @@ describe("rows that evreg could not have written", () => {
       const claim = async (): Promise<number> =>
         (await store.queue.claim(claimRequest({ nowMs: NOW }))).claims.length;
       expect(await claim()).toBe(0);
-      expect(store.admin.unreadableSubscriptions()).toEqual([1]);
+      expect(store.files!.unreadableSubscriptions()).toEqual([1]);
       await store.catalog.updateSubscription(1, { settings: { timeout_ms: 2_000 } }, NOW);
-      expect(store.admin.unreadableSubscriptions()).toEqual([]);
+      expect(store.files!.unreadableSubscriptions()).toEqual([]);
       expect(await claim()).toBe(1);
       await store.close();
     }
@@ -226,7 +226,7 @@ describe("rows that evreg could not have written", () => {
       expect(total).toBe(2);
       // A delivery without subscription stays with its event: nobody knows whether it is finished.
       expect(await store.events.removeExpired({ beforeMs: NOW + 1 })).toMatchObject({ next: undefined });
-      expect(store.admin.health()).toEqual({ status: "ok" });
+      expect(store.health()).toEqual({ status: "ok" });
       await store.close();
     }
   });

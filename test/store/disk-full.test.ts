@@ -63,7 +63,7 @@ describe.skipIf(small === undefined)(
         code: "unavailable",
         message: expect.stringContaining("the disk is full"),
       });
-      expect(store.admin.health()).toMatchObject({
+      expect(store.health()).toMatchObject({
         status: "unavailable",
         reason: expect.stringContaining("the disk is full"),
       });
@@ -74,11 +74,11 @@ describe.skipIf(small === undefined)(
       // While it is full, trying changes nothing.
       await clock.advance(1_000);
       await until("the trial to fail", () => clock.pending === 1);
-      expect(store.admin.health().status).toBe("unavailable");
+      expect(store.health().status).toBe("unavailable");
 
       rmSync(filler);
       await clock.advance(1_000);
-      await until("the store to heal", () => store.admin.health().status === "ok");
+      await until("the store to heal", () => store.health().status === "ok");
       const [outcome] = await publish();
       expect(outcome).toMatchObject({ kind: "recorded", rowid: recorded + 1 });
       expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded + 1);
@@ -184,10 +184,10 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
     retention.start();
     await until("the store to find no room", async () => {
       await goOn();
-      return store.admin.health().status === "unavailable";
+      return store.health().status === "unavailable";
     });
     for (let turn = 0; turn < 20; turn += 1) await goOn();
-    expect(store.admin.health().status).toBe("unavailable");
+    expect(store.health().status).toBe("unavailable");
     expect(await total()).toBe(900);
 
     rmSync(filler);
@@ -195,7 +195,7 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
       await goOn();
       return (await total()) === 0;
     });
-    expect(store.admin.health().status).toBe("ok");
+    expect(store.health().status).toBe("ok");
     await retention.stop();
     await store.close();
     expect(rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);

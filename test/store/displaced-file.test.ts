@@ -90,7 +90,7 @@ describe("a data file that was moved, removed or truncated", () => {
         message: expect.stringContaining(named),
       });
       await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
-      expect(store.admin.health()).toMatchObject({
+      expect(store.health()).toMatchObject({
         status: "unavailable",
         reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
       });

@@ -52,7 +52,7 @@ describe("SQLITE_BUSY", () => {
     const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
     expect(() => rawSql(file, "INSERT INTO write_check VALUES (1, x'')")).toThrow("SQLITE_BUSY");
     await Promise.all(writes);
-    expect(store.admin.health()).toEqual({ status: "ok" });
+    expect(store.health()).toEqual({ status: "ok" });
     await store.close();
     expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 50 }]);
   });
@@ -148,7 +148,7 @@ describe("the store's thread", () => {
     await ended;
     await expect(store.events.record([event], 1)).rejects.toMatchObject({ code: "unavailable" });
     await expect(store.events.find(1)).rejects.toBeInstanceOf(EvregError);
-    expect(store.admin.health()).toMatchObject({
+    expect(store.health()).toMatchObject({
       status: "unavailable",
       reason: expect.stringContaining("thread"),
     });

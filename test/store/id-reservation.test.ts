@@ -27,7 +27,7 @@ const open = (nowMs = NOW): Promise<Store> =>
   openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(nowMs) });
 
 async function bytesOf(store: Store): Promise<Buffer> {
-  const backup = await store.admin.backup();
+  const backup = await store.files!.backup();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
   await backup.close();
@@ -179,7 +179,7 @@ it("lists, replays and retention work on both sides of the skipped numbers", asy
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
   expect(await restored.replays.count(plan!)).toBe(all.length);
   let calls = 0;
-  for (let next: unknown; calls === 0 || next !== undefined; calls += 1) {
+  for (let next: number | undefined; calls === 0 || next !== undefined; calls += 1) {
     ({ next } = await restored.events.removeExpired({ beforeMs: NOW + 200 * DAY_MS }, next));
   }
   expect(calls).toBeLessThan(30);

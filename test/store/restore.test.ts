@@ -30,7 +30,7 @@ async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Bu
 
 /** A backup of a store, which is closed. */
 async function closedTo(store: Store): Promise<Buffer> {
-  const backup = await store.admin.backup();
+  const backup = await store.files!.backup();
   const pieces: Uint8Array[] = [];
   for await (const piece of backup.content()) pieces.push(piece);
   await store.close();

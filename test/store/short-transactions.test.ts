@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import type { CommitReport } from "../../src/store/health.ts";
+import type { CommitReport } from "../../src/store/libsql/health.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";

@@ -41,7 +41,7 @@ if (mode === "hold") {
 } else {
   const actionId = await prepare();
   await Promise.all([...Array.from({ length: 8 }, () => publish(actionId)), mode === "publish" && deliver()]);
-  print({ ...seen.refused, condition: store.admin.health(), fatal: seen.fatal });
+  print({ ...seen.refused, condition: store.health(), fatal: seen.fatal });
 }
 await store.close();
 process.exit(0);

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
-import { CheckpointLog, type CommitObserver, DamagedEvents } from "../health.ts";
+import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { unfinishedCopies } from "../../runtime/data-files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
-import type { Store, StoreChange } from "../store.ts";
+import type { StoreChange } from "../store.ts";
 import { acceptLoss } from "./files/accept-loss.ts";
 import { Backups } from "./files/backup.ts";
 import {
@@ -22,7 +22,7 @@ import {
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { FORM } from "./files/schema.ts";
-import { createLibsqlStore } from "./store.ts";
+import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
 import type { OpenReport } from "./thread/protocol.ts";
 import { EngineFailure } from "./thread/sql.ts";
@@ -60,7 +60,7 @@ export interface OpenOptions {
  * another program's file, one of a newer evreg or one encrypted with another key; `unavailable` when it cannot be written
  * to, or its log is damaged
  */
-export async function openLibsqlStore(options: OpenOptions): Promise<Store> {
+export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> {
   const { folder, owner, logger, clock = systemClock } = options;
   prepareFolder(folder);
   const releaseFolder = holdFolder(folder);

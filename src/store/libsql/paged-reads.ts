@@ -7,7 +7,7 @@ import {
   type StoredStep,
   type StoredTotal,
 } from "../stats.ts";
-import type { RangePlan } from "./history/replays.ts";
+import type { ReplayPlan } from "../replays.ts";
 import type { OPERATIONS } from "./operations.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
 
@@ -49,7 +49,7 @@ export async function countAllDeliveries(
 /** @param signal ends it before the next part; rejects with its reason */
 export async function countWholeReplay(
   { count: countNext }: Methods["replays"],
-  plan: RangePlan,
+  plan: ReplayPlan,
   signal?: AbortSignal,
 ): Promise<number> {
   let total = 0;

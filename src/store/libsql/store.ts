@@ -1,15 +1,13 @@
 import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, EventStore, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
-import type { DamagedEvents } from "../health.ts";
+import type { DamagedEvents } from "./health.ts";
 import type { AttemptResult, DeliveryQueue, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
 import type { ReplayStore } from "../replays.ts";
-import type { Store } from "../store.ts";
+import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
 import type { WireNextEvent } from "./events/next.ts";
 import { recordRows, type StoredOutcome } from "./events/record-wire.ts";
 import type { Backups } from "./files/backup.ts";
-import type { RangePlan } from "./history/replays.ts";
-import type { ExpiredEvents } from "./history/retention.ts";
 import type { OPERATIONS } from "./operations.ts";
 import {
   countAllDeliveries,
@@ -23,6 +21,9 @@ import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
+
+/** A store on files. */
+export type FileStore = Store & { readonly files: FileAdmin };
 
 /** What the store is made of. */
 interface StoreParts {
@@ -42,7 +43,7 @@ interface StoreParts {
  * The store as the rest of the product has it. Nearly every method is an operation of the store's thread (`operations.ts`) as it
  * is; here are those that have bytes, or take more than one call.
  */
-export function createLibsqlStore(parts: StoreParts): Store {
+export function createLibsqlStore(parts: StoreParts): FileStore {
   const { calls, damaged, backups, supervisor, dataId } = parts;
   const { catalog, replays, tokens, audit, stats } = calls.methods;
   const claimed = new ClaimedSubscriptions(parts.key);
@@ -67,12 +68,12 @@ export function createLibsqlStore(parts: StoreParts): Store {
       steps: (query) => readAllSteps(stats, query),
       totals: (query) => readAllTotals(stats, query),
     },
-    admin: {
+    files: {
       backup: (signal) => backups.make(signal),
       damagedEvents: () => damaged.events,
       unreadableSubscriptions: () => damaged.subscriptions,
-      health: () => supervisor.condition(),
     },
+    health: () => supervisor.condition(),
     close: () => (closing ??= parts.close()),
   };
 }
@@ -154,16 +155,12 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const { value, bytes } = await calls.ask("events.next", query);
       return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
     },
-    async removeExpired(range, next = { events: [], after: 0 }) {
-      const known = next as ExpiredEvents;
-      const expired = known.events.length > 0 ? known : await events.findExpired(range, known.after);
-      const { handled, ...removed } =
-        expired.events.length === 0
-          ? { handled: 0, events: 0, deliveries: 0 }
-          : await events.removeEvents(expired.events);
-      const remaining = expired.events.slice(handled);
-      const isDone = remaining.length === 0 && expired.after === undefined;
-      return { ...removed, next: isDone ? undefined : { events: remaining, after: expired.after } };
+    async removeExpired(range, after = 0) {
+      const expired = await events.findExpired(range, after);
+      if (expired.events.length === 0) return { events: 0, deliveries: 0, next: expired.after };
+      const { handled, ...removed } = await events.removeEvents(expired.events);
+      const rest = expired.events[handled];
+      return { ...removed, next: rest === undefined ? expired.after : rest - 1 };
     },
   };
 }
@@ -197,7 +194,6 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
 function replayStore(replays: ThreadCalls<typeof OPERATIONS>["methods"]["replays"]): ReplayStore {
   return {
     ...replays,
-    count: (plan, signal) => countWholeReplay(replays, plan as RangePlan, signal),
-    start: (plan, ...rest) => replays.start(plan as RangePlan, ...rest),
+    count: (plan, signal) => countWholeReplay(replays, plan, signal),
   };
 }

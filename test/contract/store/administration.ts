@@ -8,7 +8,7 @@ export function administrationSuite(open: OpenStore): void {
 
   it("a copy has the bytes and the digest that it names, and can be closed twice", async () => {
     await on.publish(await on.action(), 20);
-    const backup = await on.store.admin.backup();
+    const backup = await on.store.files!.backup();
     const digest = createHash("sha256");
     let bytes = 0;
     for await (const piece of backup.content()) {
@@ -23,18 +23,18 @@ export function administrationSuite(open: OpenStore): void {
 
   it("there is one copy at a time, and events are recorded meanwhile", async () => {
     const action = await on.action();
-    const backup = await on.store.admin.backup();
-    await expect(on.store.admin.backup()).rejects.toMatchObject({ code: "conflict" });
+    const backup = await on.store.files!.backup();
+    await expect(on.store.files!.backup()).rejects.toMatchObject({ code: "conflict" });
     expect(await on.publish(action)).toHaveLength(1);
     await backup.close();
-    await (await on.store.admin.backup()).close();
+    await (await on.store.files!.backup()).close();
   });
 
   it("a copy that nobody wants any more ends with the signal's reason", async () => {
     const gone = new AbortController();
     gone.abort(new Error("gone"));
-    await expect(on.store.admin.backup(gone.signal)).rejects.toThrow("gone");
-    await (await on.store.admin.backup()).close();
+    await expect(on.store.files!.backup(gone.signal)).rejects.toThrow("gone");
+    await (await on.store.files!.backup()).close();
   });
 
   it("nothing is damaged in a store that nobody else wrote to", async () => {
@@ -42,16 +42,16 @@ export function administrationSuite(open: OpenStore): void {
     await on.subscription(action);
     await on.publish(action, 3);
     await on.claim();
-    expect(on.store.admin.damagedEvents()).toEqual([]);
-    expect(on.store.admin.unreadableSubscriptions()).toEqual([]);
+    expect(on.store.files!.damagedEvents()).toEqual([]);
+    expect(on.store.files!.unreadableSubscriptions()).toEqual([]);
   });
 
   it("it is well while it commits, and says that it was closed", async () => {
     const { store } = on;
-    expect(store.admin.health()).toEqual({ status: "ok" });
+    expect(store.health()).toEqual({ status: "ok" });
     await store.close();
     await store.close();
-    expect(store.admin.health()).toMatchObject({ status: "closed", reason: expect.any(String) as string });
+    expect(store.health()).toMatchObject({ status: "closed", reason: expect.any(String) as string });
     const late = store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, NOW);
     await expect(late).rejects.toMatchObject({ code: "unavailable" });
   });

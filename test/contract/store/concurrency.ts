@@ -82,7 +82,7 @@ export function concurrencySuite(open: OpenStore): void {
     expect(await on.store.catalog.listActions({ application: "crm" })).toHaveLength(2);
     expect(await on.store.catalog.listSubscriptions({})).toMatchObject([{ max_retries: 7 }]);
     expect(await on.rowids()).toHaveLength(3);
-    expect(on.store.admin.health()).toEqual({ status: "ok" });
+    expect(on.store.health()).toEqual({ status: "ok" });
   });
 
   it("answers reads during writes, with everything committed before", async () => {
@@ -116,7 +116,7 @@ export function concurrencySuite(open: OpenStore): void {
     );
     await closing;
     await on.store.close();
-    expect(on.store.admin.health().status).toBe("closed");
+    expect(on.store.health().status).toBe("closed");
     await expect(on.store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
   });
 }

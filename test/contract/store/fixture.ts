@@ -71,14 +71,14 @@ export class Fixture {
   /** Whether the store is as the next test may find it; actions stay, as long as they are as they were made. */
   async #sweep(): Promise<boolean> {
     const { store } = this;
-    if (store.admin.health().status !== "ok") return false;
+    if (store.health().status !== "ok") return false;
     const actions = await Promise.all([...this.#own].map((name) => store.catalog.findAction(name)));
     if (actions.some((action) => action?.version !== 1)) return false;
     this.#own.clear();
     const subscriptions = await store.catalog.listSubscriptions({});
     await Promise.all(subscriptions.map(({ rowid }) => store.catalog.deleteSubscription(rowid, FAR_MS)));
     await store.queue.releaseExpired(FAR_MS);
-    let next: unknown;
+    let next: number | undefined;
     for (let calls = 0; calls === 0 || next !== undefined; calls += 1) {
       if (calls > MAX_CALLS) return false;
       ({ next } = await store.events.removeExpired({ beforeMs: FAR_MS + 1 }, next));

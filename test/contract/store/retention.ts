@@ -14,7 +14,7 @@ export function retentionSuite(open: OpenStore): void {
     range: Partial<ExpiredRange> = {},
   ): Promise<{ events: number; deliveries: number; calls: number }> {
     const sum = { events: 0, deliveries: 0, calls: 0 };
-    for (let next: unknown; sum.calls === 0 || next !== undefined; sum.calls += 1) {
+    for (let next: number | undefined; sum.calls === 0 || next !== undefined; sum.calls += 1) {
       const removed = await on.store.events.removeExpired({ beforeMs: LATER, ...range }, next);
       sum.events += removed.events;
       sum.deliveries += removed.deliveries;

@@ -3,12 +3,12 @@ import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
 import { loadLastIds } from "../events/record.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
 import { idRangesOf, insertSegments, rangesAfter, type RowidRange } from "../events/timeline.ts";
-import type { ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
+import type { ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
-import { boundAction, findReplay, loadRunning, type RangePlan } from "./replays.ts";
+import { boundAction, findReplay, loadRunning } from "./replays.ts";
 
 export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServiceEvents<ReplayProgress> {
   const [running] = loadRunning(sql, "r.rowid = ?", id);
@@ -39,7 +39,7 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServi
 /** How many deliveries may be made due now: none until half of the due ones are sent, as each further step has its cost. */
 function capacityOf(
   sql: Sql,
-  { subscription, selection }: Pick<RangePlan, "subscription" | "selection">,
+  { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
   { nowMs, maxQueued, maxDue, maxUnfinished }: ReplayStep,
 ): number {
   const { due, unfinished, ordered } = sql.first<{ due: number; unfinished: number; ordered: number }>(
@@ -70,7 +70,7 @@ function capacityOf(
 
 function makeDue(
   sql: Sql,
-  { subscription, selection }: Pick<RangePlan, "subscription" | "selection">,
+  { subscription, selection }: Pick<ReplayPlan, "subscription" | "selection">,
   chosen: readonly Candidate[],
   nowMs: number,
 ): void {
@@ -185,7 +185,7 @@ const walksOf = ({ from, candidate, matches }: Events): Readonly<Record<ReplaySe
 const ACTION_WALKS = walksOf(OF_ACTION);
 const PATTERN_WALKS = walksOf(OF_PATTERN);
 
-type Walked = Pick<RangePlan, "subscription" | "action" | "selection">;
+type Walked = Pick<ReplayPlan, "subscription" | "action" | "selection">;
 
 function walkOf({ action, selection }: Walked): Walk {
   return (isPattern(action) ? PATTERN_WALKS : ACTION_WALKS)[selection];
@@ -231,14 +231,14 @@ function windowEnd(sql: Sql, plan: Walked, range: RowidRange, width = WINDOW): n
 /** Windows that one call counts: some ten milliseconds of the thread that reads. */
 const MAX_WINDOWS = 10;
 
-export function planReplay(sql: Sql, request: ReplayRequest): RangePlan | undefined {
+export function planReplay(sql: Sql, request: ReplayRequest): ReplayPlan | undefined {
   const { subscription, fromMs, toMs } = request;
   const action = boundAction(sql, subscription);
   if (action === undefined) return undefined;
   return { ...request, action, scope: idRangesOf(sql, "event", fromMs, toMs) };
 }
 
-export function countReplay(sql: Sql, plan: RangePlan): { count: number; rest: readonly RowidRange[] } {
+export function countReplay(sql: Sql, plan: ReplayPlan): { count: number; rest: readonly RowidRange[] } {
   let rest = plan.scope;
   let count = 0;
   for (let windows = 0; windows < MAX_WINDOWS; windows += 1) {

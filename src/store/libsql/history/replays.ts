@@ -3,18 +3,11 @@ import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
-import type { RowidRange } from "../events/timeline.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
-
-/** A plan of this store. */
-export interface RangePlan extends ReplayPlan {
-  /** Rising. */
-  readonly scope: readonly RowidRange[];
-}
 
 type ReplayRow = StoredRecord<Omit<Replay, "skipped">, "from" | "to" | "timestamped" | "finished_at">;
 
@@ -24,7 +17,7 @@ const SELECT_REPLAY = `
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
 
-export function startReplay(sql: Sql, plan: RangePlan, nowMs: number): Replay | undefined {
+export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay | undefined {
   const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
   const current = boundAction(sql, subscription);
   if (current === undefined) return undefined;
@@ -131,7 +124,7 @@ export function loadRunning(
   sql: Sql,
   condition: string,
   ...values: SqlValue[]
-): readonly (RunningReplay & { plan: RangePlan; isActive: boolean })[] {
+): readonly (RunningReplay & { isActive: boolean })[] {
   const rows = sql.rows<{
     id: number;
     subscription_id: number;

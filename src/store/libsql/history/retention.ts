@@ -13,7 +13,10 @@ export interface ExpiredEvents {
   readonly after: number | undefined;
 }
 
-/** Events that one search looks at, each with its deliveries up to the first that is unfinished. */
+/**
+ * Events that one search looks at, each with its deliveries up to the first that is unfinished. What one transaction does not
+ * remove of them is looked for again.
+ */
 const MAX_SEARCHED = 400;
 
 /** Looks at events with larger rowids than `after`, and at the deliveries of each. Whoever deletes them has to look again. */

@@ -1,5 +1,5 @@
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
-import type { CommitReport } from "../../health.ts";
+import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { StoreChange } from "../../store.ts";
 import type { Durable } from "./connection.ts";

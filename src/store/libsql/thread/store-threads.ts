@@ -1,4 +1,4 @@
-import type { CommitObserver } from "../../health.ts";
+import type { CommitObserver } from "../health.ts";
 import type { OpenReport, WorkerSetup, WriteBatch } from "./protocol.ts";
 import { ReaderClient, type Reply, type WriteReply, WriterClient } from "./worker-client.ts";
 

@@ -1,7 +1,7 @@
 import type { Worker } from "node:worker_threads";
 import { messageOf } from "../../../domain/error.ts";
 import { startThread } from "../../../runtime/process.ts";
-import type { CommitObserver } from "../../health.ts";
+import type { CommitObserver } from "../health.ts";
 import type { FileId } from "./file-guard.ts";
 import {
   fromWireError,

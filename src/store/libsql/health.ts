@@ -1,4 +1,4 @@
-import type { Logger } from "../runtime/logger.ts";
+import type { Logger } from "../../runtime/logger.ts";
 
 /** Measures of one transaction. */
 export interface CommitReport {
