@@ -1,4 +1,15 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
@@ -108,6 +119,35 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     });
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
     expect(inspectMigrations(scratch.path)).toMatchObject({ current: form });
+  });
+
+  it("behind a link is replaced where it is, and stays there", async () => {
+    const disk = join(scratch.path, "disk");
+    const folder = join(scratch.path, "data");
+    mkdirSync(disk);
+    mkdirSync(folder);
+    writeOlderFile(join(disk, "real.db"), form, ONE_ACTION, ONE_REVISION);
+    symlinkSync(join(disk, "real.db"), join(folder, "evreg.db"));
+    expect(await migrate(folder)).toMatchObject({ copy: join(disk, `real.db.before-v${FORM}`) });
+    expect(readdirSync(disk).toSorted()).toEqual(["real.db", `real.db.before-v${FORM}`]);
+    expect(readlinkSync(join(folder, "evreg.db"))).toBe(join(disk, "real.db"));
+    await (await open(folder)).close();
+    // As a kill between the two renames leaves it.
+    renameSync(join(disk, "real.db"), join(disk, `real.db.next-before-v${FORM}`));
+    await (await open(folder)).close();
+    expect(readdirSync(disk).toSorted()).toEqual(["real.db", `real.db.before-v${FORM}`]);
+  });
+
+  it("is upgraded by one of two starts at once, and the other is refused", async () => {
+    writeOlderFile(file(), form, ONE_ACTION, ONE_REVISION);
+    const children = [1, 2].map(() => startChild("store-child.ts", ["hold", scratch.path]));
+    const lines = await Promise.all(children.map((child) => child.line()));
+    expect(lines.filter((line) => line === "open")).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('"conflict"'))).toHaveLength(1);
+    for (const child of children) child.process.kill("SIGKILL");
+    await Promise.all(children.map((child) => child.ended()));
+    expect(readdirSync(scratch.path).filter((name) => name.includes("before"))).toHaveLength(1);
+    expect(inspectMigrations(scratch.path)).toMatchObject({ current: FORM });
   });
 
   it("with a trigger or a view is refused", async () => {

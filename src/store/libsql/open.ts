@@ -3,6 +3,7 @@ import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
 import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
 import { unfinishedCopies } from "../../runtime/data-files.ts";
+import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
@@ -19,8 +20,10 @@ import {
   inUse,
   prepareFile,
   prepareFolder,
+  readFileVersion,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
+import { finishReplacement } from "./files/replace-file.ts";
 import { FORM } from "./files/schema.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
@@ -68,6 +71,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
     // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
     if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
+    finishReplacement(dataFileOf(folder));
     if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
     const { supervisor, report } = await openFile(options, clock);
     const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));
@@ -122,6 +126,11 @@ async function openFile(
       `The data file ${path} was there and empty, so the data begin anew. If there were data in it before, stop this, and ${restoreAdvice(folder, " --force")}.`,
     );
   }
+  const form = readFileVersion(path);
+  if (form !== 0 && form !== FORM) {
+    const upgrade = { file: path, form, bytes: sizeOf(path) };
+    logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
+  }
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
   const start = (which: { release: boolean; expected?: FileId }): Promise<StoreThreads> =>
@@ -143,7 +152,7 @@ function warnOfLeftovers(logger: Logger, folder: string): void {
   if (left.length === 0) return;
   logger.warn(
     { left },
-    "A restore was cut off and left these copies in the data folder; evreg doctor says how to remove them.",
+    "A restore or an upgrade was cut off and left these copies in the data folder; evreg doctor says how to remove them.",
   );
 }
 

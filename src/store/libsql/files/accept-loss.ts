@@ -17,7 +17,7 @@ interface AcceptedLoss {
 
 /**
  * Goes on without what a damaged log has behind its damage. As in a restore, the data are made whole in a copy that then
- * replaces the file, which stays beside it with its log. Cut off anywhere, this leaves the old data or the new. The numbers
+ * replaces the file, which stays beside it with its log. Cut off anywhere, this leaves the old data or the new, or the next start puts the new in place. The numbers
  * go on far beyond, so that none is given twice.
  *
  * To be called only while this process has no connection to the file, and holds its folder.

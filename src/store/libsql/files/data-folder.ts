@@ -22,7 +22,7 @@ import {
   tracesOfData,
 } from "./earlier-data.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
-import { fileBehindLink, finishReplacement, pendingReplacement } from "./replace-file.ts";
+import { pendingReplacement } from "./replace-file.ts";
 import { APPLICATION_ID, FORM } from "./schema.ts";
 import { mustHaveUpgradeRoom } from "./upgrade-room.ts";
 
@@ -62,16 +62,14 @@ export function prepareFolder(folder: string): readonly string[] {
  * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
  * see `mustBeOfLatestForm`
  * @returns its path
- * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where a restore was cut
- * off, where the data are gone, and without room for an upgrade; `not_found` without the data it needs
+ * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where
+ * the data are gone, and without room for an upgrade; `not_found` without the data it needs
  */
 export function prepareFile(
   folder: string,
   { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
 ): string {
   const path = dataFileOf(folder);
-  finishReplacement(path);
-  finishReplacement(fileBehindLink(path));
   const version = admittedVersion(folder);
   if (refusesOlderForm) mustBeOfLatestForm(path, version);
   mustHaveUpgradeRoom(path, version);

@@ -33,11 +33,13 @@ export function replaceFile(file: string, copy: string, keptAs: string): string 
  * left is a copy that nobody needs.
  */
 export function finishReplacement(file: string): void {
-  const next = pendingReplacement(file);
-  if (next === undefined) return;
-  // Only a file whose log could not be moved into it has one. Beside the new file it would be taken for that one's.
-  moveIfThere(`${file}-wal`, `${keptOf(next)}-wal`);
-  moveIfThere(next, file);
+  for (const path of [file, fileBehindLink(file)]) {
+    const next = pendingReplacement(path);
+    if (next === undefined) continue;
+    // Only a file whose log could not be moved into it has one. Beside the new file it would be taken for that one's.
+    moveIfThere(`${path}-wal`, `${keptOf(next)}-wal`);
+    moveIfThere(next, path);
+  }
 }
 
 /** The whole file that is to become the data file, where there is none at the path any more. */

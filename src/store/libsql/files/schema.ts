@@ -276,7 +276,7 @@ CREATE TABLE token (
   created_ms INTEGER NOT NULL CHECK (created_ms ${TIME})
 ) STRICT;
 
--- See history/audit.ts. Without the tokens' rows, which go with the tokens. members: JSON, NULL where none is told.
+-- See history/audit.ts. members: JSON, NULL where there are none.
 CREATE TABLE audit (
   rowid INTEGER PRIMARY KEY CHECK (rowid ${ID}),
   changed_ms INTEGER NOT NULL CHECK (changed_ms ${TIME}),
