@@ -70,8 +70,6 @@ export interface FileAdmin {
   backup(signal?: AbortSignal): Promise<Backup>;
   /** The events that were found damaged since the store was opened; at most the first thousand. */
   damagedEvents(): readonly number[];
-  /** Active subscriptions to which nothing is delivered, as they or their deliveries cannot be read. */
-  unreadableSubscriptions(): readonly number[];
 }
 
 export interface StoreCondition {

@@ -59,7 +59,6 @@ const WELL: DoctorInput = {
   },
   newestEvent: inHours(-1),
   damagedEvents: [],
-  unreadableSubscriptions: [],
   brokenSchemas: [],
   clockShiftMs: 20,
   encrypts: true,

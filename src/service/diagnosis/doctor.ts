@@ -56,7 +56,6 @@ export async function diagnose(
       subscriptions,
       backlog,
       damagedEvents: store.files?.damagedEvents() ?? [],
-      unreadableSubscriptions: store.files?.unreadableSubscriptions() ?? [],
       brokenSchemas: broken,
       newestEvent: newest.events[0]?.timestamped,
       nowMs,
@@ -83,8 +82,6 @@ export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings"
   readonly backlog: Backlog;
   /** Those found since the start; only `doctor --deep` reads all. */
   readonly damagedEvents: readonly number[];
-  /** Nothing is delivered to them, as their records are damaged. */
-  readonly unreadableSubscriptions: readonly number[];
   readonly brokenSchemas: readonly BrokenSchema[];
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
@@ -107,7 +104,6 @@ export function findingsOf(input: DoctorInput): readonly Finding[] {
     orderFinding(input.subscriptions),
     backlogFinding(input),
     damagedEventFinding(input.damagedEvents),
-    unreadableFinding(input.unreadableSubscriptions),
     brokenSchemaFinding(input.brokenSchemas),
   ];
   return findings.filter((finding) => finding !== undefined);
@@ -259,15 +255,6 @@ function damagedEventFinding(events: readonly number[]): Finding | undefined {
     "events",
     `${count(events.length, "event is", "events are")} damaged in the data file: ${named(events.map(String))}. Their payloads are not those that were published, and are neither shown nor sent.`,
     "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` reads all events. Look at the disk and the memory of the machine, too.",
-  );
-}
-
-function unreadableFinding(subscriptions: readonly number[]): Finding | undefined {
-  if (subscriptions.length === 0) return undefined;
-  return problem(
-    "subscriptions",
-    `${count(subscriptions.length, "subscription", "subscriptions")} cannot be delivered to, as records of them are damaged in the data file: ${named(subscriptions.map(String))}.`,
-    "Restore a backup from before the damage with `evreg restore`; `evreg doctor --deep` lists what is damaged. Look at the disk and the memory of the machine, too.",
   );
 }
 

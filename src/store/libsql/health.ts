@@ -48,11 +48,10 @@ export class CheckpointLog implements CommitObserver {
 
 const MAX_EVENTS = 1_000;
 
-/** What was found damaged. Each event and subscription is logged once. */
+/** The events that were found damaged. Each is logged once. */
 export class DamagedEvents {
   readonly #logger: Logger;
   readonly #events = new Set<number>();
-  readonly #subscriptions = new Set<number>();
 
   constructor(logger: Logger) {
     this.#logger = logger;
@@ -60,24 +59,6 @@ export class DamagedEvents {
 
   get events(): readonly number[] {
     return [...this.#events];
-  }
-
-  get subscriptions(): readonly number[] {
-    return [...this.#subscriptions];
-  }
-
-  noteSubscription(subscription: number): void {
-    if (this.#subscriptions.has(subscription)) return;
-    this.#subscriptions.add(subscription);
-    this.#logger.error(
-      { subscription },
-      "A subscription or a delivery of it is damaged in the data file: nothing is delivered to it. evreg doctor --deep tells what is wrong; restore a backup from before the damage.",
-    );
-  }
-
-  /** A write may have repaired it: the next claim tries it. */
-  retrySubscription(subscription: number): void {
-    this.#subscriptions.delete(subscription);
   }
 
   note(event: number): void {

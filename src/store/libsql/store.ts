@@ -50,14 +50,7 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
   let closing: Promise<void> | undefined;
   return {
     dataId,
-    catalog: {
-      ...catalog,
-      async updateSubscription(...args) {
-        const updated = await catalog.updateSubscription(...args);
-        damaged.retrySubscription(args[0]);
-        return updated;
-      },
-    },
+    catalog,
     events: eventStore(parts, claimed),
     queue: deliveryQueue(parts, claimed),
     replays: replayStore(replays),
@@ -71,7 +64,6 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
     files: {
       backup: (signal) => backups.make(signal),
       damagedEvents: () => damaged.events,
-      unreadableSubscriptions: () => damaged.subscriptions,
     },
     health: () => supervisor.condition(),
     close: () => (closing ??= parts.close()),
@@ -175,8 +167,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
   return {
     ...queue,
     async claim(request) {
-      const { value, bytes } = await calls.ask("queue.claim", claimCall(request, damaged.subscriptions));
-      for (const id of value.unreadable) damaged.noteSubscription(id);
+      const { value, bytes } = await calls.ask("queue.claim", claimCall(request));
       for (const eventId of value.damaged) damaged.note(eventId);
       return claimAnswer(value, bytes, claimed);
     },

@@ -43,7 +43,6 @@ export function administrationSuite(open: OpenStore): void {
     await on.publish(action, 3);
     await on.claim();
     expect(on.store.files!.damagedEvents()).toEqual([]);
-    expect(on.store.files!.unreadableSubscriptions()).toEqual([]);
   });
 
   it("it is well while it commits, and says that it was closed", async () => {

@@ -1,9 +1,8 @@
 import { randomInt } from "node:crypto";
-import { EvregError } from "../../../domain/error.ts";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Taker, TierLimit } from "../../queue.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
-import { isRowid, EngineFailure, jsonOf, type Sql, textOf, timeOf, wholeOf } from "../thread/sql.ts";
+import { isRowid, jsonOf, type Sql } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "./fair-share.ts";
 import { WAIT_END } from "./handler-health.ts";
@@ -35,7 +34,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
   const { claimables, recheckAtMs } = loadClaimables(sql, call);
   const [closed, open] = [claimables.filter(isClosed), claimables.filter((one) => !isClosed(one))];
-  const { selected, unreadable } = loadReadable(sql, open, tiers);
+  const selected = select(sql, open, tiers);
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
@@ -59,7 +58,6 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
     damaged: [...new Set(payloads.map(({ eventId }) => eventId))].filter(
       (id) => (spans.get(id) ?? null) === null,
     ),
-    unreadable,
     nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
     limitedTiers: [...new Set([...limited, ...cutTiers])],
   };
@@ -86,7 +84,7 @@ interface Pending {
  */
 function loadClaimables(
   sql: Sql,
-  { nowMs, quotas, defaultQuota, excluded, takers }: ClaimCall,
+  { nowMs, quotas, defaultQuota, takers }: ClaimCall,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
   const known = new Map(JSON.parse(quotas) as readonly QuotaRow[]);
   // Steps from subscription to subscription through the index of what waits.
@@ -120,7 +118,7 @@ function loadClaimables(
   let recheckAtMs: number | undefined;
   for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
     const given = known.get(id) ?? defaultQuota;
-    if (given.capacity === 0 || excluded.includes(id)) continue;
+    if (given.capacity === 0) continue;
     const isOrdered = ordered === 1;
     // Nobody tells a consumer to give the rest back when one of several has failed.
     const quota = isOrdered && takers !== undefined ? { ...given, capacity: 1 } : given;
@@ -141,42 +139,11 @@ function loadClaimables(
 
 interface Selected extends Picked {
   readonly rows: readonly ClaimRow[];
-  /** Of all of them, as JSON. */
+  /** The subscriptions of all of them, as JSON. */
   readonly subscriptions: string;
 }
 
-/**
- * What is due, with all that sending needs. A subscription whose rows cannot be read is left out and answered: its damage must
- * not stop the deliveries of all.
- */
-function loadReadable(
-  sql: Sql,
-  claimables: readonly Claimable[],
-  tiers: readonly TierLimit[],
-): { readonly selected: Selected; readonly unreadable: readonly number[] } {
-  const selected = trySelect(sql, claimables, tiers);
-  if (!(selected instanceof Error)) return { selected, unreadable: [] };
-  const readable = claimables.filter((one) => !(trySelect(sql, [one], tiers) instanceof Error));
-  // Then none of them is the cause.
-  if (readable.length === claimables.length) throw selected;
-  const unreadable = claimables.filter((one) => !readable.includes(one)).map(({ id }) => id);
-  return { selected: select(sql, readable, tiers), unreadable };
-}
-
-/** An error of reading is answered, one of the engine is thrown. */
-function trySelect(
-  sql: Sql,
-  claimables: readonly Claimable[],
-  tiers: readonly TierLimit[],
-): Selected | Error {
-  try {
-    return select(sql, claimables, tiers);
-  } catch (error) {
-    if (error instanceof EngineFailure || !(error instanceof Error)) throw error;
-    return error;
-  }
-}
-
+/** What is due, with all that sending needs. */
 function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
   const picked = selectFairly(sql, claimables, tiers);
   const rows = loadRows(
@@ -188,28 +155,28 @@ function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly Tier
 
 const CLAIM_SQL = CLAIM.select({
   deliveryId: "d.rowid",
-  attempt: `${wholeOf("d.attempt")} + 1`,
-  failures: wholeOf("d.failures"),
-  subscriptionId: wholeOf("d.subscription_id"),
-  eventId: wholeOf("d.event_id"),
+  attempt: "d.attempt + 1",
+  failures: "d.failures",
+  subscriptionId: "d.subscription_id",
+  eventId: "d.event_id",
   payloadBytes: PAYLOAD_BYTES,
-  timestampedMs: timeOf("e.timestamped_ms"),
+  timestampedMs: "e.timestamped_ms",
   action: "coalesce(a.action, '')",
   isFromReplay: "d.created_ms > e.timestamped_ms",
 });
 
 export const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
   subscriptionId: "s.rowid",
-  application: textOf("s.application"),
-  name: textOf("s.subscription"),
-  handler: textOf("s.handler"),
+  application: "s.application",
+  name: "s.subscription",
+  handler: "s.handler",
   maxRetries: "s.max_retries",
   secret: "k.secret",
   previousSecret: "k.previous_secret",
   previousUntilMs: "k.previous_until_ms",
   bearer: "k.bearer",
   bearerToken: "k.bearer_token",
-  settings: textOf("s.settings"),
+  settings: "s.settings",
 });
 
 /** Follows `SELECT`: those whose rowids are in the JSON `?2`. */
@@ -217,24 +184,17 @@ export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
-export const IS_READABLE = `(typeof(s.handler) = 'text' AND typeof(s.created_ms) = 'integer' AND typeof(s.max_retries) = 'integer'
-  AND (s.settings IS NULL OR iif(json_valid(s.settings), json_type(s.settings) = 'object', 0)))`;
-
 /** A missing or damaged event shows when its payload is read. */
 function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
   if (ids.length === 0) return [];
-  const { rows, good } = sql.first<{ rows: ArrayBuffer; good: number | null }>(
-    `SELECT CAST(json_group_array(${CLAIM_SQL}) AS BLOB) AS rows,
-        sum(typeof(d.attempt) = 'integer' AND typeof(d.failures) = 'integer' AND typeof(d.created_ms) = 'integer'
-          AND typeof(d.due_ms) = 'integer' AND typeof(d.event_id) = 'integer' AND typeof(d.last_error) IN ('null', 'text')) AS good
+  const rows = sql.value<ArrayBuffer>(
+    `SELECT CAST(json_group_array(${CLAIM_SQL}) AS BLOB)
       FROM json_each(?) AS requested
       CROSS JOIN delivery AS d ON d.rowid = requested.value
       LEFT JOIN event AS e ON e.rowid = d.event_id
       LEFT JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
-  )!;
-  // A result could not be stored in a row with a value of another type, and it would be sent again and again.
-  if (good !== ids.length) throw unreadableRow();
+  );
   return jsonOf<ClaimRow[]>(rows);
 }
 
@@ -322,35 +282,23 @@ function deliveriesOf(rows: readonly ClaimRow[]): number[] {
   return rows.map((row) => row[CLAIM.at.deliveryId]);
 }
 
-/** As JSON. */
+/** `SubscriptionRow`s as JSON. */
 function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
   if (rows.length === 0) return "[]";
-  const ids = new Set(rows.map((row) => row[CLAIM.at.subscriptionId]));
-  const found = readSubscriptions(sql, [...ids]);
-  if (found.good !== ids.size) throw unreadableRow();
-  return Buffer.from(found.rows).toString();
+  return readSubscriptions(sql, [...new Set(rows.map((row) => row[CLAIM.at.subscriptionId]))]);
 }
 
 /** One that was not deleted, as a claim would have it, in a list as JSON. */
 export function findSendable(sql: Sql, id: number): string {
-  const { rows, good, count } = readSubscriptions(sql, isRowid(id) ? [id] : []);
-  if ((good ?? 0) !== count) throw unreadableRow();
-  return Buffer.from(rows).toString();
+  return readSubscriptions(sql, isRowid(id) ? [id] : []);
 }
 
-function readSubscriptions(sql: Sql, ids: readonly number[]) {
-  return sql.first<{ rows: ArrayBuffer; good: number | null; count: number }>(
-    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS rows, sum(${IS_READABLE}) AS good, count(*) AS count
-      ${REQUESTED_SUBSCRIPTIONS}`,
+function readSubscriptions(sql: Sql, ids: readonly number[]): string {
+  const rows = sql.value<ArrayBuffer>(
+    `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) ${REQUESTED_SUBSCRIPTIONS}`,
     // The time, which nothing here asks for.
     null,
     JSON.stringify(ids),
-  )!;
-}
-
-function unreadableRow(): EvregError {
-  return new EvregError(
-    "internal",
-    "A record in the data file is damaged, and deliveries cannot be read. `evreg doctor --deep` tells which; restore a backup from before.",
   );
+  return Buffer.from(rows).toString();
 }

@@ -2,7 +2,7 @@ import { recordEvents } from "../events/record.ts";
 import type { EventBatch, RecordedLeases, StoredOutcome } from "../events/record-wire.ts";
 import { countPublished } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
-import { IS_READABLE, leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
+import { leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
 import { WAIT_END } from "./handler-health.ts";
 
 /** A delivery that a call claims with its event. */
@@ -39,7 +39,7 @@ export function recordAndClaim(
 }
 
 /**
- * Not leased are deliveries behind others of their key. Left due are those of subscriptions that are ordered, wait or cannot be read: claims care for these.
+ * Not leased are deliveries behind others of their key. Those of subscriptions that are ordered or wait are left due for claims.
  * @returns by event
  */
 function leaseRecorded(
@@ -51,7 +51,7 @@ function leaseRecorded(
   const { subscriptions, ids } = sql.first<{ subscriptions: ArrayBuffer; ids: string }>(
     `SELECT CAST(json_group_array(${SUBSCRIPTION_SQL}) AS BLOB) AS subscriptions, json_group_array(s.rowid) AS ids
       ${REQUESTED_SUBSCRIPTIONS}
-      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND s.ordered = 0 AND ${WAIT_END} <= ?1 AND ${IS_READABLE}`,
+      WHERE s.active = 1 AND s.deleted_ms IS NULL AND s.mode = 'push' AND s.ordered = 0 AND ${WAIT_END} <= ?1`,
     nowMs,
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
   )!;

@@ -16,15 +16,13 @@ import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
 import { columns } from "../thread/columns.ts";
 import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
-import { readableOr } from "../thread/stored-json.ts";
+import { parseStored } from "../thread/stored-json.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "takers"> {
   /** `QuotaRow`s as JSON, which is cheaper to carry than as many objects. */
   readonly quotas: string;
   readonly takers: readonly (readonly [subscriptionId: number, taker: Taker])[] | undefined;
-  /** Subscriptions that were found unreadable. */
-  readonly excluded: readonly number[];
 }
 
 export type QuotaRow = readonly [subscriptionId: number, quota: ClaimQuota];
@@ -46,8 +44,6 @@ export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   readonly offset: number;
   /** Events of the rows whose payloads are damaged, and not among the bytes. */
   readonly damaged: readonly number[];
-  /** Subscriptions that were left out, as their deliveries cannot be read. */
-  readonly unreadable: readonly number[];
 }
 
 export const CLAIM = columns(
@@ -100,9 +96,9 @@ type SubscriptionRow = readonly [
   settings: string | null,
 ];
 
-export function claimCall(request: ClaimRequest, excluded: readonly number[] = []): ClaimCall {
+export function claimCall(request: ClaimRequest): ClaimCall {
   const quotas = JSON.stringify([...request.quotas]);
-  return { ...request, quotas, takers: request.takers && [...request.takers], excluded };
+  return { ...request, quotas, takers: request.takers && [...request.takers] };
 }
 
 /** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */
@@ -251,16 +247,14 @@ const parsedSettings = new LRUCache<string, SubscriptionSettings>({
 });
 
 /**
- * The same object for the same text, as claims bring it by the thousand. Damaged ones read as none, so that a person can see
- * and replace them; nothing is claimed for their subscription meanwhile, and doctor names it.
+ * The same object for the same text, as claims bring it by the thousand.
+ * @throws EvregError `internal` for what evreg could not have written
  */
 export function settingsFromJson(text: string | null): SubscriptionSettings {
   if (text === null) return NO_SETTINGS;
   const known = parsedSettings.get(text);
   if (known !== undefined) return known;
-  const settings = readableOr(NO_SETTINGS, text, (value) =>
-    typeof value === "object" && !Array.isArray(value) ? { ...NO_SETTINGS, ...value } : undefined,
-  );
+  const settings = { ...NO_SETTINGS, ...(parseStored(text) as Partial<SubscriptionSettings>) };
   parsedSettings.set(text, settings);
   return settings;
 }
