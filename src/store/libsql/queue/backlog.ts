@@ -2,6 +2,7 @@ import type { BacklogCause } from "../../../domain/stats/stats.ts";
 import type { Backlog, BacklogOf } from "../../queue.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { type Sql, timeOf } from "../thread/sql.ts";
+import { earliestOf } from "../../rules/fair-share.ts";
 import {
   type BacklogWindow,
   backlogWindows,
@@ -12,7 +13,6 @@ import {
   loadLeased,
 } from "./backlog-windows.ts";
 import { DELIVERY_STATE, LEASE_OF, REQUESTED, UNFINISHED_STATES } from "./delivery-state.ts";
-import { earliestOf } from "./fair-share.ts";
 
 /** Deliveries that one answer may count: some 30 ms of the thread that reads. */
 const MAX_COUNTED = 200_000;

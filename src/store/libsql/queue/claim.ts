@@ -1,12 +1,13 @@
 import { randomInt } from "node:crypto";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { Taker, TierLimit } from "../../queue.ts";
+import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, jsonOf, type Sql } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
-import { type Claimable, earliestOf, selectFairly, type Picked } from "./fair-share.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { leasedSubscriptions } from "./order.ts";
+import { loadWaiting } from "./waiting-deliveries.ts";
 import {
   CLAIM,
   type ClaimCall,
@@ -145,7 +146,7 @@ interface Selected extends Picked {
 
 /** What is due, with all that sending needs. */
 function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly TierLimit[]): Selected {
-  const picked = selectFairly(sql, claimables, tiers);
+  const picked = selectFairly((some, limit) => loadWaiting(sql, some, limit), claimables, tiers);
   const rows = loadRows(
     sql,
     picked.chosen.map(({ id }) => id),

@@ -1,5 +1,5 @@
-import { type Delivery, type DeliveryWithAttempts, statusesBefore } from "../../../domain/delivery.ts";
-import { EvregError } from "../../../domain/error.ts";
+import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
+import { checkRetry, checkSkip, type DeliveryBefore, type RequestedDelivery } from "../../rules/requests.ts";
 import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { ATTEMPT_COLUMNS, type AttemptRow, attemptOf, ATTEMPTS } from "./attempts.ts";
@@ -16,9 +16,6 @@ import { clearWaits } from "./handler-health.ts";
 import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
-const RETRIABLE = statusesBefore("retry requested");
-const SKIPPABLE = statusesBefore("skipped");
-
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
@@ -34,13 +31,7 @@ export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undef
 export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
-  if (row.deleted_ms !== null) {
-    const why = `its subscription ${row.subscription} was deleted, so it cannot be sent again`;
-    throw conflict(row, "retried", why);
-  }
-  if (!RETRIABLE.has(row.status)) {
-    throw conflict(row, "retried", `it is ${row.status}; ${whatItWaitsFor(sql, row)}`);
-  }
+  checkRetry(requestedOf(row), (delivery) => findBefore(sql, delivery));
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.pending}, priority = ${REQUESTED}, due_ms = ?, failures = 0, finished_ms = NULL
       WHERE rowid = ?`,
@@ -55,8 +46,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
 export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEvents<Delivery | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
-  const why = whyNotSkipped(sql, row);
-  if (why !== undefined) throw conflict(row, "skipped", why);
+  checkSkip(requestedOf(row), (delivery) => findBefore(sql, delivery));
   const wasHead = isHead(sql, id);
   sql.run(
     `UPDATE delivery SET state = ${DELIVERY_STATE.failed}, due_ms = NULL, finished_ms = ? WHERE rowid = ?`,
@@ -70,22 +60,12 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEv
   return { answer: deliveryOf(findRow(sql, id)!), serviceEvents, failed: 1 };
 }
 
-function whyNotSkipped(sql: Sql, { rowid, status, last_error }: DeliveryRow): string | undefined {
-  if (status === "delivering") return "an attempt of it is under way; wait for its result first";
-  if (!SKIPPABLE.has(status)) return `it is ${status}, so nothing of it is left to be sent`;
-  if (last_error !== null) return undefined;
-  const before = whatGoesBefore(sql, rowid);
-  return `no attempt of it has failed so far; ${before ?? "only one that failed can be skipped"}`;
+function requestedOf({ deleted_ms: deletedMs, ...row }: DeliveryRow): RequestedDelivery {
+  return { ...row, isSubscriptionDeleted: deletedMs !== null };
 }
 
-function whatItWaitsFor(sql: Sql, { rowid, status }: DeliveryRow): string {
-  if (status === "held") return "reactivate its subscription first";
-  const before = status === "pending" ? whatGoesBefore(sql, rowid) : undefined;
-  return before ?? "it is on its way already";
-}
-
-/** The delivery that an ordered subscription sends before this one, in words. */
-function whatGoesBefore(sql: Sql, id: number): string | undefined {
+/** The delivery that an ordered subscription, or an order by key, sends before this one. */
+function findBefore(sql: Sql, id: number): DeliveryBefore | undefined {
   const first = sql.first<{ readonly id: number; readonly failures: number }>(
     `SELECT d.rowid AS id, d.failures FROM delivery AS own
       CROSS JOIN subscription AS s ON s.rowid = own.subscription_id
@@ -94,26 +74,18 @@ function whatGoesBefore(sql: Sql, id: number): string | undefined {
       WHERE own.rowid = ? AND s.ordered = 1`,
     id,
   );
-  if (first === undefined) return whatGoesBeforeInKey(sql, id);
-  if (first.id === id) return undefined;
-  const why = first.failures === 0 ? "" : "has failed so far and ";
-  return `its subscription is ordered, and delivery ${first.id} ${why}goes before it`;
+  if (first === undefined) return findBeforeInKey(sql, id);
+  return first.id === id ? undefined : { id: first.id, hasFailed: first.failures > 0, isOfKey: false };
 }
 
-function whatGoesBeforeInKey(sql: Sql, id: number): string | undefined {
-  const first = sql.first<{ readonly id: number }>(
-    `SELECT d.rowid AS id FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key
+function findBeforeInKey(sql: Sql, id: number): DeliveryBefore | undefined {
+  const first = sql.first<{ readonly id: number; readonly failures: number }>(
+    `SELECT d.rowid AS id, d.failures FROM delivery AS own CROSS JOIN delivery AS d INDEXED BY delivery_key
       WHERE own.rowid = ? AND own.state = ${DELIVERY_STATE.behind} AND d.subscription_id = own.subscription_id
         AND d.key = own.key AND d.state = ${DELIVERY_STATE.pending} AND d.state IN ${UNFINISHED_STATES}`,
     id,
   );
-  return (
-    first && `its subscription is ordered by key, and delivery ${first.id} of the same key goes before it`
-  );
-}
-
-function conflict({ rowid, status }: DeliveryRow, change: "retried" | "skipped", why: string): EvregError {
-  return new EvregError("conflict", `Delivery ${rowid} cannot be ${change}: ${why}.`, { rowid, status });
+  return first && { id: first.id, hasFailed: first.failures > 0, isOfKey: true };
 }
 
 function findRow(sql: Sql, id: number): DeliveryRow | undefined {

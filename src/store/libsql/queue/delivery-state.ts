@@ -1,5 +1,6 @@
 import type { Delivery, DeliveryStatus } from "../../../domain/delivery.ts";
 import type { SubscriptionSettings } from "../../../domain/subscription-settings.ts";
+import { PRIORITY } from "../../rules/fair-share.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { optionally, textOf, timeOf, wholeOf } from "../thread/sql.ts";
@@ -72,9 +73,7 @@ export const JOIN_NAMES = `
   CROSS JOIN event AS e ON e.rowid = d.event_id
   CROSS JOIN action AS a ON a.rowid = e.action_id`;
 
-/** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
-export const REQUESTED = 0;
-export const NORMAL = 1;
+export const { requested: REQUESTED, normal: NORMAL } = PRIORITY;
 
 /** A setting of the subscription `s`, as a value; damaged settings have none. */
 export function settingOf(name: keyof SubscriptionSettings): string {

@@ -1,6 +1,4 @@
-import type { ClaimQuota, TierLimit } from "../../queue.ts";
-import { type Sql, timeOf } from "../thread/sql.ts";
-import { NORMAL, REQUESTED } from "./delivery-state.ts";
+import type { ClaimQuota, TierLimit } from "../queue.ts";
 
 /** A subscription with capacity and pending deliveries. */
 export interface Claimable extends ClaimQuota {
@@ -14,7 +12,7 @@ export interface Claimable extends ClaimQuota {
 
 export interface Picked {
   /** In the order in which they are claimed. */
-  readonly chosen: readonly Candidate[];
+  readonly chosen: readonly DueDelivery[];
   /** When the first comes due that is not yet. */
   readonly nextDueAtMs: number | undefined;
   /** Of which more may be due than the limits allowed. */
@@ -22,7 +20,7 @@ export interface Picked {
 }
 
 /** A delivery that is due. */
-interface Candidate extends Pick<TierLimit, "isNewestFirst"> {
+interface DueDelivery extends Pick<TierLimit, "isNewestFirst"> {
   readonly id: number;
   readonly priority: number;
   readonly dueMs: number;
@@ -31,9 +29,21 @@ interface Candidate extends Pick<TierLimit, "isNewestFirst"> {
   readonly rank: number;
 }
 
+/** An unfinished delivery that is not leased. */
+export type WaitingDelivery = readonly [priority: number, dueMs: number, id: number];
+
+/** Reads the first `limit` of each that are not leased, due or not, in the order in which they are sent. */
+export type LoadWaiting = (
+  claimables: readonly Claimable[],
+  limit: number,
+) => readonly (readonly WaitingDelivery[])[];
+
+/** A delivery that a person requested is sent before all others of its subscription, whatever the clock says. */
+export const PRIORITY = { requested: 0, normal: 1 } as const;
+
 interface Offer {
   readonly claimable: Claimable;
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly DueDelivery[];
   readonly nextDueAtMs: number | undefined;
   /** Whether it has capacity for more, and may have more due. */
   readonly hasMore: boolean;
@@ -47,13 +57,13 @@ const MAX_ROUNDS = 3;
  * each that has one, and so on. Among equals tiers with the newest first come before the others.
  */
 export function selectFairly(
-  sql: Sql,
+  loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   tiers: readonly TierLimit[],
 ): Picked {
   const offers = tiers.flatMap((limit, tier) =>
-    loadCandidates(
-      sql,
+    candidatesFor(
+      loadWaiting,
       claimables.filter((claimable) => claimable.tier === tier),
       limit,
     ),
@@ -62,7 +72,7 @@ export function selectFairly(
   if (offers.length > 1) candidates.sort(byTurn);
   const remaining = tiers.map(({ maxClaims }) => maxClaims);
   const cutTiers = new Set(offers.flatMap(({ hasMore, claimable }) => (hasMore ? [claimable.tier] : [])));
-  const chosen: Candidate[] = [];
+  const chosen: DueDelivery[] = [];
   for (const candidate of candidates) {
     const { tier } = candidate;
     if (remaining[0] === 0 || remaining[tier] === 0) {
@@ -80,7 +90,7 @@ export function selectFairly(
   return { chosen, nextDueAtMs, cutTiers };
 }
 
-function byTurn(a: Candidate, b: Candidate): number {
+function byTurn(a: DueDelivery, b: DueDelivery): number {
   if (a.rank !== b.rank) return a.rank - b.rank;
   if (a.priority !== b.priority) return a.priority - b.priority;
   if (a.isNewestFirst !== b.isNewestFirst) return a.isNewestFirst ? -1 : 1;
@@ -89,27 +99,27 @@ function byTurn(a: Candidate, b: Candidate): number {
 }
 
 /** Takes a fair share of the limit from each, and what some do not use from those that have more. */
-function loadCandidates(
-  sql: Sql,
+function candidatesFor(
+  loadWaiting: LoadWaiting,
   claimables: readonly Claimable[],
   { maxClaims, isNewestFirst }: TierLimit,
 ): Offer[] {
-  const settled: Offer[] = [];
+  const complete: Offer[] = [];
   let open = claimables;
   let missing = maxClaims;
   for (let round = 1; open.length > 0; round += 1) {
     const level = fairLevel(open, missing);
-    const offers = loadAll(sql, open, level, isNewestFirst);
+    const offers = offersAt(loadWaiting, open, level, isNewestFirst);
     const onward = offers.filter(({ hasMore }) => hasMore);
-    if (round === MAX_ROUNDS || onward.length === offers.length) return [...settled, ...offers];
+    if (round === MAX_ROUNDS || onward.length === offers.length) return [...complete, ...offers];
     for (const offer of offers) {
       if (offer.hasMore) continue;
-      settled.push(offer);
+      complete.push(offer);
       missing -= offer.candidates.length;
     }
     open = onward.map(({ claimable }) => claimable);
   }
-  return settled;
+  return complete;
 }
 
 /** The lowest number of leases that uses the limit when all subscriptions are filled up to it. */
@@ -133,7 +143,12 @@ function shareAt({ leased, capacity }: Claimable, level: number): number {
   return Math.max(0, Math.min(capacity, level - leased));
 }
 
-function loadAll(sql: Sql, claimables: readonly Claimable[], level: number, isNewestFirst: boolean): Offer[] {
+function offersAt(
+  loadWaiting: LoadWaiting,
+  claimables: readonly Claimable[],
+  level: number,
+  isNewestFirst: boolean,
+): Offer[] {
   // One statement reads the same number of rows for all, so those with about the same need are read together.
   const byNeed = new Map<number, Claimable[]>();
   const offers: Offer[] = [];
@@ -149,7 +164,7 @@ function loadAll(sql: Sql, claimables: readonly Claimable[], level: number, isNe
     else group.push(claimable);
   }
   for (const group of byNeed.values()) {
-    const waiting = loadWaiting(sql, group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
+    const waiting = loadWaiting(group, Math.max(...group.map((one) => shareAt(one, level))) + 1);
     for (const [index, claimable] of group.entries()) {
       offers.push(offerOf(claimable, waiting[index]!, shareAt(claimable, level), isNewestFirst));
     }
@@ -157,58 +172,18 @@ function loadAll(sql: Sql, claimables: readonly Claimable[], level: number, isNe
   return offers;
 }
 
-type WaitingRow = readonly [priority: number, dueMs: number, id: number];
-
-/** A delivery whose time or sequence is no number is never claimed. */
-const NOT_LEASED = "NOT EXISTS (SELECT 1 FROM lease AS l WHERE l.delivery_id = w.rowid)";
-const BY_DUE = `SELECT w.priority, w.due_ms AS ms, w.rowid FROM delivery AS w INDEXED BY delivery_due
-  WHERE w.subscription_id = requested.value AND w.due_ms <= ${Number.MAX_SAFE_INTEGER} AND ${NOT_LEASED}`;
-const REQUESTED_FIRST = `${BY_DUE} AND w.priority = ${REQUESTED} ORDER BY w.due_ms, w.rowid`;
-const ALL_BY_DUE = `${BY_DUE} ORDER BY w.priority, w.due_ms, w.rowid`;
-const ALL_IN_SEQUENCE = `SELECT w.priority, ${timeOf("w.created_ms")} AS ms, w.rowid
-  FROM delivery AS w INDEXED BY delivery_sequence
-  WHERE w.subscription_id = requested.value AND w.sequence <= ${Number.MAX_SAFE_INTEGER} AND w.priority = ${NORMAL}
-    AND w.due_ms IS NOT NULL AND ${NOT_LEASED} ORDER BY w.sequence`;
-
-/** The first `limit` pending deliveries of each that are not leased, due or not; of ordered ones, with when they were made. */
-function loadWaiting(sql: Sql, claimables: readonly Claimable[], limit: number): WaitingRow[][] {
-  const inSequence = claimables.filter(({ dueByMs }) => dueByMs === Infinity);
-  const rows = new Map<number, WaitingRow[]>();
-  const load = (some: readonly Claimable[], query: string): void => {
-    if (some.length === 0) return;
-    const found = sql.first<{ rows: string }>(
-      `SELECT json_group_array(json((
-          SELECT json_group_array(json_array(priority, ms, rowid)) FROM (${query} LIMIT ?2)))) AS rows
-        FROM json_each(?1) AS requested`,
-      JSON.stringify(some.map(({ id }) => id)),
-      limit,
-    )!;
-    for (const [index, own] of (JSON.parse(found.rows) as WaitingRow[][]).entries()) {
-      const { id } = some[index]!;
-      rows.set(id, [...(rows.get(id) ?? []), ...own]);
-    }
-  };
-  load(
-    claimables.filter(({ dueByMs }) => dueByMs < Infinity),
-    ALL_BY_DUE,
-  );
-  load(inSequence, REQUESTED_FIRST);
-  load(inSequence, ALL_IN_SEQUENCE);
-  return claimables.map(({ id }) => rows.get(id)!);
-}
-
 function offerOf(
   claimable: Claimable,
-  waiting: readonly WaitingRow[],
+  waiting: readonly WaitingDelivery[],
   share: number,
   isNewestFirst: boolean,
 ): Offer {
   const { tier, leased, isOrdered, dueByMs, notBeforeMs } = claimable;
-  const candidates: Candidate[] = [];
+  const candidates: DueDelivery[] = [];
   let nextDueAtMs: number | undefined;
   let hasMore = false;
   for (const [priority, dueMs, id] of waiting) {
-    if (priority !== REQUESTED && dueMs > dueByMs) {
+    if (priority !== PRIORITY.requested && dueMs > dueByMs) {
       if (candidates.length < claimable.capacity) nextDueAtMs = Math.max(isOrdered ? 0 : dueMs, notBeforeMs);
       break;
     }
