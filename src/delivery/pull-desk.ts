@@ -9,7 +9,7 @@ import type {
   ClaimedSubscription,
   ClaimQuota,
   DeliveryQueue,
-  Taker,
+  PullConsumer,
 } from "../store/queue.ts";
 import type { PullAttempts } from "./pull-attempts.ts";
 import type { StoreCalls } from "./store-calls.ts";
@@ -257,13 +257,13 @@ export class PullDesk {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const takers = new Map<number, Taker>();
+    const consumers = new Map<number, PullConsumer>();
     const quotas = new Map<number, ClaimQuota>();
     for (const [id, { request }] of heads) {
-      takers.set(id, {
+      consumers.set(id, {
         consumer: request.consumer,
         leaseMs: request.lease_ms,
-        isNoted: this.#notes(id, nowMs),
+        isTimeStored: this.#notes(id, nowMs),
       });
       quotas.set(id, { leased: 0, capacity: request.max, tier: 0 });
     }
@@ -276,7 +276,7 @@ export class PullDesk {
         maxPayloadBytes: MAX_CLAIM_BYTES,
         quotas,
         defaultQuota: { leased: 0, capacity: 0, tier: 0 },
-        takers,
+        consumers,
       });
     } catch (error) {
       for (const waiter of heads.values()) {

@@ -91,16 +91,16 @@ export interface ClaimRequest {
    * For deliveries of pull subscriptions: who takes them, by the rowid of the subscription. An ordered one then gives one at a
    * time. Left out for those that evreg sends.
    */
-  readonly takers?: ReadonlyMap<number, Taker>;
+  readonly consumers?: ReadonlyMap<number, PullConsumer>;
 }
 
 /** Takes deliveries of a pull subscription. Its leases outlive whoever has the store open. */
-export interface Taker {
+export interface PullConsumer {
   /** A name for people; stored with the attempts. */
   readonly consumer: string;
   readonly leaseMs: number;
   /** Whether the time is stored as that of the last claim, deliveries or not. */
-  readonly isNoted: boolean;
+  readonly isTimeStored: boolean;
 }
 
 export interface LeaseKey {
@@ -158,7 +158,7 @@ export interface ClaimAnswer {
 /** One leased delivery with all that is needed to send it. */
 export interface Claim {
   readonly deliveryId: number;
-  /** Fences the finish: random, and made anew for each claim. No two takers of one answer have the same. */
+  /** Fences the finish: random, and made anew for each claim. No two consumers of one answer have the same. */
   readonly claimId: number;
   /** From 1; attempts that a crash cut short count too. */
   readonly attempt: number;

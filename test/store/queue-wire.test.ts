@@ -89,7 +89,7 @@ describe("claims across the thread", () => {
       subscriptions: JSON.stringify([subscription]),
       offset: 1,
       damaged: [5],
-      takers: [],
+      consumers: [],
       nextDueAtMs: 42,
       limitedTiers: [0],
     };

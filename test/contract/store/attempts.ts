@@ -63,7 +63,7 @@ export function attemptSuite(open: OpenStore): void {
     );
     const [event] = await on.publish(action);
     const quotas = new Map([[one!.rowid, { leased: 0, capacity: 1, tier: 0 }]]);
-    const taker = { consumer: "worker", leaseMs: 10_000, isNoted: false };
+    const from = { consumer: "worker", leaseMs: 10_000, isTimeStored: false };
     const { claims } = await on.store.queue.claim({
       nowMs: LATER,
       leaseMs: 10_000,
@@ -71,7 +71,7 @@ export function attemptSuite(open: OpenStore): void {
       maxPayloadBytes: 1_000,
       quotas,
       defaultQuota: { leased: 0, capacity: 0, tier: 0 },
-      takers: new Map([[one!.rowid, taker]]),
+      consumers: new Map([[one!.rowid, from]]),
     });
     const { deliveryId, claimId } = claims[0]!;
     const lease = { deliveryId, claimId };

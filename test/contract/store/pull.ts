@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
-import type { Claim, Taker } from "../../../src/store/queue.ts";
+import type { Claim, PullConsumer } from "../../../src/store/queue.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
@@ -25,18 +25,18 @@ export function pullSuite(open: OpenStore): void {
 
   async function take(
     { rowid }: Subscription,
-    { consumer = "one", leaseMs = LEASE_MS, isNoted = false, most = 100, nowMs = LATER } = {},
+    { consumer = "one", leaseMs = LEASE_MS, isTimeStored = false, most = 100, nowMs = LATER } = {},
   ): Promise<readonly Claim[]> {
-    const taker: Taker = { consumer, leaseMs, isNoted };
+    const from: PullConsumer = { consumer, leaseMs, isTimeStored };
     const { claims } = await on.store.queue.claim({
       ...claimRequest({ nowMs, most: 0 }),
       quotas: new Map([[rowid, { leased: 0, capacity: most, tier: 0 }]]),
-      takers: new Map([[rowid, taker]]),
+      consumers: new Map([[rowid, from]]),
     });
     return claims;
   }
 
-  it("are given to takers of their own subscription, and to nobody else", async () => {
+  it("are given to consumers of their own subscription, and to nobody else", async () => {
     const action = await on.action();
     const one = await subscribed(action, "one");
     const other = await subscribed(action, "other");
@@ -104,7 +104,7 @@ export function pullSuite(open: OpenStore): void {
       (await on.store.catalog.findSubscription(subscription.rowid))?.last_claim_at;
     await take(subscription);
     expect(await lastClaim()).toBeNull();
-    await take(subscription, { isNoted: true });
+    await take(subscription, { isTimeStored: true });
     expect(await lastClaim()).toBe(new Date(LATER).toISOString());
   });
 }

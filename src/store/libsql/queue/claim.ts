@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { Taker, TierLimit } from "../../queue.ts";
+import type { PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, jsonOf, type Sql } from "../thread/sql.ts";
@@ -15,7 +15,7 @@ import {
   type ClaimRow,
   type QuotaRow,
   SUBSCRIPTION,
-  type TakerClaim,
+  type ConsumerClaim,
 } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
@@ -39,9 +39,9 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
   const claimId = randomInt(1, CLAIM_IDS);
-  const takers =
-    call.takers === undefined ? undefined : leaseForTakers(sql, rows, new Map(call.takers), nowMs);
-  if (takers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
+  const consumers =
+    call.consumers === undefined ? undefined : leaseForConsumers(sql, rows, new Map(call.consumers), nowMs);
+  if (consumers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
   const payloads = rows.map((row) => ({
     eventId: row[CLAIM.at.eventId],
     payloadBytes: row[CLAIM.at.payloadBytes],
@@ -51,7 +51,7 @@ export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply
   const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
   return {
     claimId,
-    takers: takers ?? [],
+    consumers: consumers ?? [],
     rows: JSON.stringify(rows),
     subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
     offset: first?.[0] ?? 0,
@@ -85,7 +85,7 @@ interface Pending {
  */
 function loadClaimables(
   sql: Sql,
-  { nowMs, quotas, defaultQuota, takers }: ClaimCall,
+  { nowMs, quotas, defaultQuota, consumers }: ClaimCall,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
   const known = new Map(JSON.parse(quotas) as readonly QuotaRow[]);
   // Steps from subscription to subscription through the index of what waits.
@@ -111,7 +111,7 @@ function loadClaimables(
           WHERE d.subscription_id = id AND d.priority = ${NORMAL} AND d.due_ms IS NOT NULL) END AS first_due_ms
       FROM found`,
     nowMs,
-    takers === undefined ? "push" : "pull",
+    consumers === undefined ? "push" : "pull",
   );
   // The next of an ordered one must not begin before the end of the previous one is stored.
   const busy = pending.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
@@ -122,10 +122,10 @@ function loadClaimables(
     if (given.capacity === 0) continue;
     const isOrdered = ordered === 1;
     // Nobody tells a consumer to give the rest back when one of several has failed.
-    const quota = isOrdered && takers !== undefined ? { ...given, capacity: 1 } : given;
+    const quota = isOrdered && consumers !== undefined ? { ...given, capacity: 1 } : given;
     if (isOrdered && busy.has(id)) {
       // Whoever serves consumers hears of the end of each lease.
-      if (takers !== undefined) continue;
+      if (consumers !== undefined) continue;
       recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
     } else if (waitsUntilMs === null || has_requested === 1) {
       // An ordered one's deliveries are due whatever the clock says.
@@ -251,29 +251,29 @@ export function leaseToSend(
 }
 
 /**
- * Each taker of pull subscriptions has a lease of its own length, and an id of its own: with that of another it could finish
+ * Each consumer has a lease of its own length, and an id of its own: with that of another it could finish
  * the other's deliveries.
  * @returns the ids by subscription
  */
-function leaseForTakers(
+function leaseForConsumers(
   sql: Sql,
   rows: readonly ClaimRow[],
-  takers: ReadonlyMap<number, Taker>,
+  consumers: ReadonlyMap<number, PullConsumer>,
   nowMs: number,
-): readonly TakerClaim[] {
-  const claims: TakerClaim[] = [];
+): readonly ConsumerClaim[] {
+  const claims: ConsumerClaim[] = [];
   const bySubscription = Map.groupBy(rows, (row) => row[CLAIM.at.subscriptionId]);
   for (const [id, own] of bySubscription) {
-    const { leaseMs, consumer } = takers.get(id)!;
+    const { leaseMs, consumer } = consumers.get(id)!;
     const claimId = randomInt(1, CLAIM_IDS);
     claims.push([id, claimId]);
     lease(sql, deliveriesOf(own), { claimId, nowMs, leaseMs, consumer });
   }
-  const noted = [...takers].filter(([, { isNoted }]) => isNoted).map(([id]) => id);
-  if (noted.length === 0) return claims;
+  const timed = [...consumers].filter(([, { isTimeStored }]) => isTimeStored).map(([id]) => id);
+  if (timed.length === 0) return claims;
   sql.run(
     "UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))",
-    JSON.stringify(noted),
+    JSON.stringify(timed),
     nowMs,
   );
   return claims;

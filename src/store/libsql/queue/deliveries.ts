@@ -13,7 +13,7 @@ import {
   UNFINISHED_STATES,
 } from "./delivery-state.ts";
 import { clearWaits } from "./handler-health.ts";
-import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, settleKeys } from "./key-order.ts";
+import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
@@ -53,7 +53,7 @@ export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEv
     nowMs,
     id,
   );
-  settleKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
+  releaseKeys(sql, keysOfDeliveries(sql, [id]), nowMs);
   // The subscription waited for this one's retry.
   if (wasHead) clearWaits(sql, row.subscription_id);
   const serviceEvents = recordDeliveryEvents(sql, { failed: [id] }, nowMs);

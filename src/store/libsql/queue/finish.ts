@@ -7,7 +7,7 @@ import type { Sql } from "../thread/sql.ts";
 import { dropMiddleAttempts, isPastLimit } from "./attempts.ts";
 import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySigns, CollectedSigns, loadAttempted } from "./handler-health.ts";
-import { type OrderKey, settleKeys } from "./key-order.ts";
+import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { FinishedRow } from "./wire.ts";
 
 /**
@@ -61,7 +61,7 @@ export function finishAttempts(
   counts.write(sql);
   const deactivated = applySigns(sql, signs, { attempted, nowMs, ...options });
   // What was leased of a key is not any more.
-  const isNextDue = settleKeys(sql, writes.keys, nowMs) > 0;
+  const isNextDue = releaseKeys(sql, writes.keys, nowMs) > 0;
   const { failed, blocked } = writes;
   const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, deactivated }, nowMs);
   for (const one of deactivated) {

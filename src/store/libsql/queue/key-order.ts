@@ -10,7 +10,7 @@ import { DELIVERY_STATE, LEASE_OF, UNFINISHED_STATES } from "./delivery-state.ts
 
 // Of a subscription that is ordered by key, each unfinished delivery has the key of its event, and one of each key is
 // pending: to claims it is like any other. Those behind it are of the state `behind`, and not due. What ends that one, or
-// puts another before it, settles the key: a look-up or two in an index, however many are behind.
+// puts another before it, releases the key: a look-up or two in an index, however many are behind.
 //
 // Where a subscription is ordered by key no more, what is unfinished keeps its keys, and goes on in its order.
 
@@ -30,7 +30,7 @@ const FROM_KEYS = (delivery: string): string => `FROM delivery AS ${delivery} IN
  * Makes the first of each key due: what a person requested, then by event. None while one of the key is leased.
  * @returns how many are due now that were not
  */
-export function settleKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): number {
+export function releaseKeys(sql: Sql, keys: readonly OrderKey[], nowMs: number): number {
   if (keys.length === 0) return 0;
   const given = JSON.stringify(keys);
   sql.run(
@@ -121,7 +121,7 @@ export function keyPointerOf(sql: Sql, subscriptionId: number): string | null {
 }
 
 /**
- * Gives unfinished deliveries of a subscription the keys of their events, or none, and settles the keys. One that is leased
+ * Gives unfinished deliveries of a subscription the keys of their events, or none, and releases the keys. One that is leased
  * stays pending.
  * @param pointer `null` for none
  */
@@ -158,7 +158,7 @@ export function placeByKey(
       JSON.stringify(placed.map(({ id }, index) => [id, keys[index]])),
     );
   }
-  settleKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
+  releaseKeys(sql, distinct([...before, ...keys].map((key) => [subscriptionId, key])), nowMs);
 }
 
 const PAYLOADS_AT_ONCE = 100;
@@ -279,6 +279,6 @@ export function failExhaustedKeys(sql: Sql, subscriptionId: number, nowMs: numbe
     ids,
     nowMs,
   );
-  settleKeys(sql, keysOfDeliveries(sql, failed), nowMs);
+  releaseKeys(sql, keysOfDeliveries(sql, failed), nowMs);
   return failed;
 }

@@ -9,7 +9,7 @@ import type {
   ClaimQuota,
   ClaimRequest,
   FinishOptions,
-  Taker,
+  PullConsumer,
 } from "../../queue.ts";
 import type { AttemptFacts } from "../../rules/finish.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
@@ -19,23 +19,23 @@ import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../thread/stored-json.ts";
 
 /** A request as it crosses the thread. */
-export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "takers"> {
+export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "consumers"> {
   /** `QuotaRow`s as JSON, which is cheaper to carry than as many objects. */
   readonly quotas: string;
-  readonly takers: readonly (readonly [subscriptionId: number, taker: Taker])[] | undefined;
+  readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[] | undefined;
 }
 
 export type QuotaRow = readonly [subscriptionId: number, quota: ClaimQuota];
 
-/** The claim of one taker. */
-export type TakerClaim = readonly [subscriptionId: number, claimId: number];
+/** The claim of one consumer. */
+export type ConsumerClaim = readonly [subscriptionId: number, claimId: number];
 
 /** An answer as it crosses the thread. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
   /** Of what evreg sends. */
   readonly claimId: number;
-  /** Of what each taker has. */
-  readonly takers: readonly TakerClaim[];
+  /** The claim that each consumer has. */
+  readonly consumers: readonly ConsumerClaim[];
   /** `ClaimRow`s. */
   readonly rows: string;
   /** `SubscriptionRow`s. */
@@ -98,7 +98,7 @@ type SubscriptionRow = readonly [
 
 export function claimCall(request: ClaimRequest): ClaimCall {
   const quotas = JSON.stringify([...request.quotas]);
-  return { ...request, quotas, takers: request.takers && [...request.takers] };
+  return { ...request, quotas, consumers: request.consumers && [...request.consumers] };
 }
 
 /** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */
@@ -163,7 +163,7 @@ export function claimAnswer(
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
   const { claimId, nextDueAtMs, limitedTiers } = reply;
-  const takers = new Map(reply.takers);
+  const consumers = new Map(reply.consumers);
   const subscriptions = subscriptionsOf.read(reply.subscriptions);
   const events = new Map<number, ClaimedEvent>();
   const damaged = new Set(reply.damaged);
@@ -183,7 +183,7 @@ export function claimAnswer(
     // Every delivery has its subscription, which is never removed.
     return {
       deliveryId: row[at.deliveryId],
-      claimId: takers.get(row[at.subscriptionId]) ?? claimId,
+      claimId: consumers.get(row[at.subscriptionId]) ?? claimId,
       attempt: row[at.attempt],
       failures: row[at.failures],
       isFromReplay: row[at.isFromReplay] === 1,
