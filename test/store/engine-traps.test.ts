@@ -8,6 +8,7 @@ import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { Sql } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { openFile } from "./open-file.ts";
+import { until } from "../support/until.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -130,22 +131,24 @@ describe("the store's thread", () => {
   });
 
   it.each([
-    ["is ended", (worker: Worker) => void worker.terminate()],
-    ["throws", (worker: Worker) => worker.postMessage(null, [])],
-  ])("that %s loses only what was in flight, and reports that", async (_, crash) => {
-    let worker: Worker | undefined;
-    process.once("worker", (started: Worker) => (worker = started));
+    ["reads", "is ended", 0, (worker: Worker) => void worker.terminate()],
+    ["reads", "throws", 0, (worker: Worker) => worker.postMessage(null, [])],
+    ["writes", "is ended", 1, (worker: Worker) => void worker.terminate()],
+    ["writes", "throws", 1, (worker: Worker) => worker.postMessage(null, [])],
+  ])("that %s and %s loses only what was in flight, and reports that", async (_, __, index, crash) => {
+    const started: Worker[] = [];
+    const note = (worker: Worker): void => void started.push(worker);
+    process.on("worker", note);
     const fatal: EvregError[] = [];
     const store = await open((error) => fatal.push(error));
+    process.off("worker", note);
     const action = await newAction(store);
     const event = { actionId: action.rowid, revision: 1, payload: Buffer.from("{}") };
     await store.events.record([event], 1);
 
-    if (worker === undefined) throw new Error("the store started no thread");
-    const ended = new Promise((resolve) => worker?.once("exit", resolve));
-    crash(worker);
+    crash(started[index]!);
     await Promise.allSettled([store.events.record([event], 1), store.events.find(1)]);
-    await ended;
+    await until("the end of the thread is reported", () => fatal.length > 0);
     await expect(store.events.record([event], 1)).rejects.toMatchObject({ code: "unavailable" });
     await expect(store.events.find(1)).rejects.toBeInstanceOf(EvregError);
     expect(store.health()).toMatchObject({

@@ -23,7 +23,10 @@ class StoreThread extends EventEmitter {
     super();
     const { port1, port2: port } = new MessageChannel();
     this.#port = port1;
-    this.#thread = idle.pop() ?? new Thread(new URL("./thread-host.ts", import.meta.url), options);
+    const free = idle.pop();
+    // As Node tells of a new one, for tests that want to end it.
+    if (free !== undefined) EventEmitter.prototype.emit.call(process, "worker", free);
+    this.#thread = free ?? new Thread(new URL("./thread-host.ts", import.meta.url), options);
     this.#thread.ref();
     this.#thread.on("message", this.#onReleased).on("error", this.#onError).on("exit", this.#onExit);
     // The messages which the script posted last come before that.
