@@ -10,6 +10,7 @@ import { findEvent, listEvents } from "./events/list.ts";
 import { eventBounds, nextEvents } from "./events/next.ts";
 import { eventBatch, type RecordRows } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
+import { addLog, moveLog } from "./files/copied-log.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
 import { listAudit, removeAudit } from "./history/audit.ts";
@@ -38,7 +39,7 @@ import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
 import type { ClaimCall, FinishedRow } from "./queue/wire.ts";
-import { holdLog, moveLog, releaseLog } from "./thread/checkpoints.ts";
+import { pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import {
   joined,
   longRead,
@@ -149,9 +150,8 @@ export const OPERATIONS = {
     removeExpired: write(removeStats, { rows: MAX_REMOVED_ROWS, durable: "later" }),
   },
   file: {
-    holdLog: read(holdLog),
-    moveLog: read(moveLog),
-    releaseLog: read(releaseLog),
+    pauseCheckpoints: read(pauseCheckpoints),
+    resumeCheckpoints: read(resumeCheckpoints),
     noteBackup: write(noteBackup),
     /** A real write of this many bytes, to find out whether the disk takes them. The next one frees them. */
     probe: write((sql: Sql, bytes: number) =>
@@ -164,8 +164,8 @@ export const OPERATIONS = {
   },
 } as const satisfies Operations;
 
-/** What a thread of its own does with a file that nobody has open. */
-export const FILE_TASKS = { examineFile, settleFile, moveNumbers } as const;
+/** What a thread of its own does with a file: one that nobody has open, or beside the two that have the data file open. */
+export const FILE_TASKS = { examineFile, settleFile, moveNumbers, addLog, moveLog } as const;
 
 export type FileTask = {
   readonly [N in keyof typeof FILE_TASKS]: {

@@ -4,7 +4,6 @@ import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { FileId } from "../thread/file-guard.ts";
-import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { liveCopy, namelessFile, openBeside } from "./live-copy.ts";
 
@@ -57,11 +56,17 @@ export class Backups {
     try {
       // Beside the data file, where nobody else has access and the room is known.
       target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
-      // So that a restore knows how old it is (see `id-reservation.ts`). Without it, the backup counts as older.
-      await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now())).catch(() => undefined);
       const source = (this.#source ??= await openBeside(this.#path, this.#file));
-      const options = { path: this.#path, source, target, supervisor: this.#supervisor, signal: stop };
-      const bytes = await liveCopy(options);
+      const nowMs = this.#clock.now();
+      const bytes = await liveCopy({
+        path: this.#path,
+        file: this.#file,
+        source,
+        target,
+        supervisor: this.#supervisor,
+        nowMs,
+        signal: stop,
+      });
       const hash = createHash("sha256");
       for await (const piece of piecesOf(target, stop)) hash.update(piece);
       closing.throwIfAborted();

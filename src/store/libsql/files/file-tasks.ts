@@ -1,6 +1,7 @@
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import type { FILE_TASKS, FileTask } from "../operations.ts";
 import { fromWireError, type Sequences, type WireOutcome } from "../thread/protocol.ts";
+import type { FileId } from "../thread/file-guard.ts";
 import { storeThread } from "../thread/worker-client.ts";
 import type { Examined, ExamineOptions } from "./closed-file.ts";
 
@@ -16,6 +17,16 @@ export async function checkFile(path: string, options: ExamineOptions = {}): Pro
 /** See `closed-file.ts`. */
 export async function settleFile(path: string): Promise<Sequences> {
   return (await inThread({ run: "settleFile", args: [path] })) as Sequences;
+}
+
+/** See `copied-log.ts`. */
+export async function addLog(path: string, copy: number): Promise<number> {
+  return (await inThread({ run: "addLog", args: [path, copy] })) as number;
+}
+
+/** See `copied-log.ts`. */
+export async function moveLog(path: string, file: FileId): Promise<void> {
+  await inThread({ run: "moveLog", args: [path, file] });
 }
 
 /** See `id-reservation.ts`. */

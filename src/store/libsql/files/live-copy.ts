@@ -1,135 +1,94 @@
 import { statfsSync } from "node:fs";
-import { type FileHandle, open, rm } from "node:fs/promises";
+import { type FileHandle, open, rm, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
-import type { LogPosition, MovedLog } from "../thread/checkpoints.ts";
 import type { FileId } from "../thread/file-guard.ts";
+import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { logOf } from "../thread/wal-check.ts";
+import { addLog, moveLog } from "./file-tasks.ts";
 
 interface LiveCopyOptions {
   /** Of the data file. */
   readonly path: string;
+  /** Which file the store has open. */
+  readonly file: FileId;
   /** The data file, open for reading. */
   readonly source: FileHandle;
   /** Where it goes, on the same disk; empty. */
   readonly target: FileHandle;
   readonly supervisor: WorkerSupervisor;
+  readonly nowMs: number;
   readonly signal: AbortSignal;
 }
 
 const CHUNK_BYTES = 1024 * 1024;
 /** Stored on the disk before more is written: a commit's fsync waits for what others have written, seconds for a GB. */
 const SYNC_BYTES = 8 * 1024 * 1024;
-const MOVE_EVERY_MS = 100;
-/** So few changed pages are copied while the log is not moved. */
-const MAX_LAST_PAGES = 512;
-const MAX_ROUNDS = 8;
 /** Left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-
-/** In the first page: how many there are. */
-const PAGES_AT = 28;
+/** With so much in its log, reads begin to take longer, and a start some seconds. */
+const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+/** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
+const LONG_LOG_BYTES = 32 * 1024 * 1024;
 
 /**
- * Copies the data file while it is written to, without its owner's thread reading a byte of it.
- *
- * The engine changes the file only where it moves the log into it. That is done now and then between two chunks, and the
- * pages that it changed are copied again, until few are left. Those are copied while the log is not moved, so that the
- * file does not change.
+ * Copies the data file while it is written to: it does not change while checkpoints are paused, and what is committed
+ * meanwhile is then taken from the log.
  *
  * @returns the copy's bytes
- * @throws EvregError `unavailable` when there is no room or the store was opened anew; the reason of `signal`
+ * @throws EvregError `unavailable` when there is no room, too much was written meanwhile or the store was opened anew; the
+ * reason of `signal`
  */
 export async function liveCopy(options: LiveCopyOptions): Promise<number> {
-  const { path, source, target, supervisor } = options;
-  const pageBytes = (await supervisor.readByWriter("file.holdLog", [])).value as number;
+  const { path, file, source, target, supervisor, nowMs } = options;
+  await supervisor.readByWriter("file.pauseCheckpoints", []);
+  let bytes: number;
   try {
-    const copy = new LiveCopy(options, pageBytes);
-    await copy.moveLog();
+    // So that a restore knows how old it is (see `id-reservation.ts`). After this commit the log does not restart, either.
+    await supervisor.write(singleWrite("file.noteBackup", nowMs));
     const { size } = await source.stat();
     mustHaveFreeSpace(path, size);
-    await copy.copyAll(size);
-    const first = Buffer.alloc(100);
-    await target.read(first, 0, first.length, 0);
-    const bytes = first.readUInt32BE(PAGES_AT) * pageBytes;
-    await target.truncate(bytes);
+    await copyFile(options, size);
+    bytes = await addLog(path, target.fd);
     await makePlain(target);
-    return bytes;
   } finally {
-    await supervisor.readByWriter("file.releaseLog", []);
+    // Where that fails, the engine does it with its next commit.
+    if ((await logBytes(path)) > LONG_LOG_BYTES) await moveLog(path, file).catch(() => undefined);
+    await supervisor.readByWriter("file.resumeCheckpoints", []);
+  }
+  return bytes;
+}
+
+async function copyFile({ path, source, target, signal }: LiveCopyOptions, bytes: number): Promise<void> {
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let unsynced = 0;
+  for (let at = 0; at < bytes;) {
+    signal.throwIfAborted();
+    const { bytesRead } = await source.read(buffer, 0, Math.min(CHUNK_BYTES, bytes - at), at);
+    if (bytesRead === 0) return;
+    await target.write(buffer, 0, bytesRead, at);
+    at += bytesRead;
+    unsynced += bytesRead;
+    if (unsynced < SYNC_BYTES) continue;
+    unsynced = 0;
+    await target.datasync();
+    const waiting = await logBytes(path);
+    mustHaveFreeSpace(path, waiting);
+    if (waiting > MAX_LOG_BYTES) throw tooMuchWritten(waiting);
   }
 }
 
-class LiveCopy {
-  readonly #options: LiveCopyOptions;
-  readonly #pageBytes: number;
-  readonly #logPath: string;
-  readonly #buffer = Buffer.allocUnsafe(CHUNK_BYTES);
-  #unsynced = 0;
-  #position: LogPosition | undefined;
-  #movedAtMs = 0;
-  /** Pages, from 1, that the file has changed since they were copied. */
-  #changed = new Set<number>();
+async function logBytes(path: string): Promise<number> {
+  return (await stat(logOf(path)).catch(() => undefined))?.size ?? 0;
+}
 
-  constructor(options: LiveCopyOptions, pageBytes: number) {
-    this.#options = options;
-    this.#pageBytes = pageBytes;
-    this.#logPath = logOf(options.path);
-  }
-
-  async moveLog(): Promise<void> {
-    const { value } = await this.#options.supervisor.readByWriter("file.moveLog", [
-      this.#logPath,
-      this.#position,
-    ]);
-    const { position, pages } = value as MovedLog;
-    this.#position = position;
-    this.#movedAtMs = performance.now();
-    for (const page of pages) this.#changed.add(page);
-  }
-
-  async copyAll(bytes: number): Promise<void> {
-    await this.#copy(0, bytes, true);
-    for (let round = 0; this.#changed.size > MAX_LAST_PAGES && round < MAX_ROUNDS; round += 1) {
-      await this.#copyChanged(true);
-    }
-    await this.moveLog();
-    await this.#copyChanged(false);
-  }
-
-  async #copyChanged(movesLog: boolean): Promise<void> {
-    const pages = [...this.#changed].toSorted((one, other) => one - other);
-    this.#changed = new Set();
-    for (let first = 0; first < pages.length;) {
-      let end = first + 1;
-      while (end < pages.length && pages[end] === pages[end - 1]! + 1) end += 1;
-      await this.#copy((pages[first]! - 1) * this.#pageBytes, pages[end - 1]! * this.#pageBytes, movesLog);
-      first = end;
-    }
-  }
-
-  async #copy(from: number, to: number, movesLog: boolean): Promise<void> {
-    const { source, target, signal } = this.#options;
-    for (let at = from; at < to;) {
-      signal.throwIfAborted();
-      const { bytesRead } = await source.read(this.#buffer, 0, Math.min(CHUNK_BYTES, to - at), at);
-      // Past the end of a file that became shorter.
-      if (bytesRead === 0) return;
-      await target.write(this.#buffer, 0, bytesRead, at);
-      at += bytesRead;
-      await this.#sync(bytesRead);
-      if (movesLog && performance.now() - this.#movedAtMs >= MOVE_EVERY_MS) await this.moveLog();
-    }
-  }
-
-  async #sync(bytes: number): Promise<void> {
-    this.#unsynced += bytes;
-    if (this.#unsynced < SYNC_BYTES) return;
-    this.#unsynced = 0;
-    await this.#options.target.datasync();
-    mustHaveFreeSpace(this.#options.path, 0);
-  }
+function tooMuchWritten(bytes: number): EvregError {
+  return new EvregError(
+    "unavailable",
+    `The backup was given up: ${bytes} bytes were written to the log while the data file was copied, and that cannot grow without end. Try again when less is published, or on a faster disk; nothing was changed.`,
+    { bytes },
+  );
 }
 
 function mustHaveFreeSpace(path: string, bytes: number): void {

@@ -1,4 +1,4 @@
-import { messageOf } from "../../../domain/error.ts";
+import { EvregError, messageOf } from "../../../domain/error.ts";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { pathToFileURL } from "node:url";
 import { type FileId, FileGuard, fileIdAt, MovedFile, mustBeAt } from "./file-guard.ts";
@@ -14,6 +14,9 @@ export const LOG_PAGES = 4_000;
  * After a power cut the file holds all transactions up to some point, and none of the later ones.
  */
 export type Durable = "now" | "later";
+
+/** Reads take some ten milliseconds at most. */
+const READERS_END_MS = 1_000;
 
 /** When the log restarts: the log and the file as it is moved into that, and its new beginning. */
 const FSYNCS_OF_RESTART = 3;
@@ -163,7 +166,12 @@ export class Connection {
    * a power cut.
    */
   checkpoint(): void {
-    this.read.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    // Whoever reads just now is done in a moment, and further reads do not need the log any more.
+    this.read.run(`PRAGMA busy_timeout = ${READERS_END_MS}`);
+    const found = this.read.first<{ busy: number }>("PRAGMA wal_checkpoint(TRUNCATE)");
+    this.read.run("PRAGMA busy_timeout = 0");
+    if (found?.busy !== 0)
+      throw new EngineFailure("replace", "the log could not be emptied while it is read");
     try {
       this.#logGuard.sync();
     } catch (error) {
@@ -190,7 +198,7 @@ export class Connection {
    */
   #checkCheckpoint(): void {
     if (this.#logGuard.pagesBefore < LOG_PAGES) this.checkpointFailure = undefined;
-    else if (this.checkpointFailure === undefined && !isLogHeld(this.read)) {
+    else if (this.checkpointFailure === undefined && !areCheckpointsPaused(this.read)) {
       try {
         this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
       } catch (error) {
@@ -258,8 +266,25 @@ function setPragma(sql: Sql, name: string, value: string, expected: string | num
   throw new EngineFailure("fatal", `the setting ${name} = ${value} was not taken (it is ${String(found)})`);
 }
 
-/** Whether the log is only moved on request, for a copy that is being made (see `files/live-copy.ts`). */
-export function isLogHeld(sql: Sql): boolean {
+/** From now on the data file does not change, for a copy that is made of it (see `files/live-copy.ts`). */
+export function pauseCheckpoints(sql: Sql): void {
+  sql.run("PRAGMA wal_autocheckpoint = 0");
+  // So that the log is short, and the next commit either restarts it or is the first that has to be copied from it.
+  sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+}
+
+/** @throws EvregError `unavailable` when checkpoints were not paused any more, so that the file may have changed */
+export function resumeCheckpoints(sql: Sql): void {
+  const isPaused = areCheckpointsPaused(sql);
+  sql.run(`PRAGMA wal_autocheckpoint = ${LOG_PAGES}`);
+  if (isPaused) return;
+  throw new EvregError(
+    "unavailable",
+    "The store had to open its data file anew while the copy was made; begin the copy again.",
+  );
+}
+
+function areCheckpointsPaused(sql: Sql): boolean {
   // Not by a variable: a connection that replaced another one has the setting that every connection begins with.
   return sql.value("PRAGMA wal_autocheckpoint") === 0;
 }

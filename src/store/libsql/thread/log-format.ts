@@ -38,18 +38,3 @@ export function readLogHeader(log: number): Buffer {
   readvSync(log, [header], 0);
   return header;
 }
-
-/** The headers of frames, and where each frame begins. All are read into one buffer. */
-export function* frameHeaders(
-  log: number,
-  pageBytes: number,
-  first: number,
-  end: number,
-): Generator<readonly [header: Buffer, at: number], void> {
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  for (let frame = first; frame < end; frame += 1) {
-    const at = LOG_HEADER_BYTES + frame * (FRAME_HEADER_BYTES + pageBytes);
-    readvSync(log, [header], at);
-    yield [header, at];
-  }
-}

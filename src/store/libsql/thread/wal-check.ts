@@ -123,7 +123,8 @@ interface Header {
   readonly sum: Sum;
 }
 
-function walk(file: string, log: string): LogCheck {
+/** Reads it once, as it is; whoever writes it may have added to it meanwhile. */
+export function walk(file: string, log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
       const { size } = fstatSync(descriptor);

@@ -1,0 +1,62 @@
+import { fdatasyncSync, fstatSync, ftruncateSync, readSync, writeSync } from "node:fs";
+import { withFile } from "../../../runtime/files.ts";
+import { acquire } from "../thread/connection.ts";
+import { type FileId, mustBeAt } from "../thread/file-guard.ts";
+import { committedPages, FRAME_HEADER_BYTES, framePage, LOG_HEADER_BYTES } from "../thread/log-format.ts";
+import { logOf, walk } from "../thread/wal-check.ts";
+
+// The second half of a copy that is made while the data file is written to; see `live-copy.ts`.
+
+/** Pages that are written before they are stored on the disk: a commit's fsync waits for what others have written. */
+const SYNC_PAGES = 2_000;
+
+/**
+ * Adds the log of a data file to a copy of that file, up to the last commit that is whole. Since the copy began, the log was
+ * neither moved nor restarted.
+ * @param copy an open descriptor
+ * @returns the copy's bytes
+ */
+export function addLog(path: string, copy: number): number {
+  const log = logOf(path);
+  const { wholeBytes, pageBytes } = walk(path, log);
+  if (wholeBytes === 0) return fstatSync(copy).size;
+  return withFile(log, "r", (descriptor) => {
+    const { newest, pages } = newestPages(descriptor, wholeBytes, pageBytes);
+    const page = Buffer.alloc(pageBytes);
+    let written = 0;
+    for (const [number, at] of [...newest].toSorted(([one], [other]) => one - other)) {
+      readSync(descriptor, page, 0, pageBytes, at);
+      writeSync(copy, page, 0, pageBytes, (number - 1) * pageBytes);
+      written += 1;
+      if (written % SYNC_PAGES === 0) fdatasyncSync(copy);
+    }
+    ftruncateSync(copy, pages * pageBytes);
+    return pages * pageBytes;
+  });
+}
+
+/** Where the newest copy of each page is in a whole log, and how many pages the file has with it. */
+function newestPages(
+  log: number,
+  wholeBytes: number,
+  pageBytes: number,
+): { newest: ReadonlyMap<number, number>; pages: number } {
+  const newest = new Map<number, number>();
+  const header = Buffer.alloc(FRAME_HEADER_BYTES);
+  for (let at = LOG_HEADER_BYTES; at < wholeBytes; at += FRAME_HEADER_BYTES + pageBytes) {
+    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
+    newest.set(framePage(header), at + FRAME_HEADER_BYTES);
+  }
+  return { newest, pages: committedPages(header) };
+}
+
+/** Moves most of a long log into the data file, which the other threads have open as `file` and go on with meanwhile. */
+export function moveLog(path: string, file: FileId): void {
+  mustBeAt(path, file);
+  const { pool, sql } = acquire(path);
+  try {
+    sql.run("PRAGMA wal_checkpoint(PASSIVE)");
+  } finally {
+    pool.close();
+  }
+}
