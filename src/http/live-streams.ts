@@ -2,6 +2,7 @@ import type { StreamedEvent, StreamMessage } from "../domain/stream.ts";
 import { EvregError } from "../domain/error.ts";
 import type { ChangeStream } from "../evreg.ts";
 import type { Clock } from "../runtime/clock.ts";
+import { streamTurns } from "../service/stream/turns.ts";
 import type { ApiRequest } from "./request.ts";
 
 /** Proxies and clients take a connection for dead on which nothing comes for some time. */
@@ -15,6 +16,8 @@ interface OpenStream {
   readonly stream: ChangeStream;
   /** The id that its client has. */
   sentId: string;
+  /** Whether a message has begun on its connection and not ended. */
+  isWithinMessage: boolean;
 }
 
 /**
@@ -26,6 +29,7 @@ export class LiveStreams {
   readonly #isAdmitted: (request: ApiRequest) => Promise<boolean>;
   readonly #stopping: AbortSignal;
   readonly #open = new Set<OpenStream>();
+  /** Of batches that are encoded in one go. */
   readonly #encoded = new WeakMap<readonly StreamMessage[], Uint8Array>();
   #comments = 0;
   #cancelTimer: () => void = () => {};
@@ -42,7 +46,7 @@ export class LiveStreams {
 
   /** What goes out on the stream's connection, until either ends. */
   async *chunks(request: ApiRequest, stream: ChangeStream): AsyncGenerator<Uint8Array, void, void> {
-    const one: OpenStream = { request, stream, sentId: "" };
+    const one: OpenStream = { request, stream, sentId: "", isWithinMessage: false };
     request.onFinished(() => void stream.close());
     if (this.#stopping.aborted) throw new EvregError("unavailable", "The server is being stopped.");
     if (this.#open.size === 0) this.#startTimer();
@@ -51,7 +55,8 @@ export class LiveStreams {
       yield COMMENT;
       for await (const batch of stream.batches()) {
         one.sentId = batch.at(-1)!.id;
-        yield this.#encode(batch);
+        if (isLarge(batch)) yield* inTurns(one, encodeMessages(batch));
+        else yield this.#encode(batch);
       }
     } finally {
       this.#open.delete(one);
@@ -61,7 +66,7 @@ export class LiveStreams {
 
   #encode(batch: readonly StreamMessage[]): Uint8Array {
     let bytes = this.#encoded.get(batch);
-    if (bytes === undefined) this.#encoded.set(batch, (bytes = encodeMessages(batch)));
+    if (bytes === undefined) this.#encoded.set(batch, (bytes = Buffer.concat([...encodeMessages(batch)])));
     return bytes;
   }
 
@@ -88,42 +93,106 @@ function comment(one: OpenStream): void {
   const { request, stream } = one;
   const { nodeResponse } = request;
   // Something is on its way already. A reader that takes nothing must not seem alive.
-  if (nodeResponse.writableLength > 0) return;
+  if (one.isWithinMessage || nodeResponse.writableLength > 0) return;
   const { id } = stream;
   if (id === one.sentId) nodeResponse.write(COMMENT);
   else nodeResponse.write(`:\nid: ${id}\n\n`);
   one.sentId = id;
 }
 
-function end({ request, stream }: OpenStream): void {
+function end({ request, stream, isWithinMessage }: OpenStream): void {
   void stream.close();
   // A reader that takes nothing would not take the end either.
-  if (request.nodeResponse.writableLength > 0) request.disconnect();
+  if (isWithinMessage || request.nodeResponse.writableLength > 0) request.disconnect();
 }
 
-export function encodeMessages(messages: readonly StreamMessage[]): Uint8Array {
+/** One event that is larger than a page: all others of a batch are few bytes together. */
+function isLarge(batch: readonly StreamMessage[]): boolean {
+  return batch.some(({ type, data }) => type === "event" && (data.payload?.bytes.length ?? 0) > PIECE_BYTES);
+}
+
+/** Pieces of a message, each in a turn of its reader. */
+async function* inTurns(
+  one: OpenStream,
+  pieces: Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, void> {
+  one.isWithinMessage = true;
+  for (const piece of pieces) {
+    yield piece;
+    await streamTurns.yield();
+  }
+  one.isWithinMessage = false;
+}
+
+/** About what is encoded at once. */
+const PIECE_BYTES = 64 * 1024;
+/** What base64 makes a piece of, without a rest. */
+const BASE64_BYTES = 48 * 1024;
+/** A longer payload is written by its bytes, and a shorter one as text, which is cheaper for many. */
+const LONG_BYTES = 4 * 1024;
+
+/** Messages on the wire, piece by piece: a payload of line breaks becomes seven times as large. */
+export function* encodeMessages(messages: readonly StreamMessage[]): Generator<Uint8Array, void, void> {
   let text = "";
   for (const { type, id, data } of messages) {
-    const json = type === "event" ? eventJson(data) : JSON.stringify(data);
-    text += `id: ${id}\nevent: ${type}\ndata: ${dataLines(json)}\n\n`;
+    text += `id: ${id}\nevent: ${type}\ndata: `;
+    const bytes = type === "event" ? data.payload?.bytes : undefined;
+    if (bytes === undefined) text += JSON.stringify(data);
+    else {
+      const { payload, ...others } = data as StreamedEvent;
+      text += `${JSON.stringify(others).slice(0, -1)},"payload":`;
+      if (bytes.length <= LONG_BYTES) text += dataLines(payload!.text());
+      else {
+        yield Buffer.from(text);
+        yield* dataPieces(bytes);
+        text = "";
+      }
+      // A stream ends lines at LF, CR and CRLF and has one form for all of them.
+      if (bytes.includes(CR)) {
+        yield Buffer.from(`${text},"payload_base64":"`);
+        yield* base64Pieces(bytes);
+        text = '"';
+      }
+      text += "}";
+    }
+    text += "\n\n";
   }
-  return Buffer.from(text);
+  yield Buffer.from(text);
 }
 
 const LINE_BREAK = /\r\n?|\n/g;
+const NEXT_LINE = "\ndata: ";
+const NEXT_LINE_BYTES = Buffer.from(NEXT_LINE);
+const CR = 0x0d;
+const LF = 0x0a;
 
 /** Only between the tokens of a payload are there line breaks. */
 function dataLines(json: string): string {
-  return json.includes("\n") || json.includes("\r") ? json.replace(LINE_BREAK, "\ndata: ") : json;
+  return json.includes("\n") || json.includes("\r") ? json.replace(LINE_BREAK, NEXT_LINE) : json;
 }
 
-/** A stream ends lines at LF, CR and CRLF and has one form for all of them, so a payload with CR comes as base64 as well. */
-function eventJson(event: StreamedEvent): string {
-  if (event.payload === undefined) return JSON.stringify(event);
-  const { payload, ...others } = event;
-  const { bytes } = payload;
-  const base64 = bytes.includes(CR) ? `,"payload_base64":"${Buffer.from(bytes).toString("base64")}"` : "";
-  return `${JSON.stringify(others).slice(0, -1)},"payload":${payload.text()}${base64}}`;
+/** The same of bytes: as they are where they have no line break. */
+function* dataPieces(bytes: Uint8Array): Generator<Uint8Array, void, void> {
+  if (!bytes.includes(LF) && !bytes.includes(CR)) {
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) yield bytes.subarray(at, at + PIECE_BYTES);
+    return;
+  }
+  for (let at = 0; at < bytes.length;) {
+    const piece = Buffer.allocUnsafe(PIECE_BYTES);
+    let used = 0;
+    for (; at < bytes.length && used <= PIECE_BYTES - NEXT_LINE.length; at += 1) {
+      const byte = bytes[at]!;
+      if (byte === LF && bytes[at - 1] === CR) continue;
+      // Byte by byte, which takes 8 ms for a MiB of line breaks; `write` and a regular expression take 40.
+      if (byte === LF || byte === CR) for (const next of NEXT_LINE_BYTES) piece[used++] = next;
+      else piece[used++] = byte;
+    }
+    yield piece.subarray(0, used);
+  }
 }
 
-const CR = 0x0d;
+function* base64Pieces(bytes: Uint8Array): Generator<Uint8Array, void, void> {
+  for (let at = 0; at < bytes.length; at += BASE64_BYTES) {
+    yield Buffer.from(Buffer.from(bytes.subarray(at, at + BASE64_BYTES)).toString("base64"));
+  }
+}

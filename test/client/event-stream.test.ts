@@ -47,12 +47,24 @@ test("a message that never ends is not collected for ever", () => {
   }).toThrow(RangeError);
 });
 
-test("a payload with line breaks is written as lines that join to the same bytes", () => {
+test("a payload with line breaks is written in small pieces, as lines that join to the same bytes", () => {
   const event = { rowid: 1, action: "a", application: "b", revision: 1, timestamped: "t" };
-  for (const text of ['{\n"a":1}', '{"a":\n\n  1 }', "{ }"]) {
+  const texts = [
+    '{\n"a":1}',
+    '{"a":\n\n  1 }',
+    "{ }",
+    `{${"\n".repeat(200_000)}}`,
+    `{"a":"${"é".repeat(100_000)}"}`,
+    `{${"\r \n\r\n".repeat(30_000)}}`,
+  ];
+  for (const text of texts) {
     const payload = RawJson.fromText(text);
-    const bytes = encodeMessages([{ type: "event", id: "x_1", data: { ...event, payload } }]);
-    const [[, , data] = []] = parsed([bytes]) as [string, string, string][];
-    expect(data).toContain(`"payload":${text}`);
+    const pieces = [...encodeMessages([{ type: "event", id: "x_1", data: { ...event, payload } }])];
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThanOrEqual(64 * 1024);
+    const [[, , data] = []] = parsed(pieces) as [string, string, string][];
+    const lines = text.replaceAll(/\r\n?/g, "\n");
+    expect(data!.includes(`"payload":${lines}`)).toBe(true);
+    const base64 = Buffer.from(text).toString("base64");
+    expect(data!.includes(`,"payload_base64":"${base64}"}`)).toBe(text.includes("\r"));
   }
 });

@@ -196,6 +196,8 @@ test("many changes come in pages, and to all of those that wait", async () => {
   const topics = ["actions"] as const;
   const streams = await Promise.all(Array.from({ length: 3 }, () => service.evreg.stream({ topics })));
   const all = streams.map(gathering);
+  // From here on they are at the same place.
+  await until("all to be ready", () => all.every(({ batches }) => batches.length === 1));
   for (let count = 0; count < 450; count += 1) {
     await service.evreg.actions.update("a.b", { deprecated: count % 2 === 0 });
   }

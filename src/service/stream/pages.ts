@@ -1,17 +1,14 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import type { StreamMessage, StreamPosition } from "../../domain/stream.ts";
-import { Yielder } from "../../runtime/yielding.ts";
 import type { EventStore, NextEvents, NextPage } from "../../store/events.ts";
 import { omitUndefined } from "../requests.ts";
 import type { ChangeRing } from "./ring.ts";
+import { streamTurns } from "./turns.ts";
 import { MESSAGE_BYTES, messagesOf, showsChanges, type Source, type View } from "./view.ts";
 
-/** What one page may have: it is made, encoded and sent in one go, while all else waits. */
+/** What one page may have: it is made and encoded in one go, while all else waits. A single event may have more. */
 const PAGE = { limit: 200, maxBytes: 64 * 1024 } as const;
-/** Readers get their pages in slices of this length, with rests in between, so half of the thread's time is never theirs. */
-const SLICE_MS = 1;
-const REST_MS = 1;
 /** Between two reads of the store. */
 const MAX_REST_MS = 50;
 /** What was read last, and the pages that were made of it, each about so large. */
@@ -65,11 +62,6 @@ interface Place {
  */
 export class SharedPages {
   readonly #options: SharedPagesOptions;
-  readonly #turns = new Yielder(
-    () => performance.now(),
-    (callback) => setTimeout(callback, REST_MS),
-    SLICE_MS,
-  );
   readonly #reads = new LRUCache<string, Promise<Read>>({ maxSize: KEPT_BYTES });
   readonly #pages = new LRUCache<string, Page>({ maxSize: KEPT_BYTES });
   #readCount = 0;
@@ -82,7 +74,7 @@ export class SharedPages {
   /** The page after a position. Resolves when it is the reader's turn. */
   async after(place: Place): Promise<Page> {
     const read = await this.#readAfter(place);
-    await this.#turns.yield();
+    await streamTurns.yield();
     const { view, key, position } = place;
     const name = `${read.name} ${showsChanges(view) ? position.change : ""} ${key}`;
     return this.#pages.get(name) ?? this.#pageOf(name, view, position, read);
