@@ -95,7 +95,7 @@ export interface EventPage {
   /** How many were looked at, and the last of them. */
   readonly seen: number;
   readonly last: number | undefined;
-  /** Of all pages. */
+  /** The events of all pages. */
   readonly total: number;
   /** Whether it has fewer than it could, as their payloads would be too many bytes. */
   readonly isCut: boolean;

@@ -4,7 +4,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks, closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { loadLastIds, recordEvents } from "../../src/store/libsql/events/record.ts";
+import { recordEvents } from "../../src/store/libsql/events/record.ts";
+import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -53,14 +54,14 @@ describe("counts of sealed blocks", () => {
   function record(actions: readonly number[], aheadMs: number): void {
     nowMs += aheadMs;
     connection.write((sql) => {
-      const before = loadLastIds(sql).event;
+      const before = loadLastNumbers(sql).event;
       const rows = actions.flatMap((action) => [action + 1, 1, 0, 2]);
       const [outcomes = []] = recordEvents(sql, [eventBatch({ nowMs, rows })], Buffer.from("{}"));
       for (const [index, outcome] of outcomes.entries()) {
         if (outcome.kind !== "recorded") throw new Error(outcome.kind);
         events.push({ rowid: outcome.rowid, action: actions[index] ?? 0, atMs: outcome.timestampedMs });
       }
-      closePassedBlocks(sql, before, loadLastIds(sql).event, SMALL);
+      closePassedBlocks(sql, before, loadLastNumbers(sql).event, SMALL);
     });
   }
 
@@ -109,7 +110,7 @@ describe("counts of sealed blocks", () => {
   function skip(rowids: number): void {
     connection.write((sql) => {
       sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", rowids);
-      const { event } = loadLastIds(sql);
+      const { event } = loadLastNumbers(sql);
       closeBlocks(sql, event, SMALL);
     });
   }

@@ -1,7 +1,6 @@
 import { expect } from "vitest";
 import type { DeliveryStatus } from "../../src/domain/delivery.ts";
 import { closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
-import { loadLastIds } from "../../src/store/libsql/events/record.ts";
 import { type ExpiredEvents, findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
@@ -17,6 +16,7 @@ import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { eventBatch, finished } from "./batches.ts";
+import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
 
 const LEASE_MS = 30_000;
 
@@ -202,7 +202,7 @@ export class RetentionWorld {
   /** Rowids go on in another block of the counts, as after thousands of events. */
   skipRowids(by: number): void {
     this.#connection.write((sql) => {
-      const { event } = loadLastIds(sql);
+      const { event } = loadLastNumbers(sql);
       if (sql.run("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'event'", by) > 0) {
         closePassedBlocks(sql, event, event + by);
       }

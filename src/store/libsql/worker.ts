@@ -5,7 +5,6 @@ import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
 import { deleteExpiredSecrets } from "./catalog/credentials.ts";
 import { closeBlocks, isIndexWhole } from "./events/counts.ts";
-import { loadLastIds } from "./events/record.ts";
 import { dataIdentity } from "./files/id-reservation.ts";
 import { openDataFile } from "./files/open-file.ts";
 import { commitBatch, operationTraits, runRead } from "./group-commit.ts";
@@ -24,6 +23,7 @@ import {
   type WorkerSetup,
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
+import { loadLastNumbers } from "./events/timeline.ts";
 
 // The thread that writes the data file, the one that reads it (see Reader), or one for a single task on a file that nobody
 // has open. The writer does one thing at a time: a write batch, and then the next one. Its end, however it comes, closes the
@@ -75,7 +75,7 @@ function prepare(
   const taken = ensureServiceActions(connection, nowMs);
   const setBack = release ? connection.write((sql) => moveWaitsAtStart(sql, nowMs)) : undefined;
   const released = release ? connection.write((sql) => cleanUp(sql, nowMs)) : 0;
-  const { event: lastEvent } = loadLastIds(connection.read);
+  const { event: lastEvent } = loadLastNumbers(connection.read);
   // Only in a file that was just upgraded, or one that another program wrote events into, are blocks left open.
   connection.write((sql) => closeBlocks(sql, lastEvent));
   return {

@@ -29,13 +29,13 @@ export type ServiceEvent = {
   readonly [N in ServiceEventName]: { readonly name: N; readonly payload: ServiceEventPayloads[N] };
 }[ServiceEventName];
 
-/** Of a delivery that failed for good. */
+/** Says that a delivery failed for good. */
 export function deliveryFailed(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
   if (isReservedName(row.action)) return undefined;
   return { name: "evreg.delivery.failed", payload: { ...deliveryMembers(row), failed_at: toIso(nowMs) } };
 }
 
-/** Of a delivery that its subscription blocks for from now on. */
+/** Says that a subscription blocks for a delivery from now on. */
 export function subscriptionBlocked(row: ReportedDeliveryRow, nowMs: number): ServiceEvent | undefined {
   if (isReservedName(row.action)) return undefined;
   const payload = { ...deliveryMembers(row), blocked_at: toIso(nowMs) };

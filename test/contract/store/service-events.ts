@@ -33,7 +33,7 @@ export function serviceEventSuite(open: OpenStore): void {
   }
 
   /** The payloads recorded of an action, each held to its schema. */
-  async function told(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
+  async function payloadsOf(name: (typeof SERVICE_EVENT_NAMES)[number]): Promise<unknown[]> {
     const { events } = await on.store.events.list({ action: name, order: "asc", limit: 500, page: 1 });
     const validator = compileSchema(SERVICE_EVENT_SCHEMAS[name]);
     return events.map(({ payload }) => {
@@ -69,10 +69,10 @@ export function serviceEventSuite(open: OpenStore): void {
     const subscription = await on.subscription(action, { maxRetries: 0, settings: { ordered: true } });
     await on.publish(action);
     const [claim] = await finishAll("failed", 503);
-    expect(await told("evreg.delivery.failed")).toEqual([]);
+    expect(await payloadsOf("evreg.delivery.failed")).toEqual([]);
     const settings = { on_exhausted: "skip" } as const;
     await on.store.catalog.updateSubscription(subscription.rowid, { settings }, LATER + 1);
-    expect(await told("evreg.delivery.failed")).toMatchObject([
+    expect(await payloadsOf("evreg.delivery.failed")).toMatchObject([
       { delivery_id: claim?.deliveryId, last_error: "HTTP 503" },
     ]);
   });
@@ -83,7 +83,7 @@ export function serviceEventSuite(open: OpenStore): void {
     const subscription = await on.subscription(action, NO_RETRIES);
     const [event] = await on.publish(action);
     const [claim] = await finishAll("failed", 503);
-    expect(await told("evreg.delivery.failed")).toEqual([
+    expect(await payloadsOf("evreg.delivery.failed")).toEqual([
       {
         delivery_id: claim?.deliveryId,
         event_id: event,
@@ -118,7 +118,7 @@ export function serviceEventSuite(open: OpenStore): void {
       }),
       LATER,
     );
-    expect(await told("evreg.delivery.failed")).toEqual([]);
+    expect(await payloadsOf("evreg.delivery.failed")).toEqual([]);
   });
 
   it("record nothing while nobody has an active subscription", async () => {
@@ -140,7 +140,7 @@ export function serviceEventSuite(open: OpenStore): void {
       const { claims } = await on.claim({ most: 1 });
       await on.finish(claims[0]!, "failed", { statusCode: 500 });
     }
-    const [first] = await told("evreg.subscription.blocked");
+    const [first] = await payloadsOf("evreg.subscription.blocked");
     expect(first).toEqual({
       delivery_id: expect.any(Number) as number,
       event_id: event,
@@ -154,15 +154,15 @@ export function serviceEventSuite(open: OpenStore): void {
       published_at: "2026-03-01T12:00:00.000Z",
       blocked_at: "2026-03-01T12:01:01.000Z",
     });
-    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    expect(await payloadsOf("evreg.subscription.blocked")).toHaveLength(1);
     const update = (maxRetries: number) =>
       on.store.catalog.updateSubscription(subscription.rowid, { maxRetries }, LATER + 1);
     await update(5);
     await update(4);
-    expect(await told("evreg.subscription.blocked")).toHaveLength(1);
+    expect(await payloadsOf("evreg.subscription.blocked")).toHaveLength(1);
     await update(2);
     await update(0);
-    expect(await told("evreg.subscription.blocked")).toMatchObject([{ attempts: 2 }, { attempts: 3 }]);
+    expect(await payloadsOf("evreg.subscription.blocked")).toMatchObject([{ attempts: 2 }, { attempts: 3 }]);
   });
 
   it("record a delivery that a person skips", async () => {
@@ -171,7 +171,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await on.publish(action);
     const [claim] = await finishAll("failed", 503);
     await on.store.queue.skip(claim!.deliveryId, LATER + 1);
-    expect(await told("evreg.delivery.failed")).toMatchObject([
+    expect(await payloadsOf("evreg.delivery.failed")).toMatchObject([
       { delivery_id: claim!.deliveryId, attempts: 1, last_error: "HTTP 503" },
     ]);
   });
@@ -191,7 +191,7 @@ export function serviceEventSuite(open: OpenStore): void {
       ...Array.from({ length: 9 }, () => failed),
       { kind: "stored", state: "delivered" },
     ]);
-    const payloads = (await told("evreg.delivery.failed")) as { delivery_id: number }[];
+    const payloads = (await payloadsOf("evreg.delivery.failed")) as { delivery_id: number }[];
     expect(payloads.map(({ delivery_id }) => delivery_id)).toEqual(
       claims.slice(0, 9).map(({ deliveryId }) => deliveryId),
     );
@@ -202,7 +202,7 @@ export function serviceEventSuite(open: OpenStore): void {
     await on.subscription(action, NO_RETRIES);
     const events = await on.publish(action, 80);
     await finishAll("failed");
-    const payloads = (await told("evreg.delivery.failed")) as { event_id: number }[];
+    const payloads = (await payloadsOf("evreg.delivery.failed")) as { event_id: number }[];
     expect(payloads.map(({ event_id }) => event_id)).toEqual(events);
   });
 
@@ -211,7 +211,7 @@ export function serviceEventSuite(open: OpenStore): void {
     const subscription = await on.subscription(action);
     await on.publish(action, 2);
     await finishAll("gone", 410);
-    expect(await told("evreg.subscription.deactivated")).toEqual([
+    expect(await payloadsOf("evreg.subscription.deactivated")).toEqual([
       {
         subscription_id: subscription.rowid,
         application: "mailer",
@@ -225,7 +225,7 @@ export function serviceEventSuite(open: OpenStore): void {
     // A person who pauses it knows.
     await on.store.catalog.updateSubscription(subscription.rowid, { active: true }, LATER);
     await on.store.catalog.updateSubscription(subscription.rowid, { active: false }, LATER);
-    expect(await told("evreg.subscription.deactivated")).toHaveLength(1);
+    expect(await payloadsOf("evreg.subscription.deactivated")).toHaveLength(1);
   });
 
   it("record how a replay ended: done, cancelled, failed, or with its subscription", async () => {
@@ -251,7 +251,7 @@ export function serviceEventSuite(open: OpenStore): void {
       // Once each, however often it is asked for.
       if (index === 1) await on.store.replays.cancel(replay!.rowid, LATER);
     }
-    const payloads = await told("evreg.replay.finished");
+    const payloads = await payloadsOf("evreg.replay.finished");
     expect(payloads).toMatchObject([
       { replay_id: replays[0], status: "done", reason: null, total: 3, queued: 3, skipped: 0 },
       { replay_id: replays[1], status: "cancelled", reason: null, total: null, queued: 0 },

@@ -21,8 +21,8 @@ const ACTIONS: ReadonlyMap<number, ActionInForce> = new Map([
   [4, { application: "x", revision: 1, subscribers: 1_999 }],
 ]);
 
-function candidate(given: Partial<Candidate> = {}): Candidate {
-  return { actionId: 1, revision: 3, idempotencyKey: null, nowMs: NOW, payload: "{}", ...given };
+function candidate(members: Partial<Candidate> = {}): Candidate {
+  return { actionId: 1, revision: 3, idempotencyKey: null, nowMs: NOW, payload: "{}", ...members };
 }
 
 function recordingWith(
@@ -50,9 +50,9 @@ describe("one event is decided on by the action in force", () => {
     ["a newer revision", { revision: 4 }, { kind: "stale" }],
     ["a retired action", { actionId: 3, revision: 1 }, { kind: "stale" }],
     ["an unknown action", { actionId: 9 }, { kind: "stale" }],
-  ])("%s", (_, given, decision) => {
+  ])("%s", (_, members, decision) => {
     const recording = recordingWith();
-    expect(recording.decide({ atomic: false, events: [candidate(given)] })).toEqual([decision]);
+    expect(recording.decide({ atomic: false, events: [candidate(members)] })).toEqual([decision]);
     expect(recording.accepted).toHaveLength(decision.kind === "recorded" ? 1 : 0);
   });
 });
@@ -66,8 +66,8 @@ describe("a key that was used", () => {
     ["by another", false, {}, { kind: "key_conflict", rowid: 5 }],
     ["by the same, though its revision is not in force", true, { revision: 9 }, replayed],
     ["by the same, though its action is retired", true, { actionId: 3, revision: 1 }, replayed],
-  ])("%s that is stored decides", (_, isSame, given, decision) => {
-    const again = candidate({ idempotencyKey: "k", ...given });
+  ])("%s that is stored decides", (_, isSame, members, decision) => {
+    const again = candidate({ idempotencyKey: "k", ...members });
     const recording = recordingWith(new Map([[again, { ...use, isSame }]]));
     expect(recording.decide({ atomic: false, events: [again] })).toEqual([decision]);
     expect(recording.accepted).toEqual([]);
@@ -80,11 +80,11 @@ describe("a key that was used", () => {
     ["an action of another application", { actionId: 2, revision: 1 }, recorded(12, 0)],
     ["another key", { idempotencyKey: "l" }, recorded(12)],
     ["no key", { idempotencyKey: null }, recorded(12)],
-  ])("in the same transaction decides on %s", (_, given, decision) => {
+  ])("in the same transaction decides on %s", (_, members, decision) => {
     const recording = recordingWith();
     const first = candidate({ idempotencyKey: "k" });
     recording.decide({ atomic: false, events: [first] });
-    expect(recording.decide({ atomic: false, events: [{ ...first, ...given }] })).toEqual([decision]);
+    expect(recording.decide({ atomic: false, events: [{ ...first, ...members }] })).toEqual([decision]);
   });
 });
 

@@ -26,7 +26,7 @@ export function closePassedBlocks(sql: Sql, before: number, last: number, size =
  */
 export function isIndexWhole(sql: Sql, last: number, size = BLOCK_ROWIDS): boolean {
   try {
-    const found = sql.first<{ events: number; indexed: number | null }>(
+    const counts = sql.first<{ events: number; indexed: number | null }>(
       `SELECT (SELECT count(*) FROM event NOT INDEXED WHERE rowid >= ?1) AS events,
           (SELECT sum((SELECT count(*) FROM event AS i INDEXED BY event_action
               CROSS JOIN event AS e NOT INDEXED ON e.rowid = i.rowid
@@ -34,7 +34,7 @@ export function isIndexWhole(sql: Sql, last: number, size = BLOCK_ROWIDS): boole
       closedBlocks(sql) * size,
       last,
     );
-    return found?.events === (found?.indexed ?? 0);
+    return counts?.events === (counts?.indexed ?? 0);
   } catch {
     // The engine has found the damage.
     return false;

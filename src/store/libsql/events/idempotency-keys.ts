@@ -23,12 +23,12 @@ function isAllNew(sql: Sql, batch: readonly Incoming[]): boolean {
   }
   // Keys are ASCII, which the engine and strings here order alike.
   if (first === undefined || last === undefined) return true;
-  const found = sql.first<{ used: number }>(
+  const between = sql.first<{ used: number }>(
     "SELECT EXISTS (SELECT 1 FROM event WHERE idempotency_key BETWEEN ? AND ?) AS used",
     first,
     last,
   );
-  return found?.used === 0;
+  return between?.used === 0;
 }
 
 interface KeyUseRow {

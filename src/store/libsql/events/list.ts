@@ -160,7 +160,7 @@ function pageOfAction(
   const [action] = filter.counted;
   const source =
     action === ALL_ACTIONS ? "event WHERE TRUE" : "event INDEXED BY event_action WHERE action_id = ?4";
-  const found: number[] = [];
+  const ids: number[] = [];
   let offset = start?.skip ?? 0;
   for (const range of order === "asc" ? ranges : ranges.toReversed()) {
     const low = order === "asc" ? Math.max(range.low, start?.part.low ?? 0) : range.low;
@@ -170,15 +170,15 @@ function pageOfAction(
       `SELECT rowid AS id FROM ${source} AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid ${order} LIMIT ?3 OFFSET ?5`,
       low,
       high,
-      limit - found.length,
+      limit - ids.length,
       action ?? ALL_ACTIONS,
       offset,
     );
     offset = 0;
-    found.push(...rows.map(({ id }) => id));
-    if (found.length >= limit) break;
+    ids.push(...rows.map(({ id }) => id));
+    if (ids.length >= limit) break;
   }
-  return found;
+  return ids;
 }
 
 /** Goes through the events of several actions part by part: each is sorted by itself, which is never many. */
@@ -190,8 +190,8 @@ function pageOfActions(
 ): readonly number[] {
   const actions = JSON.stringify(filter.actions);
   const stack = stackOf(counted, order);
-  const found: number[] = [];
-  for (let remaining = skip; found.length < limit; remaining = 0) {
+  const ids: number[] = [];
+  for (let remaining = skip; ids.length < limit; remaining = 0) {
     const start = findPageStart(counter, stack, remaining, order);
     if (start === undefined) break;
     const rows = sql.rows<{ id: number }>(
@@ -200,12 +200,12 @@ function pageOfActions(
       actions,
       start.part.low,
       start.part.high,
-      limit - found.length,
+      limit - ids.length,
       start.skip,
     );
-    found.push(...rows.map(({ id }) => id));
+    ids.push(...rows.map(({ id }) => id));
   }
-  return found;
+  return ids;
 }
 
 /** A page begins in this part, after `skip` of its events. */

@@ -5,8 +5,7 @@ import type { ByteWriter } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
 import { loadRows, selectActions, type WireEvent } from "./list.ts";
 import { addPayloads, type PayloadSpan } from "./payloads.ts";
-import { loadLastIds } from "./record.ts";
-import { idRangesOf } from "./timeline.ts";
+import { idRangesOf, loadLastNumbers } from "./timeline.ts";
 
 /** An event as it crosses the thread, with its payload if that was asked for. */
 export type WireNextEvent = Omit<WireEvent, "payload" | "payloadBytes"> & { readonly payload?: PayloadSpan };
@@ -21,7 +20,7 @@ export function nextEvents(
   out: ByteWriter,
 ): Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] } {
   const { after, limit, maxBytes, payloads } = query;
-  const { event: last } = loadLastIds(sql);
+  const { event: last } = loadLastNumbers(sql);
   if (after >= last) return { events: [], through: after, isFull: false, removed: loadRemoved(sql).event };
   const { ids, through: looked = last } = idsAfter(sql, query, last);
   const { rows, isCut } = loadRows(sql, ids, payloads ? maxBytes : Infinity);
@@ -38,7 +37,7 @@ export function nextEvents(
 
 /** Where the events of some actions are looked for at once: each part is sorted by itself. */
 const PART_ROWIDS = 4_096;
-/** Of one call, so that others get their turn where there are few such events. */
+/** A call looks at so many parts, so that others get their turn where there are few such events. */
 const MAX_PARTS = 32;
 
 /** The next events, and up to where they were looked for if that is not the end. */
@@ -60,9 +59,9 @@ function idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents, 
     return { ids: idsOf(sql, `event INDEXED BY event_action WHERE action_id = ${only}`, after, last, limit) };
   }
   const listed = JSON.stringify(actions);
-  const found: number[] = [];
-  for (let low = after + 1, parts = 0; low <= last && found.length < limit; parts += 1) {
-    if (parts === MAX_PARTS) return { ids: found, through: low - 1 };
+  const ids: number[] = [];
+  for (let low = after + 1, parts = 0; low <= last && ids.length < limit; parts += 1) {
+    if (parts === MAX_PARTS) return { ids, through: low - 1 };
     // Past what a restore skipped, or retention removed.
     const start = sql.value<number | null>("SELECT (SELECT min(rowid) FROM event WHERE rowid >= ?)", low);
     if (start === null) break;
@@ -73,12 +72,12 @@ function idsAfter(sql: Sql, { after, limit, action, applications }: NextEvents, 
       listed,
       start,
       high,
-      limit - found.length,
+      limit - ids.length,
     );
-    found.push(...rows.map(({ id }) => id));
+    ids.push(...rows.map(({ id }) => id));
     low = high + 1;
   }
-  return { ids: found };
+  return { ids };
 }
 
 function idsOf(sql: Sql, source: string, after: number, last: number, limit: number): readonly number[] {
@@ -92,7 +91,7 @@ function idsOf(sql: Sql, source: string, after: number, last: number, limit: num
 }
 
 export function eventBounds(sql: Sql, fromMs?: number): EventBounds {
-  const { event: last } = loadLastIds(sql);
+  const { event: last } = loadLastNumbers(sql);
   const removed = loadRemoved(sql);
   if (fromMs === undefined) return { last, before: last, removed };
   const [range] = idRangesOf(sql, "event", fromMs, undefined);

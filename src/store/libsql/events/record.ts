@@ -1,9 +1,4 @@
-import {
-  type AcceptedEvent,
-  type ActionInForce,
-  type LastNumbers,
-  Recording,
-} from "../../rules/recording.ts";
+import { type AcceptedEvent, type ActionInForce, Recording } from "../../rules/recording.ts";
 import { receiversOf } from "../catalog/matching.ts";
 import {
   ANY_KEYED,
@@ -12,12 +7,12 @@ import {
   keysOfEvent,
   placeRecorded,
 } from "../queue/key-order.ts";
-import { type Sql, timeOf } from "../thread/sql.ts";
+import type { Sql } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
 import { loadKeyUses } from "./idempotency-keys.ts";
 import { eventChecksum } from "./payloads.ts";
 import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
-import { insertSegments } from "./timeline.ts";
+import { insertSegments, loadLastNumbers } from "./timeline.ts";
 
 type Accepted = AcceptedEvent<Incoming>;
 
@@ -33,7 +28,7 @@ export function recordEvents(
   bytes: Uint8Array,
 ): readonly (readonly StoredOutcome[])[] {
   const actions = loadActions(sql, batches);
-  const last = loadLastIds(sql);
+  const last = loadLastNumbers(sql);
   const recording = new Recording<Incoming>({
     actions,
     storedUses: loadKeyUses(sql, batches, actions, bytes),
@@ -151,21 +146,4 @@ function loadActions(sql: Sql, batches: readonly EventBatch[]): ReadonlyMap<numb
     actions.set(actionId, { revision, application, subscribers, keyed });
   }
   return actions;
-}
-
-export function loadLastIds(sql: Sql): LastNumbers {
-  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
-    `WITH step (event, delivery) AS (
-        SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
-      )
-      SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
-        (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
-        max(
-          coalesce((SELECT ${timeOf("timestamped_ms")} FROM event WHERE rowid = (SELECT max(rowid) FROM event)
-            AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
-          coalesce((SELECT ${timeOf("created_ms")} FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
-            AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
-        ) AS last_ms`,
-  );
-  return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }

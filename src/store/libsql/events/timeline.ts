@@ -1,5 +1,5 @@
-import type { TimelineSegment } from "../../rules/recording.ts";
-import type { Sql } from "../thread/sql.ts";
+import type { LastNumbers, TimelineSegment } from "../../rules/recording.ts";
+import { type Sql, timeOf } from "../thread/sql.ts";
 
 /** Rows with `low <= rowid <= high`. */
 export interface RowidRange {
@@ -35,12 +35,12 @@ export function idRangesOf(
   const ranges: RowidRange[] = [];
   for (const [index, start] of starts.entries()) {
     const end = (starts[index + 1] ?? newest + 1) - 1;
-    const found = partOfSegment(sql, table, { low: start, high: end }, fromMs, toMs);
+    const part = partOfSegment(sql, table, { low: start, high: end }, fromMs, toMs);
     const last = ranges.at(-1);
-    if (found !== undefined && last?.high === found.low - 1) {
-      ranges.splice(-1, 1, { low: last.low, high: found.high });
-    } else if (found !== undefined) {
-      ranges.push(found);
+    if (part !== undefined && last?.high === part.low - 1) {
+      ranges.splice(-1, 1, { low: last.low, high: part.high });
+    } else if (part !== undefined) {
+      ranges.push(part);
     }
   }
   return ranges;
@@ -105,4 +105,21 @@ export function insertSegments(sql: Sql, segments: readonly TimelineSegment[]): 
       SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?)`,
     JSON.stringify(segments.map(({ event, delivery, noticedMs }) => [event, delivery, noticedMs])),
   );
+}
+
+export function loadLastNumbers(sql: Sql): LastNumbers {
+  const row = sql.first<{ event: number | null; delivery: number | null; last_ms: number }>(
+    `WITH step (event, delivery) AS (
+        SELECT first_event, first_delivery FROM clock_step WHERE rowid = (SELECT max(rowid) FROM clock_step)
+      )
+      SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'event') AS event,
+        (SELECT seq FROM sqlite_sequence WHERE name = 'delivery') AS delivery,
+        max(
+          coalesce((SELECT ${timeOf("timestamped_ms")} FROM event WHERE rowid = (SELECT max(rowid) FROM event)
+            AND rowid >= coalesce((SELECT event FROM step), 0)), 0),
+          coalesce((SELECT ${timeOf("created_ms")} FROM delivery WHERE rowid = (SELECT max(rowid) FROM delivery)
+            AND rowid >= coalesce((SELECT delivery FROM step), 0)), 0)
+        ) AS last_ms`,
+  );
+  return { event: row?.event ?? 0, delivery: row?.delivery ?? 0, lastMs: row?.last_ms ?? 0 };
 }

@@ -1,10 +1,10 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
 import { EvregError } from "../../../domain/error.ts";
 import { recordChange } from "../history/audit.ts";
-import { loadLastIds } from "../events/record.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Numbered, Sequences } from "../thread/protocol.ts";
 import type { Sql } from "../thread/sql.ts";
+import { loadLastNumbers } from "../events/timeline.ts";
 
 // A backup does not know what was published since it was made, and receivers remember those numbers. So restored data
 // give none of the numbers that may have been given since: their own go on far beyond.
@@ -123,7 +123,7 @@ function lastMs(sql: Sql): number {
   // In form 10 it is in `probe`, which also counted trial writes.
   const text = hasTable(sql, "probe") ? "SELECT tried FROM probe" : "SELECT started_ms FROM last_backup";
   const startedMs = sql.value<number | undefined>(text) ?? 0;
-  const last = Math.max(startedMs, loadLastIds(sql).lastMs);
+  const last = Math.max(startedMs, loadLastNumbers(sql).lastMs);
   return last > 0 ? last : sql.value<number>("SELECT coalesce(max(created_ms), 0) FROM action");
 }
 

@@ -1,8 +1,13 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
 import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
-import { loadLastIds } from "../events/record.ts";
 import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
-import { idRangesOf, insertSegments, rangesAfter, type RowidRange } from "../events/timeline.ts";
+import {
+  idRangesOf,
+  insertSegments,
+  rangesAfter,
+  type RowidRange,
+  loadLastNumbers,
+} from "../events/timeline.ts";
 import type { ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
@@ -262,7 +267,7 @@ function insertReplayDeliveries(
   nowMs: number,
 ): void {
   if (eventIds.length === 0) return;
-  const { event, delivery, lastMs } = loadLastIds(sql);
+  const { event, delivery, lastMs } = loadLastNumbers(sql);
   const isSetBack = nowMs < lastMs - CLOCK_TOLERANCE_MS;
   if (isSetBack) insertSegments(sql, [{ event: event + 1, delivery: delivery + 1, noticedMs: nowMs }]);
   sql.run(

@@ -1,6 +1,5 @@
 import { CLOCK_TOLERANCE_MS, type TimelineSegment } from "../../rules/recording.ts";
-import { insertSegments } from "../events/timeline.ts";
-import { loadLastIds } from "../events/record.ts";
+import { insertSegments, loadLastNumbers } from "../events/timeline.ts";
 import type { Sql } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 
@@ -10,7 +9,7 @@ import { NORMAL, REQUESTED } from "./delivery-state.ts";
  * @returns how many deliveries, leases and subscriptions have other times now
  */
 export function moveWaits(sql: Sql, backMs: number, nowMs: number): number {
-  const { event, delivery } = loadLastIds(sql);
+  const { event, delivery } = loadLastNumbers(sql);
   const step = { event: event + 1, delivery: delivery + 1, noticedMs: nowMs };
   if (isNoted(sql, step)) return 0;
   const deliveries = sql.run(
@@ -62,6 +61,6 @@ export function moveWaitsAtStart(
     `SELECT max(coalesce((SELECT max(last_failure_ms) FROM subscription), 0), coalesce((SELECT max(claimed_ms) FROM lease), 0))
       AS known_ms`,
   )!;
-  const backMs = Math.max(knownMs, loadLastIds(sql).lastMs) - nowMs;
+  const backMs = Math.max(knownMs, loadLastNumbers(sql).lastMs) - nowMs;
   return backMs < CLOCK_TOLERANCE_MS ? undefined : { backMs, waits: moveWaits(sql, backMs, nowMs) };
 }
