@@ -24,6 +24,10 @@ const STORED = `SELECT (SELECT count(*) FROM event) AS published,
   (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS delivered,
   (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'failed') AS failed_attempts,
   (SELECT count(*) FROM delivery WHERE state = ${DELIVERY_STATE.failed}) AS failed`;
+/** Attempts that a kill has cut short, and deliveries of which one was counted against the retries all the same. */
+const CUT_SHORT = `SELECT (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'returned') AS attempts,
+  (SELECT count(*) FROM delivery WHERE failures > (SELECT count(*) FROM ${ATTEMPTS}
+    WHERE delivery_id = delivery.rowid AND outcome = 'failed')) AS counted`;
 const FIGURES = ["published", "delivered", "failed_attempts", "failed"] as const;
 
 function sum(values: readonly (number | null)[]): number {
@@ -93,6 +97,9 @@ test(
     expect(balance.repeated).toBeGreaterThan(0);
     const [stored] = rawSql(join(folder.path, "evreg.db"), STORED);
     for (const shown of figures) expect(shown).toEqual({ totals: stored, series: stored, rows: stored });
+    const [cut] = rawSql(join(folder.path, "evreg.db"), CUT_SHORT);
+    expect(cut).toEqual({ attempts: expect.any(Number) as number, counted: 0 });
+    expect(cut?.["attempts"]).toBeGreaterThan(0);
     report("kill -9", { kills, ...balance });
   },
 );

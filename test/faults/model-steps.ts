@@ -34,10 +34,10 @@ function step(name: string, act: Act): Step {
   return {
     check: () => true,
     async run(model, real) {
-      const before = model.deliveries.map(statusOf);
+      const before = model.deliveries.map((delivery) => ({ delivery, from: statusOf(delivery) }));
       await act(model, real);
-      for (const [at, from] of before.entries()) {
-        const to = statusOf(model.deliveries[at]!);
+      for (const { delivery, from } of before) {
+        const to = statusOf(delivery);
         if (to !== from) expect(DELIVERY_TRANSITIONS).toContainEqual([from, to, expect.anything()]);
       }
       steps += 1;
@@ -405,6 +405,17 @@ const release = fc.constant(
   }),
 );
 
+/** Events of other runs on the same store go, too, which nobody misses. */
+const expire = fc.nat(15_000).map((keepMs) =>
+  step(`expire ${keepMs}`, async (model, { store, clock }) => {
+    const beforeMs = clock.now() - keepMs;
+    let next: number | undefined;
+    do ({ next } = await store.events.removeExpired({ beforeMs }, next));
+    while (next !== undefined);
+    model.expire(beforeMs);
+  }),
+);
+
 /** Also back, as clocks are set. */
 const pass = fc
   .integer({ min: -5_000, max: 20_000 })
@@ -413,6 +424,6 @@ const pass = fc
 /** What leads far into a delivery's life comes more often than the rest. */
 export const STEPS: readonly fc.Arbitrary<Step>[] = [
   [revise, remove, publishBatch, publish, change, retry, skip, reorder, register],
-  [subscribe, subscribe, publish, pass, pass, release, release],
+  [subscribe, subscribe, publish, pass, pass, release, release, expire],
   [claim, claim, claim, finishOne, finishOne, finishOne],
 ].flat();

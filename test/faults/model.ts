@@ -13,6 +13,7 @@ export interface ModelEvent {
   readonly revision: number;
   readonly text: string;
   readonly key: string | undefined;
+  readonly atMs: number;
 }
 
 export interface ModelSubscription {
@@ -52,9 +53,9 @@ export interface ModelDelivery {
 /** What evreg should hold after the same calls, kept in the plainest way: lists that are searched from end to end. */
 export class Model {
   readonly actions: ModelAction[] = [];
-  readonly events: ModelEvent[] = [];
+  events: ModelEvent[] = [];
   readonly subscriptions: ModelSubscription[] = [];
-  readonly deliveries: ModelDelivery[] = [];
+  deliveries: ModelDelivery[] = [];
   /** Every claim there ever was, also those that have ended. */
   readonly claims: Claim[] = [];
 
@@ -66,7 +67,8 @@ export class Model {
     return key === undefined ? undefined : this.events.find((event) => event.key === key);
   }
 
-  record(event: ModelEvent, nowMs: number): void {
+  record(published: Omit<ModelEvent, "atMs">, nowMs: number): void {
+    const event = { ...published, atMs: nowMs };
     this.events.push(event);
     for (const subscription of this.living) {
       if (!hears(subscription, event.action) || !subscription.active) continue;
@@ -196,6 +198,15 @@ export class Model {
     );
   }
 
+  /** Removes the events before that time of which no delivery is unfinished. */
+  expire(beforeMs: number): void {
+    const unfinished = this.deliveries.filter((one) => statusOf(one) === "delivering" || isUnfinished(one));
+    const kept = new Set(unfinished.map(({ event }) => event));
+    const isGone = (event: ModelEvent): boolean => event.atMs < beforeMs && !kept.has(event);
+    this.deliveries = this.deliveries.filter(({ event }) => !isGone(event));
+    this.events = this.events.filter((event) => !isGone(event));
+  }
+
   release(nowMs: number): number {
     const ended = this.deliveries.filter(({ lease }) => lease !== undefined && lease.untilMs <= nowMs);
     for (const delivery of ended) {
@@ -207,6 +218,10 @@ export class Model {
     for (const { subscription, key } of ended) this.settle(subscription, key, nowMs);
     return ended.length;
   }
+}
+
+function isUnfinished({ state, subscription }: ModelDelivery): boolean {
+  return state === "open" && !subscription.deleted;
 }
 
 /** Whether it has one order for all, and not one for each key. */

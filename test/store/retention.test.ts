@@ -1,7 +1,5 @@
-import * as fc from "fast-check";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { lengthOf, rounds } from "../faults/length.ts";
 import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
@@ -12,12 +10,8 @@ import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { openFile } from "./open-file.ts";
-import { type Ending, RetentionWorld } from "./retention-world.ts";
 import { useScratch } from "./scratch.ts";
 import { eventBatch, finished } from "./batches.ts";
-
-const ACTIONS = 3;
-const KEYS = ["k1", "k2", "k3", "k4"];
 
 describe("removing events", () => {
   const scratch = useScratch();
@@ -31,93 +25,6 @@ describe("removing events", () => {
     connection.read.run("PRAGMA synchronous = OFF");
     return connection;
   }
-
-  const place = fc.double({ min: 0, max: 0.999, noNaN: true });
-  const endings = fc.array(
-    fc.constantFrom<Ending>("delivered", "delivered", "failed", "filtered", "retry", "returned", "under way"),
-    { minLength: 1, maxLength: 5 },
-  );
-  const step = fc.oneof(
-    {
-      weight: 4,
-      arbitrary: fc.record({
-        kind: fc.constant("publish" as const),
-        events: fc.array(fc.tuple(fc.nat(ACTIONS - 1), fc.option(fc.constantFrom(...KEYS), { freq: 2 })), {
-          minLength: 1,
-          maxLength: 12,
-          size: "max",
-        }),
-        // Now and then the clock is set back.
-        aheadMs: fc.oneof({ weight: 4, arbitrary: fc.nat(2_000) }, fc.constant(-4_000)),
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({ kind: fc.constant("subscribe" as const), action: fc.nat(ACTIONS - 1) }),
-    },
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        kind: fc.constant("send" as const),
-        most: fc.integer({ min: 1, max: 60 }),
-        endings,
-      }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        kind: fc.constant("change" as const),
-        place,
-        to: fc.constantFrom("paused" as const, "active" as const, "deleted" as const),
-      }),
-    },
-    fc.record({ kind: fc.constant("release" as const) }),
-    fc.record({ kind: fc.constant("retry" as const), place }),
-    fc.record({ kind: fc.constant("skip" as const) }),
-    {
-      weight: 3,
-      arbitrary: fc.record({
-        kind: fc.constant("prune" as const),
-        keepMs: fc.nat(4_000),
-        most: fc.integer({ min: 1, max: 30 }),
-        rows: fc.integer({ min: 1, max: 20 }),
-        calls: fc.oneof(fc.constant(1_000), fc.nat(6)),
-        retryAt: place,
-      }),
-    },
-  );
-
-  it("leaves exactly what is young or unfinished, whatever else happens", () => {
-    let removed = 0;
-    const story = fc.tuple(
-      fc.array(step, { minLength: 10, maxLength: 40, size: "max" }),
-      fc.tuple(fc.integer({ min: -4_000, max: 20_000 }), fc.integer({ min: -4_000, max: 20_000 })),
-    );
-    fc.assert(
-      fc.property(story, ([steps, [fromMs, toMs]]) => {
-        const world = new RetentionWorld(open(), ACTIONS);
-        world.subscribe(0);
-        for (const one of steps) {
-          if (one.kind === "publish") world.publish(one.events, one.aheadMs);
-          else if (one.kind === "subscribe") world.subscribe(one.action);
-          else if (one.kind === "send") world.send(one.most, one.endings);
-          else if (one.kind === "change") world.change(one.place, one.to);
-          else if (one.kind === "release") world.releaseLeases();
-          else if (one.kind === "retry") world.retry(one.place);
-          else if (one.kind === "skip") world.skipRowids(4_096);
-          else {
-            world.prune(one);
-            world.expectRight(fromMs, toMs);
-          }
-        }
-        world.expectRight(fromMs, toMs);
-        removed += world.removed;
-      }),
-      { numRuns: lengthOf("store/retention").stories },
-    );
-    // The stories are about something.
-    expect(removed).toBeGreaterThan(rounds(24, 200));
-  }, 60_000);
 
   it("reuses the freed space, so the file does not grow", () => {
     const file = open();

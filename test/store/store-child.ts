@@ -5,8 +5,7 @@ import { testOwner } from "./owner.ts";
 
 // A process that owns a data folder. `hold` opens it and waits; `publish` records events, several calls at a time, and
 // prints the rowid of each that was answered, until it is killed; `fill` does so until something is refused, and then
-// prints what it saw; `replay` carries the replay 1 on in steps of seven, delivers what is due, and prints how many each
-// step made due.
+// prints what it saw.
 const [mode = "", folder = ""] = process.argv.slice(2);
 const PAYLOAD_BYTES = mode === "fill" ? 20_000 : 300;
 
@@ -34,9 +33,6 @@ const store = await openLibsqlStore({
 print("open");
 
 if (mode === "hold") {
-  for await (const _ of process.stdin);
-} else if (mode === "replay") {
-  await replay();
   for await (const _ of process.stdin);
 } else {
   const actionId = await prepare();
@@ -71,23 +67,6 @@ async function publish(actionId: number): Promise<void> {
   } catch (error) {
     const { code, message } = error as { code: string; message: string };
     seen.refused = { code, message };
-  }
-}
-
-async function replay(): Promise<void> {
-  for (;;) {
-    const { claims } = await store.queue.claim(claimRequest({ nowMs: Date.now() + 1_000 }));
-    await store.queue.finish(
-      claims.map(({ deliveryId, claimId }) => {
-        const ending = "delivered" as const;
-        return { deliveryId, claimId, startedAtMs: Date.now(), durationMs: 1, statusCode: 200, ending };
-      }),
-      Date.now(),
-    );
-    const step = { nowMs: Date.now(), maxQueued: 7, maxDue: 7, maxUnfinished: 7 };
-    const { queued, state } = await store.replays.advance(1, step);
-    print(state === "ended" ? state : String(queued));
-    if (state === "ended") return;
   }
 }
 
