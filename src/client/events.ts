@@ -1,7 +1,7 @@
 import type { Delivery } from "../domain/delivery.ts";
 import { EvregError } from "../domain/error.ts";
 import type { BatchItemError, BatchResult, Event, NewEvent, PageMeta } from "../domain/event.ts";
-import { type BatchItem, EventLine, readItem } from "../domain/publish-body.ts";
+import type { BatchItem } from "../domain/publish-body.ts";
 import type { Answer, EventsPort } from "../evreg.ts";
 import { encodeJson, RawJson } from "../json/raw-json.ts";
 import { deprecationIn, eventAnswer, eventsAnswer, listAnswer, parsedAnswer } from "./answers.ts";
@@ -21,19 +21,10 @@ export function eventsOver(channel: Channel): EventsPort {
     },
     async publishBatch(items, { minimal, ...query } = {}) {
       const prefer = minimal === true ? MINIMAL : undefined;
-      const send = async (some: readonly BatchItem[]): Promise<Received> => {
-        const body = batchBody(some);
-        const received = await channel.send("POST", `${PATH}/batch`, { body, query, prefer, also: [422] });
-        // The server has it. V8 frees it late, and a bulk would hold hundreds of them.
-        body.buffer.transfer(0);
-        return received;
-      };
-      const received = await send(items).catch((error: unknown) => {
-        const isMalformed = error instanceof EvregError && error.code === "malformed";
-        if (!isMalformed || !items.some((item) => item instanceof EventLine)) throw error;
-        // Some line is not JSON, and the others are to be taken without it.
-        return send(items.map(readItem));
-      });
+      const body = batchBody(items);
+      const received = await channel.send("POST", `${PATH}/batch`, { body, query, prefer, also: [422] });
+      // The server has it. V8 frees it late, and a bulk would hold hundreds of them.
+      body.buffer.transfer(0);
       const result = batchResult(received, items);
       // A server may pass a preference over.
       return minimal === true ? { ...result, data: [] } : result;
@@ -57,10 +48,9 @@ export function eventsOver(channel: Channel): EventsPort {
 function batchResult(received: Received, items: readonly BatchItem[]): BatchResult {
   const { data, rest } = batchParts(received);
   const errors = (rest["errors"] as readonly BatchItemError[]).map((error) => {
-    // Why a line was refused is looked for here first: the server names places within the batch.
+    // Why an item could not be read is known here; the server got `null` in its place.
     const item = items[error.index];
-    const read = item === undefined ? undefined : readItem(item);
-    return read instanceof EvregError ? Object.assign({ index: error.index }, read.body()) : error;
+    return item instanceof EvregError ? Object.assign({ index: error.index }, item.body()) : error;
   });
   return { data, errors, meta: rest["meta"] as BatchResult["meta"] };
 }
@@ -98,16 +88,16 @@ const COMMA = 0x2c;
 export function batchBody(items: readonly BatchItem[]): Uint8Array<ArrayBuffer> {
   const parts = items.map(partsOf);
   let length = BEFORE.length + AFTER.length + Math.max(0, items.length - 1);
-  for (const { head, payload, cut, tail } of parts) {
-    length += Buffer.byteLength(head) + payload.length - cut + Buffer.byteLength(tail);
+  for (const { head, payload, tail } of parts) {
+    length += Buffer.byteLength(head) + payload.length + Buffer.byteLength(tail);
   }
   const body = Buffer.allocUnsafeSlow(length);
   let at = body.write(BEFORE, "latin1");
-  for (const [place, { head, payload, cut, tail }] of parts.entries()) {
+  for (const [place, { head, payload, tail }] of parts.entries()) {
     if (place > 0) body[at++] = COMMA;
     if (head !== "") at += body.write(head, at);
     body.set(payload, at);
-    at += payload.length - cut;
+    at += payload.length;
     if (tail !== "") at += body.write(tail, at);
   }
   body.write(AFTER, at, "latin1");
@@ -117,35 +107,17 @@ export function batchBody(items: readonly BatchItem[]): Uint8Array<ArrayBuffer> 
 interface Parts {
   readonly head: string;
   readonly payload: Uint8Array;
-  /** Bytes at its end that `tail` takes the place of. */
-  readonly cut: number;
   readonly tail: string;
 }
 
 const NONE = new Uint8Array();
-const NULL: Parts = { head: "null", payload: NONE, cut: 0, tail: "" };
 
 function partsOf(item: BatchItem): Parts {
-  if (item instanceof EventLine) return lineParts(item);
-  if (item instanceof EvregError) return NULL;
-  if (!isPlain(item)) return { head: encodeJson(item), payload: NONE, cut: 0, tail: "" };
+  if (item instanceof EvregError) return { head: "null", payload: NONE, tail: "" };
+  if (!isPlain(item)) return { head: encodeJson(item), payload: NONE, tail: "" };
   const { action, payload, idempotency_key: key } = item;
-  return {
-    head: headOf(action),
-    payload: payload.bytes,
-    cut: 0,
-    tail: key === undefined ? "}" : keyTail(key),
-  };
-}
-
-/** A key goes in before the line's closing brace. */
-function lineParts({ bytes, idempotency_key: key }: EventLine): Parts {
-  if (key === undefined) return { head: "", payload: bytes, cut: 0, tail: "" };
-  return { head: "", payload: bytes, cut: 1, tail: keyTail(key) };
-}
-
-function keyTail(key: string): string {
-  return `,"idempotency_key":${JSON.stringify(key)}}`;
+  const tail = key === undefined ? "}" : `,"idempotency_key":${JSON.stringify(key)}}`;
+  return { head: headOf(action), payload: payload.bytes, tail };
 }
 
 /** What no type allows is for the server to refuse, so it must get there as it is. */

@@ -1,14 +1,5 @@
 import { JsonError, LineCount } from "../json/json-error.ts";
-import {
-  bytesOf,
-  framesObject,
-  holdsText,
-  isNamed,
-  type JsonNode,
-  memberOf,
-  nameOf,
-  valueOf,
-} from "../json/nodes.ts";
+import { bytesOf, holdsText, isNamed, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import type { Steps } from "../runtime/yielding.ts";
@@ -224,42 +215,14 @@ export function checkItemCount(count: number): void {
   throw invalidField("events", rule);
 }
 
-const KEY_NAME = "idempotency_key";
+/** What a batch is made of: an event, or why one could not be read. */
+export type BatchItem = NewEvent | EvregError;
 
-/** An item of a batch as the line that it was written on. A client passes it on unread; the service reads it. */
-export class EventLine {
-  /** `{ … }` with at least one member, none of them an idempotency key: others can be put in front. */
-  readonly bytes: Uint8Array;
-  readonly idempotency_key: string | undefined;
-
-  private constructor(bytes: Uint8Array, key: string | undefined) {
-    this.bytes = bytes;
-    this.idempotency_key = key;
-  }
-
-  /**
-   * The item on a line, or why there is none. A line that cannot be passed on unread is read at once.
-   * @param keyOf the idempotency key of a line that names none
-   */
-  static from(bytes: Uint8Array, keyOf: (() => string) | undefined): BatchItem {
-    if (framesObject(bytes, KEY_NAME)) return new EventLine(bytes, keyOf?.());
-    return readEvent(bytes, keyOf);
-  }
-
-  read(): NewEvent | EvregError {
-    const { idempotency_key: key } = this;
-    return readEvent(this.bytes, key === undefined ? undefined : () => key);
-  }
-}
-
-/** What a batch is made of: an event, one not read yet, or why one could not be read. */
-export type BatchItem = NewEvent | EventLine | EvregError;
-
-export function readItem(item: BatchItem): NewEvent | EvregError {
-  return item instanceof EventLine ? item.read() : item;
-}
-
-function readEvent(bytes: Uint8Array, keyOf: (() => string) | undefined): NewEvent | EvregError {
+/**
+ * The event on a line of a file, or why there is none.
+ * @param keyOf the idempotency key of a line that names none
+ */
+export function readEventLine(bytes: Uint8Array, keyOf?: () => string): BatchItem {
   try {
     const event = parsePublishBody(bytes, { payloadBytes: EVENT_LIMITS.batchBytes });
     if (keyOf === undefined || event.idempotency_key !== undefined) return event;

@@ -7,7 +7,7 @@ import {
   EVENT_LIMITS,
   type NewEvent,
 } from "../domain/event.ts";
-import { type BatchItem, checkItemCount, EventLine, readItem } from "../domain/publish-body.ts";
+import { type BatchItem, checkItemCount } from "../domain/publish-body.ts";
 import { RawJson } from "../json/raw-json.ts";
 import { eventLoop } from "../runtime/yielding.ts";
 import type { ValidationCaller } from "../schema/validate/compile.ts";
@@ -45,7 +45,7 @@ export function publishBatch(
   access.requireSome("publish");
   checkBatch(items);
   const caller = { caller: access.caller, gone: signal, explained: { left: EXPLAINED_ITEMS } };
-  return new PublishBatch(context, publisher, caller, items.map(readItem), atomic).run();
+  return new PublishBatch(context, publisher, caller, items, atomic).run();
 }
 
 /** One batch. An item is validated once, and again whenever its action's schema changes meanwhile. */
@@ -53,7 +53,7 @@ class PublishBatch {
   readonly #context: ServiceContext;
   readonly #publisher: Publisher;
   readonly #caller: ValidationCaller;
-  readonly #items: readonly (NewEvent | EvregError)[];
+  readonly #items: readonly BatchItem[];
   readonly #atomic: boolean;
   /** `undefined` while neither stored nor refused. */
   readonly #results: (Event | EvregError | undefined)[];
@@ -198,8 +198,8 @@ function checkBatch(items: readonly BatchItem[]): void {
   checkItemCount(items.length);
   let size = 0;
   for (const item of items as readonly unknown[]) {
-    const payload = item instanceof EventLine ? item : (item as Partial<NewEvent> | null)?.payload;
-    if (payload instanceof RawJson || payload instanceof EventLine) size += payload.bytes.length;
+    const payload = (item as Partial<NewEvent> | null)?.payload;
+    if (payload instanceof RawJson) size += payload.bytes.length;
   }
   if (size > EVENT_LIMITS.batchBytes) throw tooLarge("batch", size, EVENT_LIMITS.batchBytes);
 }

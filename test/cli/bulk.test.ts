@@ -11,12 +11,12 @@ import {
 import { pinDataId } from "../../src/cli/publish/bulk.ts";
 import { EvregError } from "../../src/domain/error.ts";
 import type { BatchResult, Event, NewEvent } from "../../src/domain/event.ts";
-import { type BatchItem, readItem } from "../../src/domain/publish-body.ts";
+import type { BatchItem } from "../../src/domain/publish-body.ts";
 
 /** What a target answers that takes all. */
 function taken(items: readonly BatchItem[]): BatchResult {
   const data = items.map((item, at) => {
-    const { action, payload } = readItem(item) as NewEvent;
+    const { action, payload } = item as NewEvent;
     return { rowid: at, action, payload, revision: 1, timestamped: "2026-01-01T00:00:00.000Z" };
   });
   return { data, errors: [], meta: { accepted: data.length, rejected: 0, replayed: 0 } };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { EvregError } from "../../src/domain/error.ts";
 import type { NewEvent } from "../../src/domain/event.ts";
-import { EventLine, readItem } from "../../src/domain/publish-body.ts";
+import { readEventLine } from "../../src/domain/publish-body.ts";
 import {
   ANY_OBJECT,
   freshName,
@@ -119,7 +119,7 @@ export function batchContract(open: OpenEvreg): void {
       expect(meta).toEqual({ accepted: 2, rejected: 1, replayed: 0 });
     });
 
-    it("accepts unparsed lines, and reports each that is refused", async () => {
+    it("accepts the events of lines, and reports each line that is refused", async () => {
       const keyOf = (): string => `${users} line`;
       const lines = [
         `{"action":"${anyone}", "payload":{"10":1,"2":1.0}}`,
@@ -135,7 +135,7 @@ export function batchContract(open: OpenEvreg): void {
       const broken = `{"action":"${anyone}","payload":{"n":1.}}`;
       const refusedAt = [2, 3, 4, 5, 7, 8, 9];
       for (const texts of [lines, [...lines, broken]]) {
-        const items = texts.map((text, n) => EventLine.from(Buffer.from(text), n === 1 ? keyOf : undefined));
+        const items = texts.map((text, n) => readEventLine(Buffer.from(text), n === 1 ? keyOf : undefined));
         const { data, errors, meta } = await under.evreg.events.publishBatch(items);
         expect(data.slice(0, 2).map((event) => event?.payload.text())).toEqual([
           '{"10":1,"2":1.0}',
@@ -146,7 +146,7 @@ export function batchContract(open: OpenEvreg): void {
         expect(one(3)).toMatchObject({ code: 400, error: expect.stringContaining(" at column ") });
         expect(errors.map(({ index }) => index)).toEqual(refusedAt.filter((place) => place < texts.length));
         for (const { index } of errors.slice(1)) {
-          expect(one(index)).toEqual({ index, ...(readItem(items[index]!) as EvregError).body() });
+          expect(one(index)).toEqual({ index, ...(items[index] as EvregError).body() });
         }
         expect(meta).toMatchObject({ accepted: 3, rejected: texts.length - 3 });
       }

@@ -1,6 +1,6 @@
 import { type ErrorBody, EvregError, HTTP_STATUS } from "../../domain/error.ts";
 import { type BatchOptions, type BatchResult, type Event, EVENT_LIMITS } from "../../domain/event.ts";
-import { type BatchItem, EventLine } from "../../domain/publish-body.ts";
+import { type BatchItem, readEventLine } from "../../domain/publish-body.ts";
 import { escapeControl } from "../io/text.ts";
 import type { Line } from "./bulk-input.ts";
 
@@ -48,7 +48,7 @@ export function itemOn(line: Line, keyOf?: (line: Line) => string): BatchItem {
       "There must be one event a line, not an array. To make lines of one: jq -c '.[]' FILE | evreg publish --batch -",
     );
   }
-  return EventLine.from(bytes, keyOf === undefined ? undefined : () => keyOf(line));
+  return readEventLine(bytes, keyOf === undefined ? undefined : () => keyOf(line));
 }
 
 /** Publishes one batch in one request. */
