@@ -14,7 +14,7 @@ import {
 } from "../../../domain/subscription-settings.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { type WithServiceEvents, recordDeliveryEvents, addCounts } from "../events/service-events.ts";
+import { recordDeliveryEvents, addCounts } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import { resetHealth, clearWaits } from "../queue/handler-health.ts";
@@ -27,6 +27,7 @@ import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, textOf, timeOf } from "../thread/sql.ts";
 import { deleteSecrets, insertSecrets, replaceSecrets, setBearer } from "./credentials.ts";
 import { endMatches, matchActions } from "./matching.ts";
+import type { Reported } from "../thread/operation.ts";
 
 /** Stored where there is none. */
 const NO_HANDLER = "";
@@ -103,7 +104,7 @@ export function updateSubscription(
   patch: SubscriptionPatch,
   nowMs: number,
   key?: Uint8Array,
-): WithServiceEvents<Subscription | undefined> {
+): Reported<Subscription | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   const { handler = row.handler, maxRetries = row.max_retries } = patch;
@@ -198,11 +199,7 @@ export function rotateSecret(
   return findSubscription(sql, id);
 }
 
-export function deleteSubscription(
-  sql: Sql,
-  id: number,
-  nowMs: number,
-): WithServiceEvents<Subscription | undefined> {
+export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reported<Subscription | undefined> {
   const found = findSubscription(sql, id);
   if (found === undefined) return { answer: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);

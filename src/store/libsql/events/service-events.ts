@@ -19,14 +19,6 @@ import type { Incoming } from "./record-wire.ts";
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
 // otherwise it costs one query.
 
-/** The answer of a write that may record service events. */
-export interface WithServiceEvents<T> {
-  readonly answer: T;
-  readonly serviceEvents?: ServiceEventCounts | undefined;
-  /** Deliveries that failed for good without an attempt; none unless given. */
-  readonly failed?: number;
-}
-
 /** Changes to be reported. */
 interface DeliveryChanges {
   /** Deliveries that failed for good. */

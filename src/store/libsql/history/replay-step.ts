@@ -1,6 +1,6 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
 import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
-import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
+import { recordReplayEvent } from "../events/service-events.ts";
 import {
   idRangesOf,
   insertSegments,
@@ -14,8 +14,9 @@ import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";
 import type { Sql, SqlValue } from "../thread/sql.ts";
 import { boundAction, findReplay, loadRunning } from "./replays.ts";
+import type { Reported } from "../thread/operation.ts";
 
-export function advanceReplay(sql: Sql, id: number, step: ReplayStep): WithServiceEvents<ReplayProgress> {
+export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<ReplayProgress> {
   const [running] = loadRunning(sql, "r.rowid = ?", id);
   if (running === undefined) return { answer: { queued: 0, state: "ended" } };
   if (step.total !== undefined) sql.run("UPDATE replay SET total = ? WHERE rowid = ?", step.total, id);

@@ -1,6 +1,6 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
-import { type WithServiceEvents, recordReplayEvent } from "../events/service-events.ts";
+import { recordReplayEvent } from "../events/service-events.ts";
 import type { ServiceEventCounts } from "../../queue.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -8,6 +8,7 @@ import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
+import type { Reported } from "../thread/operation.ts";
 
 type ReplayRow = StoredRecord<Omit<Replay, "skipped">, "from" | "to" | "timestamped" | "finished_at">;
 
@@ -84,7 +85,7 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
   return rows.map(replayOf);
 }
 
-export function cancelReplay(sql: Sql, id: number, nowMs: number): WithServiceEvents<Replay | undefined> {
+export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Replay | undefined> {
   const found = findReplay(sql, id);
   if (found === undefined || found.status === "cancelled") return { answer: found };
   if (found.status !== "running") {

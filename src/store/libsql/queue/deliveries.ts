@@ -1,6 +1,6 @@
 import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts";
 import { checkRetry, checkSkip, type DeliveryBefore, type RequestedDelivery } from "../../rules/requests.ts";
-import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
+import { recordDeliveryEvents } from "../events/service-events.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { ATTEMPT_COLUMNS, type AttemptRow, attemptOf, ATTEMPTS } from "./attempts.ts";
 import {
@@ -15,6 +15,7 @@ import {
 import { clearWaits } from "./handler-health.ts";
 import { findKeyText, keyPointerOf, keysOfDeliveries, placeByKey, releaseKeys } from "./key-order.ts";
 import { firstRequestedOf, headOf, isHead } from "./order.ts";
+import type { Reported } from "../thread/operation.ts";
 
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
@@ -43,7 +44,7 @@ export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | u
 }
 
 /** Fails one for good that has failed so far; what waited behind it comes up. */
-export function skipDelivery(sql: Sql, id: number, nowMs: number): WithServiceEvents<Delivery | undefined> {
+export function skipDelivery(sql: Sql, id: number, nowMs: number): Reported<Delivery | undefined> {
   const row = findRow(sql, id);
   if (row === undefined) return { answer: undefined };
   checkSkip(requestedOf(row), (delivery) => findBefore(sql, delivery));

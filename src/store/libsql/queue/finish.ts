@@ -1,6 +1,6 @@
 import type { Deactivated, FinishOutcome } from "../../queue.ts";
 import { type AttemptedDelivery, dependsOnSettings, type Verdict, verdictOn } from "../../rules/finish.ts";
-import { type WithServiceEvents, recordDeliveryEvents } from "../events/service-events.ts";
+import { recordDeliveryEvents } from "../events/service-events.ts";
 import { StatsCounts } from "../history/stats-counts.ts";
 import { columns } from "../thread/columns.ts";
 import type { Sql } from "../thread/sql.ts";
@@ -9,6 +9,7 @@ import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 import { applySigns, CollectedSigns, loadAttempted } from "./handler-health.ts";
 import { type OrderKey, releaseKeys } from "./key-order.ts";
 import type { FinishedRow } from "./wire.ts";
+import type { Reported } from "../thread/operation.ts";
 
 /**
  * Records attempts and moves their deliveries on, set-wise. A result counts once, while its claim is still the delivery's.
@@ -18,7 +19,7 @@ export function finishAttempts(
   sql: Sql,
   results: readonly FinishedRow[],
   bytes: Uint8Array,
-): WithServiceEvents<readonly FinishOutcome[]> {
+): Reported<readonly FinishOutcome[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
   const { options = {} } = results[0] ?? {};

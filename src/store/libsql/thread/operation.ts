@@ -77,7 +77,7 @@ export function reporting<A extends readonly unknown[], R>(
 }
 
 /** An answer, and what else was done. */
-type Reported<R> = StoreChange & { readonly answer: R };
+export type Reported<R> = StoreChange & { readonly answer: R };
 
 export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>): R {
   changes.push(change);
