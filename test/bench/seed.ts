@@ -48,7 +48,7 @@ async function notePlaces(client: Client): Promise<void> {
   for (const [place, { action }] of HISTORY_ACTIONS.entries()) {
     await client.execute({
       sql: `INSERT INTO history SELECT ?, a.rowid, s.rowid
-        FROM action AS a JOIN subscription AS s ON s.action_id = a.rowid WHERE a.action = ?`,
+        FROM action AS a JOIN subscription AS s ON s.action = a.action WHERE a.action = ?`,
       args: [place, action],
     });
   }

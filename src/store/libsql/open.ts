@@ -128,7 +128,7 @@ async function openFile(
   }
   const form = readFileVersion(path);
   if (form !== 0 && form !== FORM) {
-    const upgrade = { file: path, form, bytes: sizeOf(path) };
+    const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);
   }
   const checkpoints = new CheckpointLog(logger, commits);
