@@ -143,7 +143,7 @@ export class Recorder {
     return node;
   }
 
-  /** The same for a container, whose children follow. */
+  /** Adds a container, whose children follow. */
   open(depth: number, kind: JsonKind, start: number, nameStart: number, nameEnd: number): void {
     this.#open[depth + 1] = this.add(depth, kind, start, start, nameStart, nameEnd);
   }

@@ -54,7 +54,7 @@ export function scanJson(bytes: Uint8Array, options: ScanOptions = NO_OPTIONS): 
   return scan.finish();
 }
 
-/** The same in steps, for a document of many megabytes. */
+/** Checks a document of many megabytes as `scanJson` does, in steps. */
 export function* scanSteps(bytes: Uint8Array, options: ScanOptions): Generator<void, JsonNode, void> {
   const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
   while (!scan.advance(STEP_BYTES)) yield;
@@ -198,7 +198,7 @@ export class Scan {
         } else if (first !== -1 && NUMBER_START[first] === 1) {
           pos = skipNumber(bytes, start, end);
           if (pos < 0)
-            throw this.#fault(-pos, `a digit is missing in this number, found ${this.#found(-pos)}`);
+            throw this.#fault(-pos, `a digit is missing in this number, found ${this.#characterAt(-pos)}`);
           if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
         } else {
           pos = this.#literal(first, pos);
@@ -242,7 +242,8 @@ export class Scan {
   finish(): JsonNode {
     let pos = this.#pos;
     while (pos < this.#end && WHITESPACE[this.#bytes[pos]!] === 1) pos++;
-    if (pos < this.#end) throw this.#fault(pos, `nothing may follow the document, found ${this.#found(pos)}`);
+    if (pos < this.#end)
+      throw this.#fault(pos, `nothing may follow the document, found ${this.#characterAt(pos)}`);
     return this.#recorder.root!;
   }
 
@@ -314,12 +315,12 @@ export class Scan {
     );
   }
 
-  #found(pos: number): string {
+  #characterAt(pos: number): string {
     return characterAt(this.#bytes, pos, this.#end);
   }
 
   #unexpected(pos: number, what: string): Error {
-    return this.#fault(pos, `expected ${what}, found ${this.#found(pos)}`);
+    return this.#fault(pos, `expected ${what}, found ${this.#characterAt(pos)}`);
   }
 
   #fault(pos: number, what: string, reason: JsonFaultReason = "syntax"): Error {

@@ -8,7 +8,7 @@ import type { StreamGap } from "../domain/stream.ts";
 export class Histogram {
   /** Largest value of each bucket, ascending; one more bucket takes what is larger than all. */
   readonly bounds: readonly number[];
-  /** Of each bucket by itself. */
+  /** How many values are in each bucket. */
   readonly counts: Float64Array;
   sum = 0;
 
@@ -189,7 +189,7 @@ export class EventLoopMonitor {
     this.#histogram = undefined;
   }
 
-  /** Of the last whole period, or of the time since the start; `undefined` unless started. */
+  /** The delays of the last whole period, or since the start; `undefined` unless started. */
   read(nowMs: number): LoopDelays | undefined {
     const histogram = this.#histogram;
     if (histogram === undefined) return undefined;

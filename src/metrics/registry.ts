@@ -237,8 +237,8 @@ function backlogReader(queue: Pick<DeliveryQueue, "backlog">, clock: Clock) {
       latest = { backlog, atMs: nowMs };
     }
     const { backlog, atMs } = latest;
-    const found = await backlog;
-    return found === undefined ? [] : valuesOf(found, atMs);
+    const counted = await backlog;
+    return counted === undefined ? [] : valuesOf(counted, atMs);
   };
 }
 

@@ -13,7 +13,7 @@ export interface Withdrawal {
 
 /** A queue that serves callers in rotation, so that nobody waits for all items of another. Each caller's items are in order. */
 export class FairQueue<T> {
-  /** Of each caller, the one whose turn is next first. No list is empty. */
+  /** What each caller has in the queue, the caller whose turn is next first. No list is empty. */
   readonly #queues = new Map<unknown, { readonly entries: Set<Entry<T>>; bytes: number }>();
 
   get isEmpty(): boolean {

@@ -12,7 +12,7 @@ const OPTIONS = ["--heap-growing-percent=50", "--external-memory-accounted-in-gl
 const SERVER_OPTIONS = [...OPTIONS, "--expose-gc"];
 /** By then a server has started. Earlier, V8 would refuse cached code that was compiled under other options. */
 const STARTED_MS = 3_000;
-/** Of the heap for short-lived objects, which grows to 64 MiB by itself. */
+/** The largest heap for short-lived objects, which grows to 64 MiB by itself. */
 const YOUNG_BYTES = 16 * 1024 * 1024;
 
 /** Bounds the memory of this process as a server's, once it has started. */

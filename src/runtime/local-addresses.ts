@@ -30,9 +30,9 @@ const ANY_IPV6 = "::";
  */
 export function localAddresses({ address: bound, port }: AddressInfo): string[] {
   if (bound !== ANY_IPV4 && bound !== ANY_IPV6) return [authority(bound, port)];
-  const found = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
+  const interfaces = Object.values(networkInterfaces()).flatMap((entries) => entries ?? []);
   // `::` takes IPv4 too.
-  const answering = found.filter(({ family }) => bound === ANY_IPV6 || family === "IPv4");
+  const answering = interfaces.filter(({ family }) => bound === ANY_IPV6 || family === "IPv4");
   return [bound, ...answering.map(({ address }) => address)].map((address) => authority(address, port));
 }
 

@@ -7,7 +7,7 @@ const NOBODY_IN_PARTICULAR = Symbol("callers without a token on this machine");
 export interface Caller {
   /** `undefined` for one on this machine. */
   readonly address: string | undefined;
-  /** The same value for each request with one token; `undefined` without one, when the address replaces it. */
+  /** All requests with one token have one value here; without a token it is `undefined`, and the address replaces it. */
   readonly token: unknown;
 }
 
