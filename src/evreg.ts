@@ -174,7 +174,8 @@ export interface ActionsPort {
   check(name: string, candidate: SchemaCandidate, signal?: AbortSignal): Promise<Answer<SchemaVerdict>>;
   /**
    * Whether a payload conforms to the schema in force: what publishing it would find. Stores nothing. Needs `read` or
-   * `publish`. `not_found`; `malformed`, `invalid` and `too_large` for what is no payload of any action.
+   * `publish`. `not_found`; `gone` for a retired action; `malformed`, `invalid` and `too_large` for what is no payload of any
+   * action.
    * @param signal ends it where the payload takes long to check
    */
   validate(name: string, payload: RawJson, signal?: AbortSignal): Promise<Answer<PayloadVerdict>>;

@@ -85,7 +85,7 @@ export class ActionsCheck extends TargetCommand {
 export class ActionsValidate extends TargetCommand {
   static override summary = "Check a payload against an action's schema, without publishing it.";
   static override description =
-    "It tells what publishing the payload would find, and stores nothing. The exit code is 1 when the payload breaks a rule of the schema. It takes a token that may read the action, or publish to it.";
+    "It tells what publishing the payload would find, and stores nothing. The exit code is 1 when the payload breaks a rule of the schema, and when the action is retired. It takes a token that may read the action, or publish to it.";
   static override usage = "actions validate NAME FILE|-|PAYLOAD";
   static override examples = examples("evreg actions validate order.created order-7.json", {
     "A payload on the command line": `evreg actions validate order.created '{"id": 7}'`,

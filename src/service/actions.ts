@@ -24,7 +24,7 @@ import { updateAction } from "./action-update.ts";
 import type { Access } from "./auth.ts";
 import { breaksOf } from "./compatibility.ts";
 import type { ServiceContext } from "./context.ts";
-import { checkNewEvent, shownFailures } from "./publisher.ts";
+import { checkNewEvent, mustTakeEvents, shownFailures } from "./publisher.ts";
 import {
   actionOf,
   allOf,
@@ -151,6 +151,7 @@ export function actionsPort(context: ServiceContext, access: Access): ActionsPor
         action !== undefined &&
         (access.allows("read", action.application) || access.allows("publish", action.application));
       if (!isVisible) throw notFound("action", name);
+      mustTakeEvents(name, action);
       await payloads.pause();
       const caller = { caller: access.caller, explained: { left: 1 }, gone: signal };
       const failure = await payloads.failureOf(name, action, payload, caller);

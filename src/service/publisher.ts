@@ -130,7 +130,7 @@ export class Publisher {
   ): ValidatedItem | Promise<ValidatedItem> {
     this.#access.require("publish", action.application, item.action);
     if (action.isBuiltIn) throw ownAction(item.action, "published");
-    if (action.isRetired) return validated(item, action, retired(item, action.successor));
+    if (action.isRetired) return validated(item, action, retired(item.action, action.successor));
     const failure = this.#context.payloads.failureOf(item.action, action, item.payload, caller);
     if (failure instanceof Promise) return failure.then((found) => itemFor(item, action, found));
     return itemFor(item, action, failure);
@@ -236,7 +236,13 @@ export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(value));
 }
 
-function retired({ action }: NewEvent, successor: string | null): EvregError {
+/** @throws what publishing to an action is refused with that takes no events, whatever is in them */
+export function mustTakeEvents(name: string, { isBuiltIn, isRetired, successor }: LoadedAction): void {
+  if (isBuiltIn) throw ownAction(name, "published");
+  if (isRetired) throw retired(name, successor);
+}
+
+function retired(action: string, successor: string | null): EvregError {
   const instead = successor === null ? "" : `; publish to ${successor} instead`;
   const message = `is retired and takes no events any more${instead}`;
   const details = { field: "action", message, value: action, successor };

@@ -218,12 +218,12 @@ export const ACTION_ROUTES: readonly Route[] = [
     tag: "actions",
     summary: "Check a payload against an action's schema; stores nothing",
     description:
-      "The body is the payload itself. A payload that breaks rules is answered with 200 as well: `valid` tells. A token with the scope `publish` is enough too.",
+      "The body is the payload itself, without a member `payload` around it. A payload that breaks rules is answered with 200 as well: `valid` tells. An action that takes no events, such as a retired one, is refused as publishing to it is. A token with the scope `publish` is enough too.",
     access: "token",
     scope: "read",
     body: PAYLOAD,
     answers: { 200: { description: "The verdict.", schema: one("PayloadVerdict") } },
-    failures: [404],
+    failures: [404, 410],
     async handle(evreg, request, { limits }) {
       const name = request.param("name");
       const bytes = await request.body(limits.payloadBytes + ENVELOPE_BYTES);
