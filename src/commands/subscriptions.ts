@@ -24,7 +24,7 @@ import { subscriptionArg, subscriptionId } from "../cli/subscription-name.ts";
 import { EXIT, usageError } from "../cli/usage-errors.ts";
 import { EvregError } from "../domain/error.ts";
 import { isPattern, matches } from "../domain/names.ts";
-import { retriesText } from "../domain/retry.ts";
+import { deactivationText, retriesText } from "../domain/retry.ts";
 import { REPLAY_SELECTIONS } from "../domain/replay.ts";
 import {
   MODES,
@@ -50,11 +50,16 @@ async function retriesNote(
   { max_retries: retries, ...created }: Subscription,
 ): Promise<string> {
   const usual = await evreg.whoami().then(
-    ({ data }) => data.retries?.retry_schedule ?? null,
-    () => null,
+    ({ data }) => data.retries,
+    () => undefined,
   );
-  const text = retriesText(retries, created.retry_schedule ?? usual);
-  return `What fails is tried again: ${text} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).`;
+  const waitsMs = created.retry_schedule ?? usual?.retry_schedule ?? null;
+  const what =
+    retries === 0
+      ? "What fails is not tried again"
+      : `What fails is tried again: ${retriesText(retries, waitsMs)}`;
+  const ends = deactivationText(retries, waitsMs, usual?.disable_after_ms ?? 0);
+  return `${what} (--max-retries, --retry-schedule; for all: delivery.retrySchedule).${ends === undefined ? "" : ` ${ends}`}`;
 }
 
 function secretNote(mode?: SubscriptionMode): string {

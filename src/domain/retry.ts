@@ -60,10 +60,29 @@ export function defaultRetries(
 /** `5 retries, the last 30 s after the first attempt`; the time that the attempts themselves take comes on top. */
 export function retriesText(retries: number, waitsMs: readonly number[] | null): string {
   if (retries === 0) return "no retries";
-  let lastMs = 0;
-  for (let retry = 1; retry <= retries; retry += 1) lastMs += retryWaitMs(retry, 0, waitsMs);
+  const lastMs = lastRetryMs(retries, waitsMs);
   const which = retries === 1 ? "1 retry" : `${retries} retries, the last`;
   return `${which} ${lastMs === 0 ? "at once" : spanText(lastMs)} after the first attempt`;
+}
+
+/**
+ * Says so where a subscription whose attempts all fail is deactivated before the last retry of a delivery.
+ * @param disableAfterMs see `DeliveryConfig.disableAfter`; 0 for never
+ */
+export function deactivationText(
+  retries: number,
+  waitsMs: readonly number[] | null,
+  disableAfterMs: number,
+): string | undefined {
+  if (disableAfterMs === 0 || lastRetryMs(retries, waitsMs) <= disableAfterMs) return undefined;
+  return `Where every attempt fails for ${spanText(disableAfterMs)} (delivery.disableAfter), the subscription is deactivated before the last retry.`;
+}
+
+/** From the first attempt to the last retry. */
+function lastRetryMs(retries: number, waitsMs: readonly number[] | null): number {
+  let lastMs = 0;
+  for (let retry = 1; retry <= retries; retry += 1) lastMs += retryWaitMs(retry, 0, waitsMs);
+  return lastMs;
 }
 
 /** The three forms of an HTTP date: IMF-fixdate, RFC 850, asctime. `Date.parse` alone would take many more. */

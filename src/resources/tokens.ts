@@ -1,6 +1,7 @@
 import { type Column, ID_COLUMN } from "../cli/io/table.ts";
 import { nextCommand } from "../cli/target/next-command.ts";
 import type { Target } from "../cli/target/target.ts";
+import { retriesText } from "../domain/retry.ts";
 import {
   type Identity,
   parseScope,
@@ -66,6 +67,11 @@ export function identityColumns({
     { title: "Context", value: () => context },
     { title: "You may", value: ({ scopes }) => scopes.map(scopeInWords).join("\n"), lines: true },
     { title: "Expires", value: ({ expires_at }) => expires_at ?? "never" },
+    {
+      title: "Retries",
+      // An older evreg does not say.
+      value: ({ retries }) => retries && retriesText(retries.max_retries, retries.retry_schedule),
+    },
     { title: "Data", value: ({ data_id }) => data_id },
   ];
 }

@@ -25,7 +25,10 @@ export interface ServiceContext {
   readonly random: Random;
   readonly logger: Logger;
   readonly limits: LimitsConfig;
-  readonly delivery: Pick<DeliveryConfig, "allowHttp" | "allowNetworks" | "maxRetries" | "retrySchedule">;
+  readonly delivery: Pick<
+    DeliveryConfig,
+    "allowHttp" | "allowNetworks" | "maxRetries" | "retrySchedule" | "disableAfter"
+  >;
   readonly actions: ActionCache;
   readonly storedEvents: StoredEvents;
   readonly payloads: PayloadValidator;

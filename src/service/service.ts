@@ -104,7 +104,7 @@ export interface Service {
 export function createService(options: ServiceOptions): Service {
   const { version, instance, offThread, streamed, metrics, environment, ...shared } = options;
   const { store, clock, logger, background } = shared;
-  const retries = retryDefaults(shared.delivery);
+  const retries = { ...retryDefaults(shared.delivery), disable_after_ms: shared.delivery.disableAfter };
   const tokens = new TokenCache(store.tokens, clock, logger);
   const payloads = new PayloadValidator({
     clock,

@@ -36,13 +36,35 @@ test("the configuration sets the retries of subscriptions that say nothing else,
   expect((await json<{ retries: unknown }>(["whoami"])).data.retries).toEqual({
     max_retries: 6,
     retry_schedule: [0, 5_000, 60_000, 600_000, 3_600_000, 21_600_000],
+    disable_after_ms: 432_000_000,
   });
+  expect((await run(["whoami"])).stdout).toContain("6 retries, the last 7 h 11 min after the first attempt");
+  const none = await run(subscribe("none", "--max-retries", "0"));
+  expect(none.stderr).toContain("What fails is not tried again (--max-retries");
+});
+
+test("retries that come after the subscription is deactivated are pointed out", async () => {
+  configure("retrySchedule: [1h, 7d], disableAfter: 5d");
+  const ends =
+    "Where every attempt fails for 5 d (delivery.disableAfter), the subscription is deactivated before the last retry.";
+  const checked = await run(["config", "check", "evreg.config.yaml"]);
+  expect(checked).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(
+      `Warning: delivery.retrySchedule: 2 retries, the last 7 d 1 h after the first attempt. ${ends}`,
+    ),
+  });
+  expect((await run(subscribe("late"))).stderr).toContain(`delivery.retrySchedule). ${ends}`);
+  expect((await run(subscribe("early", "--retry-schedule", "1s,2s"))).stderr).not.toContain("deactivated");
+  configure("retrySchedule: [1h, 7d], disableAfter: off");
+  expect((await run(["config", "check", "evreg.config.yaml"])).stderr).toBe("No mistakes.\n");
+  configure("retrySchedule: [0s, 5s, 1m, 10m, 1h, 6h]");
 });
 
 test("files that leave retries out mean the server's, in a plan, an export and a repeated create", async () => {
   await run(["export", "--output-file", "all.yaml"]);
   const plan = await run(["apply", "-f", "all.yaml", "--dry-run", "--exit-code"]);
-  expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining("3 unchanged") });
+  expect(plan).toMatchObject({ code: 0, stdout: expect.stringContaining("6 unchanged") });
   const again = await run(subscribe("usual", "--action", "order.*"));
   expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("as asked for: order.created.") });
 

@@ -58,7 +58,7 @@ export function tokensContract(open: OpenEvreg): void {
         scopes,
         expires_at: null,
         data_id: expect.stringMatching(/^[0-9a-f]{32}$/),
-        retries: { max_retries: 5, retry_schedule: null },
+        retries: { max_retries: 5, retry_schedule: null, disable_after_ms: 432_000_000 },
       });
     });
 

@@ -361,7 +361,7 @@ test("a token's routes report whose it is, and until when", async () => {
       data: {
         ...input,
         data_id: expect.stringMatching(/^[0-9a-f]{32}$/),
-        retries: { max_retries: 5, retry_schedule: null },
+        retries: { max_retries: 5, retry_schedule: null, disable_after_ms: 432_000_000 },
       },
     },
   });

@@ -97,7 +97,7 @@ export async function openLocalService(options: LocalServiceOptions = {}): Promi
     version,
     instance: "test",
     limits: { payloadBytes: PAYLOAD_BYTES },
-    delivery: { allowHttp: false, allowNetworks: [] },
+    delivery: { allowHttp: false, allowNetworks: [], disableAfter: 432_000_000 },
     background: {
       engine: {
         state: engineState,
