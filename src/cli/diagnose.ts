@@ -178,8 +178,11 @@ async function folderTargetFindings(
     const form = fine("form", `The data file has schema version ${status.current}, the latest.`);
     const evreg = await app.openLocal({ command: "doctor", version, config, logger: stderrLogger });
     try {
-      const { data } = await evreg.doctor();
-      return [...about, ...data, ...whole, form];
+      const [{ data }, tokens] = [await evreg.doctor(), await evreg.tokens.list()];
+      const hasToken = tokens.data.length > 0 || config.auth.mode === "off";
+      const [server, ...others] = about;
+      const start = hasToken ? server! : notRunning(folder, TOKENLESS_START);
+      return [start, ...others, ...data, ...whole, form];
     } finally {
       await evreg.close();
     }
@@ -196,6 +199,9 @@ async function folderTargetFindings(
     return [server, ...others, ...folderFindings(folder), data];
   }
 }
+
+const TOKENLESS_START =
+  "Start one: the folder holds no token, so none but `evreg serve --dev` has served it, which needs none and allows http: handlers on this machine; `evreg serve` makes the first token.";
 
 function notRunning(folder: string, remedy: string): Finding {
   return warning("server", `No server runs on ${folder}: nothing is delivered.`, remedy);

@@ -60,6 +60,8 @@ const WELL: DoctorInput = {
   newestEvent: inHours(-1),
   damagedEvents: [],
   brokenSchemas: [],
+  missingSince: new Map(),
+  serves: true,
   clockShiftMs: 20,
   encrypts: true,
   hasTokenFile: true,
@@ -229,6 +231,40 @@ describe("findings of the doctor", () => {
       expect(remedy).toMatch(/`evreg [^`]* 7\b/);
       expect(remedy).not.toMatch(/`evreg [^`]*\bID\b/);
     }
+  });
+
+  it("advise what works for a pull subscription, and leave out the one of a listener that was closed", () => {
+    const pull = { mode: "pull", handler: null, failing_since: inHours(-2) } as const;
+    const warned = findingsOf({ ...WELL, subscriptions: [subscription(pull)] });
+    expect(warned.find(({ check }) => check === "handlers")?.remedy).toBe(
+      "See why with `evreg subscriptions attempts 7`; fix its consumer.",
+    );
+    const listened = { ...pull, expires_after_ms: 86_400_000 };
+    const handlersOf = (last_claim_at: string) =>
+      findingsOf({ ...WELL, subscriptions: [subscription({ ...listened, last_claim_at })] }).find(
+        ({ check }) => check === "handlers",
+      );
+    expect(handlersOf(inHours(-0.01))).toMatchObject({ status: "problem" });
+    expect(handlersOf(inHours(-0.05))).toMatchObject({ status: "ok" });
+  });
+
+  it("say from when on what a pause has missed can be sent, where that is known", () => {
+    const subscriptions = [subscription({ active: false })];
+    const remedyOf = (missingSince: DoctorInput["missingSince"]) =>
+      findingsOf({ ...WELL, subscriptions, missingSince }).find(({ check }) => check === "handlers")?.remedy;
+    const active = "Unless it is meant, go on with `evreg subscriptions update 7 --active`";
+    expect(remedyOf(new Map([[7, inHours(-3)]]))).toBe(
+      `${active}; what was missed can be sent then with \`evreg subscriptions replay 7 --from 2026-03-01T09:00:00.000Z --status missed\`.`,
+    );
+    expect(remedyOf(new Map([[7, null]]))).toBe(`${active}.`);
+    expect(remedyOf(new Map())).toBe(`${active}.`);
+  });
+
+  it("expect no token in a folder that no server has that needs one", () => {
+    const stopped = findingsOf({ ...WELL, tokens: [], hasTokenFile: false, serves: false });
+    expect(stopped.find(({ check }) => check === "tokens")).toMatchObject({ status: "ok" });
+    const served = findingsOf({ ...WELL, tokens: [], hasTokenFile: false });
+    expect(served.find(({ check }) => check === "tokens")).toMatchObject({ status: "warning" });
   });
 
   it("count the deliveries that wait where a handler fails", () => {

@@ -1,5 +1,6 @@
 import { type HandlerPolicy, handlerRefusal } from "../../domain/handler-url.ts";
 import {
+  ATTENTION_LIMITS,
   type Finding,
   type FindingsMeta,
   fine,
@@ -8,7 +9,7 @@ import {
   warning,
 } from "../../domain/operations.ts";
 import { patternsOf } from "../../domain/names.ts";
-import type { Subscription } from "../../domain/subscription.ts";
+import { isLeft, type Subscription } from "../../domain/subscription.ts";
 import type { Token } from "../../domain/token.ts";
 import { toIso } from "../../runtime/clock.ts";
 import type { Backlog } from "../../store/queue.ts";
@@ -38,13 +39,15 @@ export async function diagnose(
 ): Promise<{ data: readonly Finding[]; meta: FindingsMeta }> {
   await tokens.flush();
   const nowMs = clock.now();
-  const [allTokens, subscriptions, backlog, newest, broken] = await Promise.all([
+  const [allTokens, subscriptions, backlog, newest, broken, attention] = await Promise.all([
     store.tokens.list(),
     allSubscriptions(store.catalog, {}),
     store.queue.backlog(nowMs),
     store.events.list({ order: "desc", limit: 1, page: 1 }),
     brokenSchemas(store.catalog, actions),
+    store.queue.attention({ nowMs, limit: ATTENTION_LIMITS.listMax }),
   ]);
+  const pauses = attention.items.filter(({ reason, missed }) => reason === "paused" && (missed ?? 0) > 0);
   const environment = inspect();
   const data = [
     ...(environment.serves ? [serverFinding(health)] : []),
@@ -57,6 +60,7 @@ export async function diagnose(
       backlog,
       damagedEvents: store.files?.damagedEvents() ?? [],
       brokenSchemas: broken,
+      missingSince: new Map(pauses.map(({ subscription_id: id, since }) => [id, since])),
       newestEvent: newest.events[0]?.timestamped,
       nowMs,
     }),
@@ -76,13 +80,15 @@ function serverFinding({ status, reason, version, engine }: Health): Finding {
 }
 
 /** What is checked, apart from the machine. */
-export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings" | "serves"> {
+export interface DoctorInput extends HandlerPolicy, Omit<Environment, "findings"> {
   readonly tokens: readonly Token[];
   readonly subscriptions: readonly Subscription[];
   readonly backlog: Backlog;
   /** Those found since the start; only `doctor --deep` reads all. */
   readonly damagedEvents: readonly number[];
   readonly brokenSchemas: readonly BrokenSchema[];
+  /** Subscriptions that have missed events since they were paused, with that time where it is known. */
+  readonly missingSince: ReadonlyMap<number, string | null>;
   /** When it was published; `undefined` when there is none. */
   readonly newestEvent: string | undefined;
   readonly nowMs: number;
@@ -139,7 +145,7 @@ function isShortLived({ expires_at: at, timestamped }: Token): boolean {
   return at !== null && Date.parse(at) - Date.parse(timestamped) <= SHORT_LIVED_MS;
 }
 
-function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput): Finding {
+function tokenFinding({ tokens: all, isOpen, serves, hasTokenFile, nowMs }: DoctorInput): Finding {
   const check = "tokens";
   const inMs = ({ expires_at: at }: Token): number => (at === null ? Infinity : Date.parse(at) - nowMs);
   const valid = all.filter((token) => inMs(token) > 0);
@@ -153,6 +159,9 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
     );
   }
   if (isOpen) return fine(check, "None is needed: anybody who reaches the server may do everything.");
+  if (all.length === 0 && !serves) {
+    return fine(check, "There is none yet: a server that needs one makes the first one at its start.");
+  }
   const managing = valid.filter(({ scopes }) => scopes.includes("admin"));
   const how = "on the data folder, with the server stopped: `evreg tokens create NAME --scope admin`.";
   if (managing.length === 0) {
@@ -177,15 +186,20 @@ function tokenFinding({ tokens: all, isOpen, hasTokenFile, nowMs }: DoctorInput)
   );
 }
 
-function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Finding {
+function handlerFinding({ subscriptions, nowMs, missingSince, ...allowed }: DoctorInput): Finding {
   const check = "handlers";
   const deactivated = subscriptions.filter((one) => !one.active && one.disabled_reason !== null);
-  const failing = subscriptions.filter(isFailing);
+  const failing = subscriptions.filter((one) => isFailing(one, nowMs));
   const isLong = failing.some(({ failing_since: since }) => nowMs - Date.parse(since!) > LONG_FAILING_MS);
-  const id = (deactivated[0] ?? failing[0])?.rowid;
+  const first = deactivated[0] ?? failing[0];
+  const id = first?.rowid;
   const again =
     deactivated.length === 0 ? "" : ` \`evreg subscriptions update ${id} --active\` makes it active again.`;
-  const remedy = `See why with \`evreg subscriptions attempts ${id}\`; fix the handler, or name another with \`evreg subscriptions update ${id} --handler URL\`.${again}`;
+  const fix =
+    first?.mode === "pull"
+      ? "fix its consumer"
+      : `fix the handler, or name another with \`evreg subscriptions update ${id} --handler URL\``;
+  const remedy = `See why with \`evreg subscriptions attempts ${id}\`; ${fix}.${again}`;
   if (deactivated.length > 0) {
     const others =
       failing.length === 0 ? "" : `, and ${count(failing.length, "handler fails", "handlers fail")}`;
@@ -203,14 +217,20 @@ function handlerFinding({ subscriptions, nowMs, ...allowed }: DoctorInput): Find
       return why === undefined ? [] : [` The handler of ${nameOf(one)}: ${why}.`];
     });
     const whole = found + (refusals[0] ?? "");
-    const advice = `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
+    const isRefusable = failing.some(({ mode }) => mode === "push");
+    const advice = !isRefusable
+      ? remedy
+      : `${remedy} address_refused says that the host has an address which delivery.allowNetworks of the configuration would have to open, or that it is http: where delivery.allowHttp is not set.`;
     return isLong ? problem(check, whole, advice) : warning(check, whole, advice);
   }
-  return pauses(subscriptions);
+  return pauseFinding(subscriptions, missingSince);
 }
 
 /** Pauses are intended, unless they leave nobody to send an action's events to. */
-function pauses(subscriptions: readonly Subscription[]): Finding {
+function pauseFinding(
+  subscriptions: readonly Subscription[],
+  missingSince: DoctorInput["missingSince"],
+): Finding {
   const check = "handlers";
   if (subscriptions.length === 0) {
     return fine(check, "There are no subscriptions: events are stored, and sent to nobody.");
@@ -222,11 +242,17 @@ function pauses(subscriptions: readonly Subscription[]): Finding {
   );
   const actions = new Set(silent.map(({ action }) => action));
   if (silent.length > 0) {
+    const id = silent[0]!.rowid;
+    const since = missingSince.get(id) ?? null;
+    const missed =
+      since === null
+        ? ""
+        : `; what was missed can be sent then with \`evreg subscriptions replay ${id} --from ${since} --status missed\``;
     const all = paused.length === subscriptions.length ? "All subscriptions are" : "These subscriptions are";
     return warning(
       check,
       `${all} paused: ${named(silent.map(nameOf))}. New events of ${named([...actions])} are sent to nobody.`,
-      `Unless it is meant, go on with \`evreg subscriptions update ${silent[0]!.rowid} --active\`; what was missed can be sent with \`evreg subscriptions replay ${silent[0]!.rowid} --from TIME --status missed\`.`,
+      `Unless it is meant, go on with \`evreg subscriptions update ${id} --active\`${missed}.`,
     );
   }
   const others = paused.length === 0 ? "" : `; ${count(paused.length, "more is", "more are")} paused`;
@@ -280,8 +306,9 @@ function failingText(failing: readonly Subscription[]): string {
   return [...(pushes > 0 ? [handlers] : []), ...(pulls > 0 ? [consumers] : [])].join(", and ");
 }
 
-function isFailing({ active, failing_since: since }: Subscription): boolean {
-  return active && since !== null;
+function isFailing(subscription: Subscription, nowMs: number): boolean {
+  const { active, failing_since: since } = subscription;
+  return active && since !== null && !isLeft(subscription, nowMs);
 }
 
 function nameOf({ rowid, application, subscription }: Subscription): string {
@@ -293,8 +320,8 @@ function backlogFinding({ backlog: counts, subscriptions, nowMs }: DoctorInput):
   const found = `${due.deliveries} deliveries are due, ${busy.deliveries} behind others of their subscriptions, ${delivering.deliveries} under way, ${waiting.deliveries} wait for their time, ${blocked.deliveries} behind one that blocks, ${held.deliveries} are held.`;
   if (due.sinceMs === undefined || nowMs - due.sinceMs <= LATE_MS) {
     const behind = waiting.deliveries + blocked.deliveries;
-    if (!subscriptions.some(isFailing) || behind === 0) return fine("backlog", found);
-    const failing = subscriptions.filter(isFailing);
+    const failing = subscriptions.filter((one) => isFailing(one, nowMs));
+    if (failing.length === 0 || behind === 0) return fine("backlog", found);
     const only = failing.length === 1 ? ` --subscription ${failing[0]!.rowid}` : "";
     return warning(
       "backlog",

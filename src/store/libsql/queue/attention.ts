@@ -1,4 +1,5 @@
 import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../../domain/operations.ts";
+import { LEFT_SUBSCRIPTION } from "../../../domain/subscription.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
 import { EventCounter } from "../events/counts.ts";
@@ -24,10 +25,6 @@ const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 /** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
 const UNCLAIMED_MS = 300_000;
-
-/** A pull subscription that goes by itself within a day is there for a while only, and is left when nobody has claimed for so long. */
-const TEMPORARY_MS = DAY_MS;
-const LEFT_MS = 120_000;
 
 interface Candidate {
   readonly id: number;
@@ -86,8 +83,10 @@ const OLDEST_DUE = [REQUESTED, NORMAL].map(
 const UNCLAIMED_SINCE = `iif(s.mode = 'pull', max(coalesce(s.last_claim_ms, s.created_ms),
   min(${OLDEST_DUE.map((due) => `coalesce(${due}, ${Number.MAX_SAFE_INTEGER})`).join(", ")})), NULL)`;
 
-const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings), json_extract(s.settings, '$.expires_after_ms') <= ${TEMPORARY_MS}
-  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_MS}, 0)`;
+/** As `isLeft` of `domain/subscription.ts`. */
+const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
+  json_extract(s.settings, '$.expires_after_ms') <= ${LEFT_SUBSCRIPTION.expiresWithinMs}
+  AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs}, 0)`;
 
 function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly Candidate[] {
   return sql.rows<Candidate>(
