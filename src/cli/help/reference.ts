@@ -91,7 +91,10 @@ const MEANINGS: readonly (readonly [code: number, meaning: string])[] = [
     7,
     "Some items of a bulk were refused; the others are done. With a checkpoint, only refusals of this run count.",
   ],
-  [130, "Interrupted (Ctrl-C, or SIGTERM)."],
+  [
+    130,
+    "Interrupted (Ctrl-C, or SIGTERM) before it was done. evreg serve and evreg listen end in order then, with 0.",
+  ],
 ];
 
 const EXIT_CODES_HEAD =
