@@ -123,6 +123,7 @@ test("whoami prints whose the token is and where, and ends with 4 for an invalid
     `On       ${harness.url}`,
     expect.stringMatching(/^You may +read:shop: read .*, of the application shop only$/),
     expect.stringMatching(/^Expires +never$/),
+    expect.stringMatching(/^Retries +5 retries, the last 30 s after/),
     expect.stringMatching(/^Data +[0-9a-f]{32}$/),
     "",
   ]);
