@@ -12,7 +12,7 @@ import { admitKeys, isEncrypted } from "./file-key.ts";
 import { loadSequences, mustHaveNumbers } from "./id-reservation.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
 import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
-import { storedPayloads } from "./stored-payloads.ts";
+import { forEachPayload } from "./stored-payloads.ts";
 
 /** What a whole data file holds. */
 export interface FileFacts {
@@ -141,10 +141,10 @@ function danglingRows(sql: Sql): readonly string[] {
 
 function eventsOf(sql: Sql, form: number): Pick<Examined, "damaged_events" | "events_without_checksum"> {
   const damagedEvents: number[] = [];
-  for (const payloads of storedPayloads(sql)) {
+  forEachPayload(sql, (payloads) => {
+    if (damagedEvents.length >= MAX_DAMAGED) return;
     damagedEvents.push(...payloads.filter(({ isDamaged }) => isDamaged).map(({ eventId }) => eventId));
-    if (damagedEvents.length >= MAX_DAMAGED) break;
-  }
+  });
   const condition = form < CHECKSUMS_SINCE ? "" : " WHERE checksum IS NULL";
   const unknown = sql.value<number>(`SELECT count(*) FROM event${condition}`);
   return { damaged_events: damagedEvents.slice(0, MAX_DAMAGED), events_without_checksum: unknown };

@@ -27,8 +27,8 @@ const CHUNK_BYTES = 1024 * 1024;
 const SYNC_BYTES = 8 * 1024 * 1024;
 /** Left free for what is published meanwhile. */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-/** With so much in its log, reads begin to take longer, and a start some seconds. */
-const MAX_LOG_BYTES = 1024 * 1024 * 1024;
+/** With more in its log every page takes longer to find, and a start after a crash longer than some seconds. */
+const MAX_LOG_BYTES = 4 * 1024 * 1024 * 1024;
 /** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
 const LONG_LOG_BYTES = 32 * 1024 * 1024;
 

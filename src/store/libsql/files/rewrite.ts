@@ -9,7 +9,7 @@ import { type FileVaults, fileVaults, proofOf } from "./file-key.ts";
 import { olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { fileBehindLink, removeCopy, replaceFile } from "./replace-file.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
-import { storedPayloads } from "./stored-payloads.ts";
+import { forEachPayload } from "./stored-payloads.ts";
 import { KEPT_AS, mustHaveRoom } from "./upgrade-room.ts";
 
 // A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
@@ -148,7 +148,7 @@ function columnsOf(sql: Sql, table: string, database: "main" | "made"): readonly
 /** Copies events with their payloads as they were published. */
 function copyRestored(sql: Sql): void {
   const columns = columnsOf(sql, "event", "made").filter((column) => column !== "payload");
-  for (const payloads of storedPayloads(sql)) {
+  forEachPayload(sql, (payloads) => {
     let start = 1;
     const places = payloads.map(({ eventId, payload }) => {
       const place = [eventId, start, payload.length];
@@ -164,7 +164,7 @@ function copyRestored(sql: Sql): void {
         Buffer.concat(payloads.map(({ payload }) => payload)),
       ),
     );
-  }
+  });
 }
 
 interface SecretRow {

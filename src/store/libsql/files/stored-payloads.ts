@@ -27,8 +27,8 @@ interface EventRow {
 const EVENTS_AT_ONCE = 1_000;
 const BYTES_AT_ONCE = 4 * 1_024 * 1_024;
 
-/** All events in the order of their rowids, some megabytes at a time. */
-export function* storedPayloads(sql: Sql): Generator<readonly StoredPayload[], void> {
+/** @param take gets all events in the order of their rowids, some megabytes at a time */
+export function forEachPayload(sql: Sql, take: (payloads: readonly StoredPayload[]) => void): void {
   const names = hasTable(sql, "payload_names") ? new Names(sql) : undefined;
   const columns = sql.rows<{ name: string }>("SELECT name FROM pragma_table_info('event')");
   const checksum = columns.some(({ name }) => name === "checksum") ? "checksum" : "NULL";
@@ -40,7 +40,7 @@ export function* storedPayloads(sql: Sql): Generator<readonly StoredPayload[], v
     );
     if (rows.length === 0) return;
     const portion = portionOf(rows);
-    yield payloadsOf(sql, portion, names);
+    take(payloadsOf(sql, portion, names));
     after = portion.at(-1)!.eventId;
   }
 }
