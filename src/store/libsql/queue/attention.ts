@@ -1,7 +1,8 @@
-import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../../domain/operations.ts";
+import type { Attention } from "../../../domain/operations.ts";
 import { LEFT_SUBSCRIPTION } from "../../../domain/subscription.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
+import { type AttentionCause, byGravity, causeOf } from "../../rules/attention.ts";
 import { EventCounter } from "../events/counts.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
@@ -23,8 +24,6 @@ const MAX_COUNTED_EACH = 10_000;
 /** Paused subscriptions of which is looked what they have missed. */
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
-/** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
-const UNCLAIMED_MS = 300_000;
 
 interface Candidate {
   readonly id: number;
@@ -45,33 +44,27 @@ interface Candidate {
 }
 
 /** One item before its deliveries are counted. */
-interface Found {
-  readonly of: Candidate;
-  readonly reason: AttentionReason;
-  readonly sinceMs: number | null;
-  readonly more?: Partial<Attention>;
+interface Entry extends AttentionCause {
+  readonly row: Candidate;
 }
 
 /** What needs a person, the gravest first, and of each kind what has lasted longest. */
 export function listAttention(sql: Sql, query: AttentionSelection): AttentionPage {
   const { nowMs, limit } = query;
   const candidates = loadCandidates(sql, query);
-  const found = candidates.flatMap((one) => stateOf(one, nowMs) ?? []);
-  found.push(...pausedOnes(sql, candidates));
-  found.push(...failedOnes(sql, candidates, nowMs));
-  const first = found.toSorted(inOrder).slice(0, limit);
+  const entries = [
+    ...candidates.flatMap((row) => stateOf(row, nowMs) ?? []),
+    ...pausedOnes(sql, candidates),
+    ...failedOnes(sql, candidates, nowMs),
+  ];
+  const first = entries.toSorted(inOrder).slice(0, limit);
   const max = Math.min(MAX_COUNTED_EACH, Math.ceil(MAX_COUNTED / Math.max(1, first.length)));
   const items = first.map((one) => itemOf(sql, one, nowMs, max));
-  return { items, total: found.length, subscriptions: new Set(found.map(({ of }) => of.id)).size };
+  return { items, total: entries.length, subscriptions: new Set(entries.map(({ row }) => row.id)).size };
 }
 
-function inOrder(one: Found, other: Found): number {
-  const rank = ({ reason }: Found): number => ATTENTION_REASONS.indexOf(reason);
-  return (
-    rank(one) - rank(other) ||
-    (one.sinceMs ?? Infinity) - (other.sinceMs ?? Infinity) ||
-    one.of.id - other.of.id
-  );
+function inOrder(one: Entry, other: Entry): number {
+  return byGravity(one, other) || one.row.id - other.row.id;
 }
 
 /** What is leased is due as well, but somebody has it. */
@@ -104,38 +97,37 @@ function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): 
   );
 }
 
-/** The gravest of what a subscription is now, except paused. */
-function stateOf(of: Candidate, nowMs: number): Found | undefined {
-  const { active, disabled_reason: error, blocked_by: delivery, failing_since_ms: failingMs } = of;
-  if (active === 0) {
-    if (error === null) return undefined;
-    return { of, reason: "deactivated", sinceMs: of.last_failure_ms, more: { error } };
-  }
-  if (delivery !== null)
-    return { of, reason: "blocked", sinceMs: failingMs, more: { delivery_id: delivery } };
-  if (failingMs !== null) return { of, reason: "failing", sinceMs: failingMs };
-  if (of.unclaimed_ms !== null && of.unclaimed_ms <= nowMs - UNCLAIMED_MS)
-    return { of, reason: "unclaimed", sinceMs: of.unclaimed_ms };
-  return of.wait_end_ms > nowMs ? { of, reason: "slowed", sinceMs: null } : undefined;
+function stateOf(row: Candidate, nowMs: number): Entry | undefined {
+  const condition = {
+    isActive: row.active === 1,
+    disabledReason: row.disabled_reason,
+    failingSinceMs: row.failing_since_ms,
+    lastFailureMs: row.last_failure_ms,
+    waitEndMs: row.wait_end_ms,
+    blockedBy: row.blocked_by,
+    unclaimedSinceMs: row.unclaimed_ms,
+  };
+  const cause = causeOf(condition, nowMs);
+  return cause && { row, ...cause };
 }
 
 /** Those paused by a person that hold deliveries, or have missed events since. */
-function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Found[] {
+function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[] {
   const paused = candidates.filter((one) => one.active === 0 && one.disabled_reason === null);
   if (paused.length === 0) return [];
   const changed = changedActivity(
     sql,
     paused.map(({ id }) => id),
   );
-  const found: Found[] = [];
-  for (const [index, of] of paused.entries()) {
-    const change = changed.get(of.id);
-    const sinceMs = change === undefined ? null : change === "created" ? of.created_ms : change;
-    const missed = index < MAX_PAUSED ? countMissed(sql, of.id, sinceMs ?? lastReceivedMs(sql, of)) : null;
-    if (of.has_due === 0 && (missed ?? 0) === 0) continue;
-    found.push({ of, reason: "paused", sinceMs, more: { missed } });
+  const entries: Entry[] = [];
+  for (const [index, row] of paused.entries()) {
+    const change = changed.get(row.id);
+    const sinceMs = change === undefined ? null : change === "created" ? row.created_ms : change;
+    const missed = index < MAX_PAUSED ? countMissed(sql, row.id, sinceMs ?? lastReceivedMs(sql, row)) : null;
+    if (row.has_due === 0 && (missed ?? 0) === 0) continue;
+    entries.push({ row, reason: "paused", sinceMs, more: { missed } });
   }
-  return found;
+  return entries;
 }
 
 /**
@@ -171,18 +163,18 @@ interface FailedRow {
 }
 
 /** What has failed for good within a day, of the newest events. */
-function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): readonly Found[] {
+function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): readonly Entry[] {
   const failed = candidates.filter((one) => one.has_failed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
-  const found: Found[] = [];
-  for (const of of failed) {
+  const entries: Entry[] = [];
+  for (const row of failed) {
     const rows = sql.rows<FailedRow>(
       `SELECT id, (SELECT timestamped_ms FROM event WHERE event.rowid = event_id) AS published_ms, finished_ms, last_error FROM (
           SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS last_error
           FROM delivery INDEXED BY delivery_failed_event
           WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT ?2)
         WHERE finished_ms >= ?3 ORDER BY finished_ms`,
-      of.id,
+      row.id,
       each,
       nowMs - DAY_MS,
     );
@@ -190,7 +182,7 @@ function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): 
     if (first !== undefined && last !== undefined) {
       const isLeast = rows.length === each;
       const published = rows.map(({ published_ms: ms }) => ms);
-      if (isLeast) published.push(oldestFailed(sql, of.id));
+      if (isLeast) published.push(oldestFailed(sql, row.id));
       const more = {
         published_from: toIso(Math.min(...published)),
         deliveries: rows.length,
@@ -198,10 +190,10 @@ function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): 
         delivery_id: last.id,
         error: last.last_error,
       };
-      found.push({ of, reason: "failed", sinceMs: first.finished_ms, more });
+      entries.push({ row, reason: "failed", sinceMs: first.finished_ms, more });
     }
   }
-  return found;
+  return entries;
 }
 
 /** When the first event was published whose delivery has failed for good. */
@@ -215,12 +207,12 @@ function oldestFailed(sql: Sql, subscription: number): number {
 
 function itemOf(
   sql: Sql,
-  { of, reason, sinceMs, more }: Found,
+  { row, reason, sinceMs, more }: Entry,
   nowMs: number,
   max: number,
 ): Omit<Attention, "found"> {
-  const { id, application, subscription, action, wait_end_ms: waitEndMs } = of;
-  const isActive = of.active === 1 && reason !== "failed";
+  const { id, application, subscription, action, wait_end_ms: waitEndMs } = row;
+  const isActive = row.active === 1 && reason !== "failed";
   const item = {
     reason,
     subscription_id: id,
@@ -241,7 +233,7 @@ function itemOf(
   const counted = countUnfinished(sql, id, max);
   if (reason === "paused") return { ...item, ...counted };
   if (reason === "deactivated") {
-    return { ...item, ...counted, missed: countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, of)) };
+    return { ...item, ...counted, missed: countMissed(sql, id, sinceMs ?? lastReceivedMs(sql, row)) };
   }
   const error = lastErrorOf(sql, id, item.delivery_id);
   if (reason !== "blocked") return { ...item, ...counted, error };

@@ -1,0 +1,54 @@
+import { type Attention, ATTENTION_REASONS, type AttentionReason } from "../../domain/operations.ts";
+
+/** What is due for less, consumers may be about to claim. More than the time between two notes of a last claim. */
+const UNCLAIMED_MS = 300_000;
+
+/** What a store knows of a subscription. Times are milliseconds since the epoch; `null` for none. */
+export interface SubscriptionCondition {
+  readonly isActive: boolean;
+  /** Why evreg deactivated it; `null` where a person paused it. */
+  readonly disabledReason: string | null;
+  readonly failingSinceMs: number | null;
+  readonly lastFailureMs: number | null;
+  /** 0 where it waits for nothing. */
+  readonly waitEndMs: number;
+  /** The delivery that it blocks for. */
+  readonly blockedBy: number | null;
+  /** Since when nobody has claimed what is due of a pull subscription. */
+  readonly unclaimedSinceMs: number | null;
+}
+
+/** Why something needs a person, and since when. */
+export interface AttentionCause {
+  readonly reason: AttentionReason;
+  readonly sinceMs: number | null;
+  readonly more?: Partial<Attention>;
+}
+
+/** The gravest of what a subscription is now. Whether a paused one misses anything is not said by that. */
+export function causeOf(subscription: SubscriptionCondition, nowMs: number): AttentionCause | undefined {
+  const { disabledReason: error, blockedBy, failingSinceMs, unclaimedSinceMs, waitEndMs } = subscription;
+  if (!subscription.isActive) {
+    if (error === null) return undefined;
+    return { reason: "deactivated", sinceMs: subscription.lastFailureMs, more: { error } };
+  }
+  if (blockedBy !== null) {
+    return { reason: "blocked", sinceMs: failingSinceMs, more: { delivery_id: blockedBy } };
+  }
+  if (failingSinceMs !== null) return { reason: "failing", sinceMs: failingSinceMs };
+  if (unclaimedSinceMs !== null && unclaimedSinceMs <= nowMs - UNCLAIMED_MS) {
+    return { reason: "unclaimed", sinceMs: unclaimedSinceMs };
+  }
+  return waitEndMs > nowMs ? { reason: "slowed", sinceMs: null } : undefined;
+}
+
+/** The gravest first, and of each kind what has lasted longest. */
+export function byGravity(one: AttentionCause, other: AttentionCause): number {
+  const rank = ({ reason }: AttentionCause): number => ATTENTION_REASONS.indexOf(reason);
+  return rank(one) - rank(other) || startOf(one) - startOf(other);
+}
+
+/** What has no known start comes last. */
+function startOf({ sinceMs }: AttentionCause): number {
+  return sinceMs ?? Number.MAX_SAFE_INTEGER;
+}
