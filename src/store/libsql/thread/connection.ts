@@ -309,7 +309,7 @@ export function inSavepoint<T>(sql: Sql, work: () => T): T {
  * The system's own file layer, which keeps other processes out while this one has the file open, and lets the connections
  * of this process share the log's index in memory. The engine's default layer, made for files that the engine encrypts, takes
  * a failed read for zeros, and a checkpoint then writes those into the data file. evreg encrypts secrets itself
- * (`store/secret-cipher.ts`).
+ * (`store/secret-cipher.ts`). Windows has no layer like it: there the owner file alone keeps a second server out.
  */
 const FILE_LAYER = process.platform === "win32" ? "win32" : "unix-excl";
 

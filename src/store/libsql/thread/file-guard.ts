@@ -28,7 +28,8 @@ export function fileIdAt(path: string): FileId | undefined {
 
 /**
  * Checks that the open data file and its log are still at their paths. The system lets both be removed, moved or replaced
- * while they are open. What is committed then goes where no later start would find it, and nothing else fails.
+ * while they are open. What is committed then goes where no later start would find it, and nothing else fails. That is promised in
+ * `docs/troubleshooting.md`.
  *
  * The folder's times show that nothing in it was created, removed or renamed. Only when they have changed does this look
  * at the files: on current Linux a look at the log makes its next fsync store its times as well. Measured on ext4: 5 µs to

@@ -21,7 +21,8 @@ const FRAME_BYTES = FRAME_HEADER_BYTES + PAGE_BYTES;
  * writes on at the old end, takes the zeros between for pages, and moves them into the data file.
  *
  * So the header of the last commit's last frame is read again before and after each transaction. It must be unchanged,
- * unless the log has restarted, which gives it other salts. The log's length is never looked at (see `file-guard.ts`).
+ * unless the log has restarted, which gives it other salts. That keeps a promise of `docs/troubleshooting.md`: nothing more is
+ * acknowledged once the log was cut. The log's length is never looked at (see `file-guard.ts`).
  */
 export class LogGuard {
   readonly #file: string;
