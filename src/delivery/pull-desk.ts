@@ -5,9 +5,8 @@ import { Alarm, type Clock } from "../runtime/clock.ts";
 import { Shares } from "../runtime/shares.ts";
 import type {
   Claim,
-  ClaimAnswer,
   ClaimedSubscription,
-  ClaimQuota,
+  ConsumerAnswer,
   DeliveryQueue,
   PullConsumer,
 } from "../store/queue.ts";
@@ -39,7 +38,7 @@ interface PullRequest extends Required<Omit<NewClaim, "sign_as">> {
 
 interface PullDeskDependencies {
   readonly clock: Clock;
-  readonly store: Pick<DeliveryQueue, "claim">;
+  readonly store: Pick<DeliveryQueue, "claimForConsumers">;
   readonly calls: Pick<StoreCalls, "finish" | "releaseExpired">;
   readonly attempts: PullAttempts;
   /** Called when deliveries are due again whose lease has ended. */
@@ -257,27 +256,16 @@ export class PullDesk {
     const nowMs = clock.monotonicMs();
     const claimedAtMs = clock.now();
     const heads = new Map([...this.#waiting].map(([id, own]) => [id, own.values().next().value!]));
-    const consumers = new Map<number, PullConsumer>();
-    const quotas = new Map<number, ClaimQuota>();
-    for (const [id, { request }] of heads) {
-      consumers.set(id, {
-        consumer: request.consumer,
-        leaseMs: request.lease_ms,
-        isTimeStored: this.#notes(id, nowMs),
-      });
-      quotas.set(id, { leased: 0, capacity: request.max, tier: 0 });
-    }
-    let answer: ClaimAnswer;
+    const consumers = new Map(
+      [...heads].map(([id, { request }]): [number, PullConsumer] => {
+        const { consumer, lease_ms: leaseMs, max: maxClaims } = request;
+        return [id, { consumer, leaseMs, maxClaims, isTimeStored: this.#notes(id, nowMs) }];
+      }),
+    );
+    const limits = { maxClaims: MAX_CLAIMED, maxPayloadBytes: MAX_CLAIM_BYTES };
+    let answer: ConsumerAnswer;
     try {
-      answer = await store.claim({
-        nowMs: claimedAtMs,
-        leaseMs: 0,
-        tiers: [{ maxClaims: MAX_CLAIMED, isNewestFirst: false }],
-        maxPayloadBytes: MAX_CLAIM_BYTES,
-        quotas,
-        defaultQuota: { leased: 0, capacity: 0, tier: 0 },
-        consumers,
-      });
+      answer = await store.claimForConsumers({ nowMs: claimedAtMs, consumers, ...limits });
     } catch (error) {
       for (const waiter of heads.values()) {
         this.#remove(waiter);

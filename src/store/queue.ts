@@ -13,6 +13,8 @@ export interface DeliveryQueue {
    * requested. Whoever claims several starts the next only when the finish of the previous one is stored.
    */
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
+  /** Leases due deliveries of pull subscriptions for those who take them. An ordered subscription gives one at a time. */
+  claimForConsumers(request: ConsumerRequest): Promise<ConsumerAnswer>;
   /**
    * Records finished attempts, and decides what becomes of their deliveries by the settings in force then, see
    * `rules/finish.ts`. Answers an outcome for each, in order. A result whose `claimId` is no longer the delivery's is fenced:
@@ -87,11 +89,16 @@ export interface ClaimRequest {
   readonly quotas: ReadonlyMap<number, ClaimQuota>;
   /** For subscriptions that are not in `quotas`. */
   readonly defaultQuota: ClaimQuota;
-  /**
-   * For deliveries of pull subscriptions: who takes them, by the rowid of the subscription. An ordered one then gives one at a
-   * time. Left out for those that evreg sends.
-   */
-  readonly consumers?: ReadonlyMap<number, PullConsumer>;
+}
+
+export interface ConsumerRequest {
+  readonly nowMs: number;
+  /** By the rowid of the subscription. */
+  readonly consumers: ReadonlyMap<number, PullConsumer>;
+  /** Most deliveries to lease for all of them. */
+  readonly maxClaims: number;
+  /** As in `ClaimRequest`. */
+  readonly maxPayloadBytes: number;
 }
 
 /** Takes deliveries of a pull subscription. Its leases outlive whoever has the store open. */
@@ -99,6 +106,8 @@ export interface PullConsumer {
   /** A name for people; stored with the attempts. */
   readonly consumer: string;
   readonly leaseMs: number;
+  /** Most deliveries that it takes. */
+  readonly maxClaims: number;
   /** Whether the time is stored as that of the last claim, deliveries or not. */
   readonly isTimeStored: boolean;
 }
@@ -153,6 +162,12 @@ export interface ClaimAnswer {
   readonly nextDueAtMs: number | undefined;
   /** The tiers with more that may be due than their limit allowed. */
   readonly limitedTiers: readonly number[];
+}
+
+export interface ConsumerAnswer {
+  readonly claims: readonly Claim[];
+  /** When the next delivery of one of these subscriptions comes due; `undefined` when there is none. */
+  readonly nextDueAtMs: number | undefined;
 }
 
 /** One leased delivery with all that is needed to send it. */

@@ -34,7 +34,7 @@ it("does published events and results before a claim that came with them", () =>
   const quota = { leased: 0, capacity: 9, tier: 0 };
   const tiers = [{ maxClaims: 9, isNewestFirst: false }];
   const request = { nowMs: 2, leaseMs: 9, tiers, maxPayloadBytes: 99, defaultQuota: quota };
-  const claim = call("queue.claim", { ...request, quotas: "[]", consumers: undefined });
+  const claim = call("queue.claim", { ...request, quotas: "[]" });
   const record = joined("events.record", [recordCall({ nowMs: 1, rows: [1, 1, 0, 2] })]);
   const [claimed] = commit(connection, [claim, record], Buffer.from("{}"));
   expect(claimed).toMatchObject({ answers: [{ rows: expect.stringContaining("a.b") as string }] });

@@ -29,7 +29,7 @@ import { findExpired, MAX_REMOVED_ROWS, removeEvents } from "./history/retention
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
-import { claimDue, findSendable } from "./queue/claim.ts";
+import { claimDue, claimForConsumers, findSendable } from "./queue/claim.ts";
 import { findDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { listAttempts } from "./queue/last-attempts.ts";
@@ -38,7 +38,7 @@ import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
-import type { ClaimCall, FinishedRow } from "./queue/wire.ts";
+import type { ClaimCall, ConsumerCall, FinishedRow } from "./queue/wire.ts";
 import { pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import {
   joined,
@@ -99,6 +99,9 @@ export const OPERATIONS = {
   },
   queue: {
     claim: writeWith(({ sql, out }, call: ClaimCall) => claimDue(sql, call, out), { durable: "later" }),
+    claimForConsumers: writeWith(({ sql, out }, call: ConsumerCall) => claimForConsumers(sql, call, out), {
+      durable: "later",
+    }),
     finish: joined((work, results: readonly FinishedRow[]) =>
       report(work, finishAttempts(work.sql, results, work.bytes)),
     ),

@@ -16,7 +16,14 @@ import {
   readAllSteps,
   readAllTotals,
 } from "./paged-reads.ts";
-import { claimAnswer, claimCall, ClaimedSubscriptions, finishedRow, recordedClaims } from "./queue/wire.ts";
+import {
+  claimAnswer,
+  claimCall,
+  ClaimedSubscriptions,
+  consumerCall,
+  finishedRow,
+  recordedClaims,
+} from "./queue/wire.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
@@ -168,6 +175,11 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
     ...queue,
     async claim(request) {
       const { value, bytes } = await calls.ask("queue.claim", claimCall(request));
+      for (const eventId of value.damaged) damaged.note(eventId);
+      return claimAnswer(value, bytes, claimed);
+    },
+    async claimForConsumers(request) {
+      const { value, bytes } = await calls.ask("queue.claimForConsumers", consumerCall(request));
       for (const eventId of value.damaged) damaged.note(eventId);
       return claimAnswer(value, bytes, claimed);
     },

@@ -62,16 +62,12 @@ export function attemptSuite(open: OpenStore): void {
       ),
     );
     const [event] = await on.publish(action);
-    const quotas = new Map([[one!.rowid, { leased: 0, capacity: 1, tier: 0 }]]);
-    const from = { consumer: "worker", leaseMs: 10_000, isTimeStored: false };
-    const { claims } = await on.store.queue.claim({
+    const from = { consumer: "worker", leaseMs: 10_000, maxClaims: 1, isTimeStored: false };
+    const { claims } = await on.store.queue.claimForConsumers({
       nowMs: LATER,
-      leaseMs: 10_000,
-      tiers: [{ maxClaims: 9, isNewestFirst: false }],
-      maxPayloadBytes: 1_000,
-      quotas,
-      defaultQuota: { leased: 0, capacity: 0, tier: 0 },
       consumers: new Map([[one!.rowid, from]]),
+      maxClaims: 9,
+      maxPayloadBytes: 1_000,
     });
     const { deliveryId, claimId } = claims[0]!;
     const lease = { deliveryId, claimId };

@@ -3,7 +3,6 @@ import type { Action } from "../../../src/domain/action.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { Claim, PullConsumer } from "../../../src/store/queue.ts";
-import { claimRequest } from "../../support/claim-request.ts";
 import { Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LEASE_MS = 10_000;
@@ -27,11 +26,12 @@ export function pullSuite(open: OpenStore): void {
     { rowid }: Subscription,
     { consumer = "one", leaseMs = LEASE_MS, isTimeStored = false, most = 100, nowMs = LATER } = {},
   ): Promise<readonly Claim[]> {
-    const from: PullConsumer = { consumer, leaseMs, isTimeStored };
-    const { claims } = await on.store.queue.claim({
-      ...claimRequest({ nowMs, most: 0 }),
-      quotas: new Map([[rowid, { leased: 0, capacity: most, tier: 0 }]]),
+    const from: PullConsumer = { consumer, leaseMs, maxClaims: most, isTimeStored };
+    const { claims } = await on.store.queue.claimForConsumers({
+      nowMs,
       consumers: new Map([[rowid, from]]),
+      maxClaims: 100,
+      maxPayloadBytes: 64 * 1024 * 1024,
     });
     return claims;
   }

@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
-import type { PullConsumer, TierLimit } from "../../queue.ts";
+import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, jsonOf, type Sql } from "../thread/sql.ts";
@@ -15,6 +15,7 @@ import {
   type ClaimRow,
   type QuotaRow,
   SUBSCRIPTION,
+  type ConsumerCall,
   type ConsumerClaim,
 } from "./wire.ts";
 
@@ -32,40 +33,74 @@ const BUSY_RECHECK_MS = 250;
  * one gets nothing while any of its deliveries is leased, then its first in order.
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
-  const { nowMs, leaseMs, tiers, maxPayloadBytes } = call;
-  const { claimables, recheckAtMs } = loadClaimables(sql, call);
+  const { nowMs, leaseMs, defaultQuota } = call;
+  const known = new Map(JSON.parse(call.quotas) as readonly QuotaRow[]);
+  const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
+  const due = selectDue(sql, { ...call, mode: "push", quotaOf });
+  const claimId = leaseToSend(sql, deliveriesOf(due.rows), nowMs, leaseMs);
+  return replyOf(sql, due, { claimId, consumers: [] }, out);
+}
+
+/** Leases due deliveries for those who take them. */
+export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter): ClaimReply {
+  const { nowMs, maxClaims, maxPayloadBytes } = call;
+  const consumers = new Map(call.consumers);
+  // Whoever waits for deliveries has none, as far as their shares are concerned.
+  const quotaOf = (id: number): ClaimQuota => {
+    return { leased: 0, capacity: consumers.get(id)?.maxClaims ?? 0, tier: 0 };
+  };
+  const tiers = [{ maxClaims, isNewestFirst: false }];
+  const due = selectDue(sql, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
+  const claims = leaseForConsumers(sql, due.rows, consumers, nowMs);
+  return replyOf(sql, due, { claimId: 0, consumers: claims }, out);
+}
+
+interface DueQuery {
+  readonly nowMs: number;
+  readonly mode: "push" | "pull";
+  readonly quotaOf: (subscriptionId: number) => ClaimQuota;
+  readonly tiers: readonly TierLimit[];
+  readonly maxPayloadBytes: number;
+}
+
+interface DueDeliveries extends Pick<ClaimReply, "nextDueAtMs" | "limitedTiers" | "subscriptions"> {
+  readonly rows: readonly ClaimRow[];
+}
+
+function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
+  const { tiers, maxPayloadBytes } = query;
+  const isClosed = ({ tier }: Claimable): boolean => (tiers[tier]?.maxClaims ?? 0) === 0;
+  const { claimables, recheckAtMs } = loadClaimables(sql, query);
   const [closed, open] = [claimables.filter(isClosed), claimables.filter((one) => !isClosed(one))];
   const selected = select(sql, open, tiers);
   const { chosen, nextDueAtMs, cutTiers } = selected;
   const rows = withinBytes(selected.rows, maxPayloadBytes);
-  const claimId = randomInt(1, CLAIM_IDS);
-  const consumers =
-    call.consumers === undefined ? undefined : leaseForConsumers(sql, rows, new Map(call.consumers), nowMs);
-  if (consumers === undefined) lease(sql, deliveriesOf(rows), { claimId, nowMs, leaseMs });
+  const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
+  return {
+    rows,
+    subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
+    nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
+    limitedTiers: [...new Set([...limited, ...cutTiers])],
+  };
+}
+
+function replyOf(
+  sql: Sql,
+  { rows, ...due }: DueDeliveries,
+  ids: Pick<ClaimReply, "claimId" | "consumers">,
+  out: ByteWriter,
+): ClaimReply {
   const payloads = rows.map((row) => ({
     eventId: row[CLAIM.at.eventId],
     payloadBytes: row[CLAIM.at.payloadBytes],
   }));
   const spans = addPayloads(sql, payloads, out);
   const first = [...spans.values()].find((span) => span !== null);
-  const limited = [...closed, ...chosen.slice(rows.length)].map(({ tier }) => tier);
-  return {
-    claimId,
-    consumers: consumers ?? [],
-    rows: JSON.stringify(rows),
-    subscriptions: rows.length === 0 ? "[]" : selected.subscriptions,
-    offset: first?.[0] ?? 0,
-    // A missing event cannot be sent either.
-    damaged: [...new Set(payloads.map(({ eventId }) => eventId))].filter(
-      (id) => (spans.get(id) ?? null) === null,
-    ),
-    nextDueAtMs: earliestOf(nextDueAtMs, recheckAtMs),
-    limitedTiers: [...new Set([...limited, ...cutTiers])],
-  };
-
-  function isClosed({ tier }: Claimable): boolean {
-    return (tiers[tier]?.maxClaims ?? 0) === 0;
-  }
+  // A missing event cannot be sent either.
+  const damaged = [...new Set(payloads.map(({ eventId }) => eventId))].filter(
+    (id) => (spans.get(id) ?? null) === null,
+  );
+  return { ...ids, ...due, rows: JSON.stringify(rows), offset: first?.[0] ?? 0, damaged };
 }
 
 interface Pending {
@@ -85,9 +120,8 @@ interface Pending {
  */
 function loadClaimables(
   sql: Sql,
-  { nowMs, quotas, defaultQuota, consumers }: ClaimCall,
+  { nowMs, mode, quotaOf }: DueQuery,
 ): { readonly claimables: readonly Claimable[]; readonly recheckAtMs: number | undefined } {
-  const known = new Map(JSON.parse(quotas) as readonly QuotaRow[]);
   // Steps from subscription to subscription through the index of what waits.
   const pending = sql.rows<Pending>(
     `WITH RECURSIVE waiting (id) AS (
@@ -111,21 +145,21 @@ function loadClaimables(
           WHERE d.subscription_id = id AND d.priority = ${NORMAL} AND d.due_ms IS NOT NULL) END AS first_due_ms
       FROM found`,
     nowMs,
-    consumers === undefined ? "push" : "pull",
+    mode,
   );
   // The next of an ordered one must not begin before the end of the previous one is stored.
   const busy = pending.some(({ ordered }) => ordered === 1) ? leasedSubscriptions(sql) : new Set<number>();
   const claimables: Claimable[] = [];
   let recheckAtMs: number | undefined;
   for (const { id, ordered, waits_until_ms: waitsUntilMs, has_requested, first_due_ms } of pending) {
-    const given = known.get(id) ?? defaultQuota;
-    if (given.capacity === 0) continue;
+    const allowed = quotaOf(id);
+    if (allowed.capacity === 0) continue;
     const isOrdered = ordered === 1;
     // Nobody tells a consumer to give the rest back when one of several has failed.
-    const quota = isOrdered && consumers !== undefined ? { ...given, capacity: 1 } : given;
+    const quota = isOrdered && mode === "pull" ? { ...allowed, capacity: 1 } : allowed;
     if (isOrdered && busy.has(id)) {
       // Whoever serves consumers hears of the end of each lease.
-      if (consumers !== undefined) continue;
+      if (mode === "pull") continue;
       recheckAtMs = earliestOf(recheckAtMs, nowMs + BUSY_RECHECK_MS);
     } else if (waitsUntilMs === null || has_requested === 1) {
       // An ordered one's deliveries are due whatever the clock says.

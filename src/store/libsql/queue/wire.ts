@@ -8,6 +8,7 @@ import type {
   ClaimedSubscription,
   ClaimQuota,
   ClaimRequest,
+  ConsumerRequest,
   FinishOptions,
   PullConsumer,
 } from "../../queue.ts";
@@ -19,10 +20,14 @@ import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../thread/stored-json.ts";
 
 /** A request as it crosses the thread. */
-export interface ClaimCall extends Omit<ClaimRequest, "quotas" | "consumers"> {
+export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
   /** `QuotaRow`s as JSON, which is cheaper to carry than as many objects. */
   readonly quotas: string;
-  readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[] | undefined;
+}
+
+/** The same of consumers. */
+export interface ConsumerCall extends Omit<ConsumerRequest, "consumers"> {
+  readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
 }
 
 export type QuotaRow = readonly [subscriptionId: number, quota: ClaimQuota];
@@ -97,8 +102,11 @@ type SubscriptionRow = readonly [
 ];
 
 export function claimCall(request: ClaimRequest): ClaimCall {
-  const quotas = JSON.stringify([...request.quotas]);
-  return { ...request, quotas, consumers: request.consumers && [...request.consumers] };
+  return { ...request, quotas: JSON.stringify([...request.quotas]) };
+}
+
+export function consumerCall(request: ConsumerRequest): ConsumerCall {
+  return { ...request, consumers: [...request.consumers] };
 }
 
 /** Reads the subscriptions of claims. The last ones are retained, as many claims are for the same. */
