@@ -1,7 +1,7 @@
 import { ByteBudget, type Reservation } from "../runtime/byte-budget.ts";
 import type { Clock } from "../runtime/clock.ts";
 import type { ApiRequest } from "./request.ts";
-import { isByteStream, type Reply, sizeOf } from "./response.ts";
+import { chunksOf, isByteStream, type Part, type Reply, sizeOf } from "./response.ts";
 
 export interface ResponseLimits {
   /** Of answers that are being made, each counted at its largest. */
@@ -17,6 +17,8 @@ export interface ResponseLimits {
 }
 
 const MIB = 1024 * 1024;
+/** How long a later part waits: its answer has begun, and can only be broken off. */
+const PART_WAIT_MS = 60_000;
 const RESPONSE_LIMITS: ResponseLimits = {
   readBytes: 128 * MIB,
   searchBytes: 64 * MIB,
@@ -36,7 +38,7 @@ const SMALL_CLAIM = 1 / 128;
 /** The most that an answer can be before it is made: a page of deliveries, one with its attempts, a part of a list of schemas. */
 export const PAGE_BYTES = MIB;
 /** Of the payloads in a part of a list of events: a small piece of each bound, so that there is room for many callers. */
-export const EVENT_PART_BYTES = 4 * MIB;
+export const EVENT_PART_BYTES = MIB;
 
 const TOO_MUCH =
   "Too many large answers are on their way at once, and this one would not fit into memory beside them. Ask again in a moment, or for less with a smaller limit; and read answers as they come.";
@@ -69,8 +71,8 @@ export class ResponseBudget {
 
   /**
    * Makes an answer once the budget has enough for it. One that is too large to be held then is dropped, and made again when
-   * it can be held. `unavailable` when that takes too long. Of one in parts, only the first is made here; the others take the
-   * place of the one before.
+   * it can be held. `unavailable` when that takes too long. Of one in parts, only the first is made here, and each of the others
+   * when the one before was taken and it can be held.
    * @param maxBytes the largest that it, or a part of it, can be
    * @param kind what it is counted with; see `ResponseLimits`
    */
@@ -142,8 +144,39 @@ export class ResponseBudget {
       free(reply.body);
     };
     const { body } = reply;
-    if (!isByteStream(body)) return { ...reply, release };
-    return { ...reply, body: { ...body, chunks: timed(body.chunks, reservations) }, release };
+    if (!isByteStream(body) || body.parts === undefined) return { ...reply, release };
+    const chunks = this.#inTurns(request, maxBytes, body.parts, reservations);
+    return { ...reply, body: { bytes: undefined, chunks }, release };
+  }
+
+  /**
+   * The parts of an answer. Between two of them it holds nothing, so that any number of long answers take turns, and who comes
+   * new has one soon. While a part is made, its caller is not too slow.
+   */
+  async *#inTurns(
+    request: BudgetedRequest,
+    maxBytes: number,
+    parts: AsyncIterable<Part>,
+    reservations: Reservation[],
+  ): AsyncGenerator<Uint8Array, void, void> {
+    const release = (): void => {
+      for (const one of reservations.splice(0)) one.release();
+    };
+    try {
+      for await (const { body, isLast } of parts) {
+        for (const chunk of chunksOf(body)) {
+          for (const one of reservations) one.startTransfer(chunk.length);
+          yield chunk;
+          for (const one of reservations) one.endTransfer();
+        }
+        if (isLast) return;
+        release();
+        const untilMs = this.#clock.monotonicMs() + PART_WAIT_MS;
+        reservations.push(await this.#reserve(this.#held, request, maxBytes, untilMs));
+      }
+    } finally {
+      release();
+    }
   }
 
   async #reserve(
@@ -157,18 +190,6 @@ export class ResponseBudget {
       budget.tryReserve(claim) ??
       request.untilDisconnect((signal) => budget.reserve(claim, untilMs - this.#clock.monotonicMs(), signal))
     );
-  }
-}
-
-/** The same chunks, with the time that their caller takes for each; while the next one is made, the caller waits. */
-async function* timed(
-  chunks: AsyncIterable<Uint8Array>,
-  reservations: readonly Reservation[],
-): AsyncGenerator<Uint8Array, void, void> {
-  for await (const chunk of chunks) {
-    for (const one of reservations) one.startTransfer(chunk.length);
-    yield chunk;
-    for (const one of reservations) one.endTransfer();
   }
 }
 

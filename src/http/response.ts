@@ -33,6 +33,8 @@ interface ByteStream {
   /** `undefined` for one that has no end, or whose end is not known yet. */
   readonly bytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
+  /** The same, where it is made part by part; only one of the two is read. */
+  readonly parts?: AsyncIterable<Part>;
 }
 
 export type HeaderPair = readonly [name: string, value: string];
@@ -90,14 +92,17 @@ export async function replyInParts(parts: AsyncGenerator<Part, void, void>): Pro
   const first = await parts.next();
   const { body, isLast } = first.value!;
   if (isLast) return { status: 200, body };
-  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
-    yield* chunksOf(body);
-    for await (const part of parts) yield* chunksOf(part.body);
+  async function* all(): AsyncGenerator<Part, void, void> {
+    yield { body, isLast };
+    yield* parts;
   }
-  return { status: 200, body: { bytes: undefined, chunks: chunks() } };
+  async function* chunks(): AsyncGenerator<Uint8Array, void, void> {
+    for await (const part of all()) yield* chunksOf(part.body);
+  }
+  return { status: 200, body: { bytes: undefined, chunks: chunks(), parts: all() } };
 }
 
-function chunksOf(body: string | Chunks): Chunks {
+export function chunksOf(body: string | Chunks): Chunks {
   return typeof body === "string" ? [Buffer.from(body)] : body;
 }
 
