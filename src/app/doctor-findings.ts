@@ -16,6 +16,10 @@ const TOKEN_FILES = /^token(?:\.|$)/;
 const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
 /** Below this the next burst may fill it. */
 const FULL_BYTES = 64 * 1024 * 1024;
+/** A disk that is small by intention has small bursts: this share of it is free, or it is nearly full. */
+const FULL_SHARE = 0.1;
+/** With less, what the largest publish needs may not fit. */
+const LEAST_BYTES = 4 * 1024 * 1024;
 
 /**
  * What is known of a data folder without opening any of its files, which the process that has them open must not do
@@ -69,13 +73,30 @@ function readableFiles(folder: string): readonly Finding[] {
 
 function diskSpace(folder: string): Finding {
   const { bavail, bsize, blocks } = statfsSync(folder);
-  const free = bavail * bsize;
-  const found = `${byteCount(free)} of ${byteCount(blocks * bsize)} are free on the disk of ${folder}.`;
+  const room = {
+    freeBytes: bavail * bsize,
+    diskBytes: blocks * bsize,
+    dataBytes: sizeOf(folder, "evreg.db"),
+  };
+  return diskFinding(folder, room);
+}
+
+/** How full the disk of a data folder is. */
+export function diskFinding(
+  folder: string,
+  {
+    freeBytes: free,
+    diskBytes,
+    dataBytes,
+  }: { readonly freeBytes: number; readonly diskBytes: number; readonly dataBytes: number },
+): Finding {
+  const found = `${byteCount(free)} of ${byteCount(diskBytes)} are free on the disk of ${folder}.`;
   const remedy =
     "Make room or move the folder to a larger disk; retention.events has old events removed. Without room nothing can be published.";
-  if (free < FULL_BYTES) return problem("disk", found, remedy);
+  const full = Math.max(LEAST_BYTES, Math.min(FULL_BYTES, diskBytes * FULL_SHARE));
+  if (free < full) return problem("disk", found, remedy);
   // A backup is made beside the data.
-  if (free < LOW_BYTES || free < sizeOf(folder, "evreg.db")) return warning("disk", found, remedy);
+  if (free < LOW_BYTES || free < dataBytes) return warning("disk", found, remedy);
   return fine("disk", found);
 }
 

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { folderFindings } from "../../src/app/doctor-findings.ts";
+import { diskFinding, folderFindings } from "../../src/app/doctor-findings.ts";
 import { runProgram } from "../support/program.ts";
 
 let folder: string;
@@ -49,4 +49,16 @@ it.skipIf(process.platform === "win32")("compiled code is kept where nobody else
   mkdirSync(join(place, "x"));
   await runProgram(["--version"], { env, through });
   expect(statSync(place).mode & 0o777).toBe(0o700);
+});
+
+it.each([
+  [6.1, 6.3, "warning"],
+  [1, 6.3, "problem"],
+  [90, 100, "warning"],
+  [9, 100, "problem"],
+  [60, 1_000_000, "problem"],
+  [900, 1_000_000, "ok"],
+])("with %d MB of %d free the disk is: %s", (free, disk, status) => {
+  const room = { freeBytes: free * 1e6, diskBytes: disk * 1e6, dataBytes: 200_000 };
+  expect(diskFinding("/data", room)).toMatchObject({ check: "disk", status });
 });
