@@ -200,6 +200,8 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
 /** Two first starts at the same moment may refuse each other; the one with the shorter pause then succeeds. */
 const MAX_TRIES = 4;
 const MAX_PAUSE_MS = 80;
+/** Room may have been made by then. */
+const FULL_RETRY_MS = 1_000;
 
 /**
  * Starts the worker, which takes the file's lock.
@@ -214,12 +216,15 @@ export async function startAlone(folder: string, start: () => Promise<StoreThrea
       if (error.kind !== "in_use") {
         const advice =
           error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
-        throw new EvregError(
+        const failure = new EvregError(
           "unavailable",
           `The data folder ${folder} cannot be opened: ${error.message}.${advice}`,
           { folder },
           { cause: error },
         );
+        // A command ends then as where a server answers that its disk is full.
+        if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
+        throw failure;
       }
       const holder = readOwner(folder);
       if (tries === MAX_TRIES || (holder !== undefined && isOwnerAlive(holder))) throw inUse(folder);
