@@ -257,29 +257,35 @@ test("the given configuration is not changed", async () => {
   expect(config).toEqual(before);
 });
 
-test("a failed store is logged once, and the server still stops in order", async () => {
-  const data = dataFolder();
-  const threads: Worker[] = [];
-  const remember = (thread: Worker): void => void threads.push(thread);
-  process.on("worker", remember);
-  const errors: unknown[] = [];
-  const fatal = Promise.withResolvers<unknown>();
-  const onFatal = (error: unknown): void => {
-    errors.push(error);
-    fatal.resolve(error);
-  };
-  const server = await start(data, {}, { onFatal });
-  process.off("worker", remember);
-  expect(threads).toHaveLength(1);
+test.each([
+  ["reads", 0],
+  ["writes", 1],
+])(
+  "a store whose thread that %s fails is logged once, and the server still stops in order",
+  async (_, place) => {
+    const data = dataFolder();
+    const threads: Worker[] = [];
+    const remember = (thread: Worker): void => void threads.push(thread);
+    process.on("worker", remember);
+    const errors: unknown[] = [];
+    const fatal = Promise.withResolvers<unknown>();
+    const onFatal = (error: unknown): void => {
+      errors.push(error);
+      fatal.resolve(error);
+    };
+    const server = await start(data, {}, { onFatal });
+    process.off("worker", remember);
+    expect(threads).toHaveLength(2);
 
-  // A message it cannot make sense of ends the thread from within.
-  threads[0]?.postMessage(null);
-  expect(await fatal.promise).toMatchObject({ code: "unavailable" });
-  expect(await status(`${server.url}/health`)).toBe(503);
-  await server.stop();
-  expect(errors).toHaveLength(1);
-  expect(readOwner(data)).toBeUndefined();
+    // A message it cannot make sense of ends the thread from within.
+    threads[place]?.postMessage(null);
+    expect(await fatal.promise).toMatchObject({ code: "unavailable" });
+    expect(await status(`${server.url}/health`)).toBe(503);
+    await server.stop();
+    expect(errors).toHaveLength(1);
+    expect(readOwner(data)).toBeUndefined();
 
-  const again = await start(data);
-  expect(await status(`${again.url}/health`)).toBe(200);
-});
+    const again = await start(data);
+    expect(await status(`${again.url}/health`)).toBe(200);
+  },
+);

@@ -127,7 +127,7 @@ test("a schema may contain as much white space as other bytes, and a body over 1
   expect((await send(512 * 1024)).status).toBe(201);
 });
 
-const validate = (body: unknown) => ask("POST", "/v1/actions/a.old/validate", body);
+const validate = (body: unknown, action = "a.new") => ask("POST", `/v1/actions/${action}/validate`, body);
 
 test("a payload is checked as it is in the body, and the answer is 200 whatever it finds", async () => {
   expect(await validate({ id: 7 })).toMatchObject({ status: 200, body: { data: { valid: true } } });
@@ -137,4 +137,6 @@ test("a payload is checked as it is in the body, and the answer is 200 whatever 
   });
   expect((await validate([])).status).toBe(422);
   expect((await validate({ id: "x".repeat(1024 * 1024) })).status).toBe(413);
+  // It is retired.
+  expect((await validate({ id: 7 }, "a.old")).status).toBe(410);
 });

@@ -3,7 +3,7 @@ import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
 import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
-import { isRowid, jsonOf, type Sql } from "../thread/sql.ts";
+import { isRowid, jsonOf, type Sql, timeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { leasedSubscriptions } from "./order.ts";
@@ -188,6 +188,7 @@ function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly Tier
   return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
 }
 
+/** An event with a damaged time must not stop the deliveries of others: it fails when its payload is read. */
 const CLAIM_SQL = CLAIM.select({
   deliveryId: "d.rowid",
   attempt: "d.attempt + 1",
@@ -195,7 +196,7 @@ const CLAIM_SQL = CLAIM.select({
   subscriptionId: "d.subscription_id",
   eventId: "d.event_id",
   payloadBytes: PAYLOAD_BYTES,
-  timestampedMs: "e.timestamped_ms",
+  timestampedMs: timeOf("e.timestamped_ms"),
   action: "coalesce(a.action, '')",
   isFromReplay: "d.created_ms > e.timestamped_ms",
 });
