@@ -7,7 +7,7 @@ import { type Database, EngineFailure, engineFailure, type Sql, type Statement, 
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
 
 /** Pages in the log at which the engine moves it into the file: 16 MiB. */
-export const LOG_PAGES = 4_000;
+const LOG_PAGES = 4_000;
 
 /**
  * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
