@@ -9,6 +9,7 @@ import type { Evreg } from "../../src/evreg.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import type { Store } from "../../src/store/store.ts";
 import type { ManualClock } from "../support/manual-clock.ts";
+import { withPooledThreads } from "../support/thread-pool.ts";
 
 /** One empty evreg, with nothing sending its deliveries. */
 export interface EvregUnderTest {
@@ -51,7 +52,7 @@ interface Slot {
 }
 
 async function fill(slot: Slot, open: OpenEvreg): Promise<void> {
-  slot.current = await open();
+  slot.current = await withPooledThreads(open);
 }
 
 async function empty(slot: Slot): Promise<void> {

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "no
 import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { unfinishedCopies } from "../../src/runtime/data-files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
@@ -24,13 +24,10 @@ let data = "";
 let file = "";
 
 beforeEach(async () => {
-  vi.stubEnv("TEST_STORE_THREADS", "own");
   data = join(scratch.path, "data");
   file = join(data, "evreg.db");
   await makeData(data, "was.there");
 });
-
-afterEach(() => vi.unstubAllEnvs());
 
 async function makeData(folder: string, action: string): Promise<void> {
   const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });

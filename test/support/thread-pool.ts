@@ -60,11 +60,21 @@ class StoreThread extends EventEmitter {
   readonly #onExit = (code: number): void => this.#ended.resolve(code);
 }
 
-/** For tests in which another process opens the file next: a thread of the pool may hold it for a moment after its store is closed. */
-const OWN_THREADS = "TEST_STORE_THREADS";
+/** Set while a suite opens a store that no other process opens after it: a thread of the pool may hold a file for a moment longer. */
+const POOLED_THREADS = "TEST_POOLED_THREADS";
 
-/** Called with `new`: starts the store's script on a thread of the pool, any other one as `node:worker_threads` does. */
+/** Called with `new`: starts the store's script on a thread of the pool where that is set, else as `node:worker_threads` does. */
 export function Worker(script: URL, options: WorkerOptions): StoreThread | Thread {
-  const isPooled = script.pathname.endsWith(".cjs") && process.env[OWN_THREADS] !== "own";
+  const isPooled = script.pathname.endsWith(".cjs") && process.env[POOLED_THREADS] !== undefined;
   return isPooled ? new StoreThread(script, options) : new Thread(script, options);
+}
+
+/** Does `open` with threads of the pool. */
+export async function withPooledThreads<T>(open: () => Promise<T>): Promise<T> {
+  process.env[POOLED_THREADS] = "yes";
+  try {
+    return await open();
+  } finally {
+    delete process.env[POOLED_THREADS];
+  }
 }
