@@ -22,7 +22,7 @@ export function finishAttempts(
 ): Reported<readonly FinishOutcome[]> {
   // Those that come together are some milliseconds apart.
   const nowMs = results.reduce((latest, result) => Math.max(latest, result.nowMs), -Infinity);
-  const { options = {} } = results[0] ?? {};
+  const options = results.find((result) => result.options !== undefined)?.options ?? {};
   const leases = loadLeased(sql, results);
   const attempted = loadAttempted(sql, subscriptionsToJudge(results, leases), options.retryScheduleMs);
   const writes: FinishWrites = {

@@ -11,7 +11,6 @@ const NO_ANSWER = {
   latencyMs: null,
   textBytes: null,
   textOffset: 0,
-  options: {},
 } as const;
 
 /**

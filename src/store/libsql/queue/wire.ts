@@ -12,7 +12,7 @@ import type {
   FinishOptions,
   PullConsumer,
 } from "../../queue.ts";
-import type { AttemptFacts } from "../../rules/finish.ts";
+import { type AttemptFacts, dependsOnSettings } from "../../rules/finish.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
 import { columns } from "../thread/columns.ts";
@@ -213,7 +213,8 @@ export interface FinishedRow
   readonly textOffset: number;
   readonly connection?: AttemptResult["connection"] | undefined;
   readonly nowMs: number;
-  readonly options: FinishOptions;
+  /** Left out where they do not matter, as for nearly all results. */
+  readonly options?: FinishOptions | undefined;
 }
 
 const encoder = new TextEncoder();
@@ -237,7 +238,8 @@ export function finishedRow(
   const text = refusal ?? tlsReason ?? response;
   // Half a surrogate pair has no UTF-8; an attempt must not be lost for it, so it becomes U+FFFD.
   const [textOffset, textBytes] = text === undefined ? [0, null] : bytes.add(encoder.encode(text));
-  return { ...facts, latencyMs, statusCode, errorCode, textBytes, textOffset, nowMs, options };
+  const row = { ...facts, latencyMs, statusCode, errorCode, textBytes, textOffset, nowMs };
+  return dependsOnSettings(result.ending) ? { ...row, options } : row;
 }
 
 /** Settings as they are stored: JSON of those that are set. */
