@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { Principal } from "../../src/domain/token.ts";
 import { type ResponseLimits, ResponseBudget, type BudgetedRequest } from "../../src/http/response-budget.ts";
 import { isByteStream, type Part, type Reply, replyInParts } from "../../src/http/response.ts";
+import type { HttpService } from "../../src/http/routes/route.ts";
 import { RawJson } from "../../src/json/raw-json.ts";
 import { PAYLOAD_BYTES } from "../support/local-service.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -34,6 +36,22 @@ function read(
 
 async function* endlessParts(): AsyncGenerator<Part, void, void> {
   for (;;) yield { body: "x".repeat(40), isLast: false };
+}
+
+/** Has `wait` come to its end before each list of events is read. */
+function beforeLists(wait: (principal: Principal) => Promise<void>): (service: HttpService) => HttpService {
+  return (service) => ({
+    ...service,
+    as(principal) {
+      const evreg = service.as(principal);
+      const { parts } = evreg;
+      async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
+        await wait(principal);
+        yield* parts.events(...args);
+      }
+      return { ...evreg, parts: { ...parts, events } };
+    },
+  });
 }
 
 /** A schema of 60 KB. */
@@ -210,20 +228,10 @@ describe("over HTTP", () => {
     const get = await filled({
       // Half of what large lists have is eight of these megabytes.
       answers: { readBytes: (16 * 1024 * 1024 * 8) / 7, waitMs: 0 },
-      around: (service) => ({
-        ...service,
-        as(principal) {
-          const evreg = service.as(principal);
-          const { parts } = evreg;
-          async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
-            if (principal.scopes.includes("admin")) {
-              listing.push(principal.name);
-              await gate.promise;
-            }
-            yield* parts.events(...args);
-          }
-          return { ...evreg, parts: { ...parts, events } };
-        },
+      around: beforeLists(async ({ name, scopes }) => {
+        if (!scopes.includes("admin")) return;
+        listing.push(name);
+        await gate.promise;
       }),
     });
     const { url } = harness!;
@@ -249,18 +257,9 @@ describe("over HTTP", () => {
     const gate = Promise.withResolvers<void>();
     let listing = 0;
     const get = await filled({
-      around: (service) => ({
-        ...service,
-        as(principal) {
-          const evreg = service.as(principal);
-          const { parts } = evreg;
-          async function* events(...args: Parameters<typeof parts.events>): ReturnType<typeof parts.events> {
-            listing += 1;
-            await gate.promise;
-            yield* parts.events(...args);
-          }
-          return { ...evreg, parts: { ...parts, events } };
-        },
+      around: beforeLists(async () => {
+        listing += 1;
+        await gate.promise;
       }),
     });
     const leaving = await connection();

@@ -20,7 +20,6 @@ import {
   inUse,
   prepareFile,
   prepareFolder,
-  readFileVersion,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
 import { finishReplacement } from "./files/replace-file.ts";
@@ -119,14 +118,13 @@ async function openFile(
   // Before the engine opens it, which would write to it.
   const dataFile = dataFileOf(folder);
   const isEmpty = fileExists(dataFile) && !hasDataAt(dataFile);
-  const path = prepareFile(folder, { needsData, refusesOlderForm });
+  const { path, form } = prepareFile(folder, { needsData, refusesOlderForm });
   if (isEmpty) {
     logger.warn(
       { file: path },
       `The data file ${path} was there and empty, so the data begin anew. If there were data in it before, stop this, and ${restoreAdvice(folder, " --force")}.`,
     );
   }
-  const form = readFileVersion(path);
   if (form !== 0 && form !== FORM) {
     const upgrade = { file: path, form, bytes: sizeOf(path) + sizeOf(`${path}-wal`) };
     logger.info(upgrade, `The data file is being brought to form ${FORM}. A GB takes about a minute.`);

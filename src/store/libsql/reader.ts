@@ -1,8 +1,8 @@
-import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { MessagePort } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { readOf, runRead } from "./group-commit.ts";
-import { ByteWriter, type FromWorker, toWireError, type ToWorker } from "./thread/protocol.ts";
+import { ByteWriter, post, takeWaiting, toWireError, type ToWorker } from "./thread/protocol.ts";
 import { ReadConnection } from "./thread/read-connection.ts";
 
 type ReadMessage = ToWorker & { readonly kind: "read" };
@@ -49,21 +49,10 @@ export class Reader {
     }
   }
 
-  /** Takes the messages that wait, without a turn of the event loop. */
-  #takeAll(): void {
-    for (
-      let next = receiveMessageOnPort(this.#port);
-      next !== undefined;
-      next = receiveMessageOnPort(this.#port)
-    ) {
-      this.#take(next.message as ToWorker);
-    }
-  }
-
   /** A short read waits for one long read at most. */
   #serve(): void {
     for (;;) {
-      this.#takeAll();
+      takeWaiting(this.#port, (message) => this.#take(message));
       const next = this.#short.shift() ?? this.#long.shift();
       if (next === undefined) break;
       this.#run(next);
@@ -79,14 +68,9 @@ export class Reader {
     try {
       if (this.#connection === undefined) throw this.#failure;
       const value = this.#connection.read((sql) => runRead(sql, message, out, this.#key));
-      this.#post({ kind: "readDone", id, outcome: { ok: value }, bytes: out.pack() });
+      post(this.#port, { kind: "readDone", id, outcome: { ok: value }, bytes: out.pack() });
     } catch (error) {
-      this.#post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
+      post(this.#port, { kind: "readDone", id, outcome: { error: toWireError(error) } });
     }
-  }
-
-  #post(message: FromWorker): void {
-    const bytes = "bytes" in message ? message.bytes : undefined;
-    this.#port.postMessage(message, bytes === undefined ? [] : [bytes]);
   }
 }

@@ -1,7 +1,14 @@
 import { asEvregError } from "../../domain/error.ts";
 import type { EventRecord, EventStore, NextEvent, RecordOutcome, StoredEvent } from "../events.ts";
 import type { DamagedEvents } from "./health.ts";
-import type { AttemptResult, DeliveryQueue, FinishOptions, FinishOutcome, RecordClaim } from "../queue.ts";
+import type {
+  AttemptResult,
+  ClaimAnswer,
+  DeliveryQueue,
+  FinishOptions,
+  FinishOutcome,
+  RecordClaim,
+} from "../queue.ts";
 import type { ReplayStore } from "../replays.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent } from "./events/list.ts";
@@ -20,6 +27,7 @@ import {
   claimAnswer,
   claimCall,
   ClaimedSubscriptions,
+  type ClaimReply,
   consumerCall,
   finishedRow,
   recordedClaims,
@@ -28,6 +36,7 @@ import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
+import type { Reply } from "./thread/worker-client.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };
@@ -171,18 +180,16 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
     return calls.join("queue.finish", 1, (bytes) => finishedRow(result, nowMs, options, bytes));
   }
 
+  function answered({ value, bytes }: Reply<ClaimReply>): ClaimAnswer {
+    for (const eventId of value.damaged) damaged.note(eventId);
+    return claimAnswer(value, bytes, claimed);
+  }
+
   return {
     ...queue,
-    async claim(request) {
-      const { value, bytes } = await calls.ask("queue.claim", claimCall(request));
-      for (const eventId of value.damaged) damaged.note(eventId);
-      return claimAnswer(value, bytes, claimed);
-    },
-    async claimForConsumers(request) {
-      const { value, bytes } = await calls.ask("queue.claimForConsumers", consumerCall(request));
-      for (const eventId of value.damaged) damaged.note(eventId);
-      return claimAnswer(value, bytes, claimed);
-    },
+    claim: async (request) => answered(await calls.ask("queue.claim", claimCall(request))),
+    claimForConsumers: async (request) =>
+      answered(await calls.ask("queue.claimForConsumers", consumerCall(request))),
     async finish(results, nowMs, options = {}) {
       const [first] = results;
       // Nearly always one; `all` would take as long as everything else here.

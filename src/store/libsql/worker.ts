@@ -1,5 +1,5 @@
 import { messageOf } from "../../domain/error.ts";
-import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { ensureServiceActions } from "./catalog/actions.ts";
@@ -14,9 +14,10 @@ import { releaseLeases } from "./queue/release.ts";
 import { Reader } from "./reader.ts";
 import type { Connection } from "./thread/connection.ts";
 import {
-  type FromWorker,
   type OpenReport,
+  post,
   type ReaderSetup,
+  takeWaiting,
   toWireError,
   type ToWorker,
   type WireOutcome,
@@ -29,8 +30,8 @@ import { loadLastNumbers } from "./events/timeline.ts";
 // has open. The writer does one thing at a time: a write batch, and then the next one. Its end, however it comes, closes the
 // file; nothing less does (see Connection).
 
-const port = parentPort;
-if (port === null) throw new Error("this module runs as a worker thread");
+if (parentPort === null) throw new Error("this module runs as a worker thread");
+const port: MessagePort = parentPort;
 const task = workerData as FileTask | ReaderSetup | WorkerSetup;
 
 type WriteMessage = ToWorker & { readonly kind: "write" };
@@ -51,13 +52,13 @@ function start(setup: WorkerSetup): void {
   try {
     const { connection: opened, ...report } = openDataFile(setup.path, setup);
     connection = opened;
-    post({ kind: "ready", report: { ...report, ...prepare(connection, setup) } });
+    post(port, { kind: "ready", report: { ...report, ...prepare(connection, setup) } });
   } catch (error) {
-    post({ kind: "openFailed", error: toWireError(error) });
-    port?.close();
+    post(port, { kind: "openFailed", error: toWireError(error) });
+    port.close();
     return;
   }
-  port?.on("message", (message: ToWorker) => {
+  port.on("message", (message: ToWorker) => {
     take(message);
     serve(connection, setup.encryption?.key);
   });
@@ -102,16 +103,10 @@ function take(message: ToWorker): void {
   else if (message.kind === "close") isClosing = true;
 }
 
-/** Takes the messages that wait, without a turn of the event loop. */
-function takeAll(): void {
-  if (port === null) return;
-  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
-    take(next.message as ToWorker);
-  }
-}
-
 function serve(connection: Connection, key: Uint8Array | undefined): void {
-  for (takeAll(); waitingWrites.length + reads.length > 0; takeAll()) {
+  for (;;) {
+    takeWaiting(port, take);
+    if (waitingWrites.length + reads.length === 0) break;
     const batch = waitingWrites.shift();
     if (batch !== undefined) write(connection, batch, key);
     const message = reads.shift();
@@ -120,13 +115,13 @@ function serve(connection: Connection, key: Uint8Array | undefined): void {
   if (!isClosing) return;
   connection.checkpointIfPossible();
   connection.close();
-  port?.close();
+  port.close();
 }
 
 function write(connection: Connection, batch: WriteMessage, key: Uint8Array | undefined): void {
   const { id, writes } = batch;
   if (connectionFailure !== undefined) {
-    return post({ kind: "rolledBack", id, error: toWireError(connectionFailure) });
+    return post(port, { kind: "rolledBack", id, error: toWireError(connectionFailure) });
   }
   try {
     connection.lastCommitMs = undefined;
@@ -136,14 +131,14 @@ function write(connection: Connection, batch: WriteMessage, key: Uint8Array | un
     const { lastCommitMs: commitMs, lastFsyncs: fsyncs, checkpointFailure } = connection;
     const commit =
       commitMs === undefined ? undefined : { writes, tookMs, commitMs, fsyncs, checkpointFailure };
-    post({ kind: "committed", id, ...committed, commit });
+    post(port, { kind: "committed", id, ...committed, commit });
   } catch (error) {
     const failure =
       error instanceof EngineFailure
         ? error
         : new EngineFailure("replace", messageOf(error), { cause: error });
     if (failure.kind !== "full") connectionFailure = failure;
-    post({ kind: "rolledBack", id, error: toWireError(failure) });
+    post(port, { kind: "rolledBack", id, error: toWireError(failure) });
   }
 }
 
@@ -151,15 +146,10 @@ function read(connection: Connection, message: ReadMessage): void {
   const { id } = message;
   try {
     connection.mustBeInPlace();
-    post({ kind: "readDone", id, outcome: { ok: runRead(connection.read, message) } });
+    post(port, { kind: "readDone", id, outcome: { ok: runRead(connection.read, message) } });
   } catch (error) {
-    post({ kind: "readDone", id, outcome: { error: toWireError(error) } });
+    post(port, { kind: "readDone", id, outcome: { error: toWireError(error) } });
   }
-}
-
-function post(message: FromWorker): void {
-  const bytes = "bytes" in message ? message.bytes : undefined;
-  port?.postMessage(message, bytes === undefined ? [] : [bytes]);
 }
 
 function outcomeOf({ run, args }: FileTask): WireOutcome {

@@ -61,18 +61,18 @@ export function prepareFolder(folder: string): readonly string[] {
  * To be called only while this process has no connection to the file.
  * @param options `needsData`: whether a folder that holds no data yet is refused, and left as it is; `refusesOlderForm`:
  * see `mustBeOfLatestForm`
- * @returns its path
+ * @returns its path, and the form that it has; 0 for an empty one
  * @throws EvregError as above; `usage` for a file that is not evreg's or is newer; `unavailable` also where
  * the data are gone, and without room for an upgrade; `not_found` without the data it needs
  */
 export function prepareFile(
   folder: string,
   { needsData, refusesOlderForm }: { needsData: boolean; refusesOlderForm: boolean },
-): string {
+): { readonly path: string; readonly form: number } {
   const path = dataFileOf(folder);
-  const version = admittedVersion(folder);
-  if (refusesOlderForm) mustBeOfLatestForm(path, version);
-  mustHaveUpgradeRoom(path, version);
+  const form = admittedVersion(folder);
+  if (refusesOlderForm) mustBeOfLatestForm(path, form);
+  mustHaveUpgradeRoom(path, form);
   if (needsData && !hasDataAt(path)) {
     throw new EvregError(
       "not_found",
@@ -92,7 +92,7 @@ export function prepareFile(
       throw unusable(path, denied);
     }
   }
-  return path;
+  return { path, form };
 }
 
 /** Whether anything would be lost. A log without its file is somebody's data too. */

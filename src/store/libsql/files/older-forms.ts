@@ -59,17 +59,16 @@ const FORM_10: OlderForm = {
   },
 };
 
-/** Its payloads are shortened, see stored-payloads.ts. */
-const FORM_21: OlderForm = { tables: {}, columns: {} };
+const AS_IT_IS: OlderForm = { tables: {}, columns: {} };
 
-/** The form that version 0.3.0 writes, in which names of payload members are shortened. */
+/** The form that version 0.3.0 writes, in which names of payload members are shortened, see stored-payloads.ts. */
 export const SHORTENED_FORM = 21;
 
 /** The forms that are brought to today's. Today's own is copied as it is where secrets are to be encrypted. */
 const FORMS: ReadonlyMap<number, OlderForm> = new Map([
   [10, FORM_10],
-  [SHORTENED_FORM, FORM_21],
-  [FORM, { tables: {}, columns: {} }],
+  [SHORTENED_FORM, AS_IT_IS],
+  [FORM, AS_IT_IS],
 ]);
 
 export function isKnownForm(form: number): boolean {

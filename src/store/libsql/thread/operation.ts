@@ -85,11 +85,8 @@ export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>)
 }
 
 /** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
-export function joined<C, R>(
-  run: (work: Work, calls: readonly C[]) => readonly R[],
-  options: WriteOptions = {},
-): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", isJoined: true, ...options, run };
+export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly R[]): WriteOperation<C, R> {
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, run };
 }
 
 /** The operations by the parts of the store. */

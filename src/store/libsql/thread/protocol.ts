@@ -1,3 +1,4 @@
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { asEvregError, type ErrorDetails, EvregError, type EvregErrorCode } from "../../../domain/error.ts";
 import type { CommitReport } from "../health.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
@@ -144,6 +145,19 @@ export type FromWorker =
       readonly outcome: WireOutcome;
       readonly bytes?: ArrayBuffer | undefined;
     };
+
+/** Takes the messages that wait, without a turn of the event loop. */
+export function takeWaiting(port: MessagePort, take: (message: ToWorker) => void): void {
+  for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+    take(next.message as ToWorker);
+  }
+}
+
+/** The bytes of an answer go over as they are, without a copy. */
+export function post(port: MessagePort, message: FromWorker): void {
+  const bytes = "bytes" in message ? message.bytes : undefined;
+  port.postMessage(message, bytes === undefined ? [] : [bytes]);
+}
 
 export function toWireError(error: unknown): WireError {
   if (error instanceof EngineFailure) return { failure: error.kind, message: error.message };
