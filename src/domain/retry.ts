@@ -32,6 +32,8 @@ export interface RetryDefaults {
   readonly max_retries: number;
   /** The waits before retry 1, 2, … in milliseconds, the last one for all that follow; `null` for those that double. */
   readonly retry_schedule: readonly number[] | null;
+  /** A subscription whose attempts all fail for so long is deactivated; 0 for never. Missing where an older evreg answers. */
+  readonly disable_after_ms?: number;
 }
 
 /** Those of the specification. */

@@ -60,10 +60,7 @@ export interface Identity extends Required<Omit<Principal, "tokenId" | "callerId
   /** Of the data of the service: the same at each of its addresses, and another one after a restore. */
   readonly data_id: string;
   /** What goes for its subscriptions that say nothing else. */
-  readonly retries: RetryDefaults & {
-    /** A subscription whose attempts all fail for so long is deactivated; 0 for never. Missing where an older evreg answers. */
-    readonly disable_after_ms?: number;
-  };
+  readonly retries: RetryDefaults;
 }
 
 /** A process that holds the data folder itself. */

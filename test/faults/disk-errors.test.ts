@@ -102,7 +102,8 @@ function failing(pid: number | undefined, path: string, call: string, times: num
     isTracing: () => /^TracerPid:\s*[1-9]/m.test(readFileSync(`/proc/${pid}/status`, "utf8")),
     failures: () => (existsSync(out) ? readFileSync(out, "utf8").split("(INJECTED)").length - 1 : 0),
     mend: async () => {
-      tracer.kill("SIGINT");
+      // Asked to leave, it waits for each thread in turn, and for ever where the process is just then ending.
+      tracer.kill("SIGKILL");
       await ended;
     },
   };

@@ -1,5 +1,11 @@
 import { parseDurationMs } from "../../../domain/formats.ts";
-import { defaultRetries, retriesText, type RetryDefaults, retryWaitMs } from "../../../domain/retry.ts";
+import {
+  deactivationText,
+  defaultRetries,
+  retriesText,
+  type RetryDefaults,
+  retryWaitMs,
+} from "../../../domain/retry.ts";
 import { type Draft, spanText } from "./draft.ts";
 
 /** So many waits are named. */
@@ -13,10 +19,18 @@ export function waitsText(retries: number, waitsMs: readonly number[] | null): s
   return `${named.join(", ")}${retries > NAMED_WAITS ? " and so on" : ""}`;
 }
 
-/** `5 retries, the last 30 s after the first attempt`, as a sentence. */
-export function retriesSentence(retries: number, waitsMs: readonly number[] | null): string {
+/**
+ * `5 retries, the last 30 s after the first attempt.`, and whether the deactivation of the subscription comes before.
+ * @param disableAfterMs see `RetryDefaults`
+ */
+export function retriesSentence(
+  retries: number,
+  waitsMs: readonly number[] | null,
+  disableAfterMs = 0,
+): string {
   const text = retriesText(retries, waitsMs);
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+  const ends = deactivationText(retries, waitsMs, disableAfterMs);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.${ends === undefined ? "" : ` ${ends}`}`;
 }
 
 /** What the retries and waits in a form come to; `undefined` while they cannot be read. */
@@ -32,5 +46,5 @@ export function draftedRetries(
   const own = waits.length === 0 ? null : (waits as number[]);
   const retries = typed.trim() === "" ? defaultRetries({ retry_schedule: own }, usual) : Number(typed);
   if (!Number.isInteger(retries) || retries < 0 || retries > 20) return undefined;
-  return retriesSentence(retries, own ?? usual.retry_schedule);
+  return retriesSentence(retries, own ?? usual.retry_schedule, usual.disable_after_ms);
 }

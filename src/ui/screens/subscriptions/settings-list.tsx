@@ -13,13 +13,14 @@ const BEARER_WORDS = { secret: "The secret", own: "A value of its own", none: "N
 /** What a subscription is told, in words; with what goes for all where it says nothing. */
 export function SettingsList({ subscription }: { readonly subscription: ReadSubscription }) {
   const { mode, max_retries: retries, rate_limit: rate, headers } = subscription;
-  const waits = subscription.retry_schedule ?? retryDefaults().retry_schedule;
+  const usual = retryDefaults();
+  const waits = subscription.retry_schedule ?? usual.retry_schedule;
   const isPush = mode === "push";
   const rows: readonly (readonly [string, ComponentChildren])[] = [
     [
       "Retries",
       <>
-        {retriesSentence(retries, waits)}{" "}
+        {retriesSentence(retries, waits, usual.disable_after_ms)}{" "}
         {retries > 1 && <span class="muted">The waits: {waitsText(retries, waits)}</span>}
       </>,
     ],
