@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import { relative, resolve, sep } from "node:path";
 import { examples, TargetCommand } from "../cli/base-command.ts";
 import { definedOnly, modeFlag, numberFlag, schemaFlag, textArg } from "../cli/flags.ts";
-import { writeOut } from "../cli/io/output.ts";
+import { note, writeOut } from "../cli/io/output.ts";
 import { counted, escapeControl } from "../cli/io/text.ts";
 import { interruption } from "../cli/io/interruption.ts";
 import { payloadFrom } from "../cli/publish/publish-one.ts";
@@ -112,9 +112,19 @@ export class ActionsValidate extends TargetCommand {
         ? `Valid: it conforms to ${schema}.`
         : `Not valid: it does not conform to ${schema}.`;
       await writeOut([...errors.map(brokenRule), verdict].map((line) => `${line}\n`).join(""));
+      if (!valid && isEvent(payload.value()))
+        note(
+          "What was given looks like an event. Give its payload alone: the value of its member `payload`.",
+        );
     }
     return valid ? EXIT.done : EXIT.failed;
   }
+}
+
+/** Whether it has the members of an event to be published and no others, so that it hardly is a payload. */
+function isEvent(value: unknown): boolean {
+  if (typeof value !== "object" || value === null || !("payload" in value)) return false;
+  return Object.keys(value).every((name) => ["action", "payload", "idempotency_key"].includes(name));
 }
 
 /** The schema that was checked, and where its text is. */

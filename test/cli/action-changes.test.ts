@@ -264,6 +264,15 @@ test("validate takes a file, stdin or the object, and ends with 1 for a payload 
     stdout: "Valid: it conforms to the schema of a.checked (revision 1).\n",
   });
   expect(broken).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining("cannot be read") });
+  const schema = file("strict.json", '{"type": "object", "required": ["id"]}');
+  await json(["actions", "create", "a.strict", "--application", "shop", "--schema", schema]);
+  const whole = await run([
+    "actions",
+    "validate",
+    "a.strict",
+    '{"action": "a.strict", "payload": {"id": 7}}',
+  ]);
+  expect(whole).toMatchObject({ code: 1, stderr: expect.stringContaining("Give its payload alone") });
 });
 
 test("an action that ends names the subscribers that do not get its successor", async () => {
