@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks, closePassedBlocks } from "../../src/store/libsql/events/counts.ts";
-import { listEvents } from "../../src/store/libsql/events/list.ts";
+import { listEvents, nextEvents } from "../../src/store/libsql/events/list.ts";
 import { recordEvents } from "../../src/store/libsql/events/record.ts";
 import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
@@ -104,6 +104,20 @@ describe("counts of sealed blocks", () => {
         after = last;
       }
     }
+    if (query.fromMs === undefined && query.toMs === undefined) expectWalked(query, limit, rising);
+  }
+
+  /** As streams read them: a page after the other, from the first one on. */
+  function expectWalked(query: Query, limit: number, rising: readonly number[]): void {
+    const walked: number[] = [];
+    for (let after = 0, isFull = true; isFull;) {
+      const asked = { ...query, after, limit, maxBytes: 1_000, payloads: false };
+      const next = nextEvents(connection.read, asked, new ByteWriter());
+      walked.push(...next.events.map(({ rowid }) => rowid));
+      expect(next.through).toBeGreaterThanOrEqual(after);
+      ({ through: after, isFull } = next);
+    }
+    expect(walked).toEqual(rising);
   }
 
   /** As a restore does: what comes next has rowids far beyond. */

@@ -11,8 +11,7 @@ import type {
 } from "../queue.ts";
 import type { ReplayStore } from "../replays.ts";
 import type { FileAdmin, Store } from "../store.ts";
-import type { WireEvent } from "./events/list.ts";
-import type { WireNextEvent } from "./events/next.ts";
+import type { WireEvent, WireNextEvent } from "./events/list.ts";
 import { recordRows, type StoredOutcome } from "./events/record-wire.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";

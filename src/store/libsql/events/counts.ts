@@ -1,5 +1,6 @@
 import type { Sql } from "../thread/sql.ts";
 import type { RowidRange } from "./timeline.ts";
+import { type ActionFilter, selectedEvents } from "./walk.ts";
 
 // Rowids of events only grow. So a block of rowids up to the largest one ever given is closed: its number of events of each
 // action is stored. In the table's key the blocks of an action are a run of rows, so the total of a range is the sum of a run,
@@ -10,7 +11,7 @@ import type { RowidRange } from "./timeline.ts";
 const BLOCK_ROWIDS = 4_096;
 
 /** All actions together. Every closed block with events has such a count, and so has the last one. */
-export const ALL_ACTIONS = 0;
+const ALL_ACTIONS = 0;
 
 /**
  * Closes the blocks that end among the rowids after `before` up to `last`, which a transaction gave.
@@ -87,76 +88,91 @@ function closeBlock(sql: Sql, block: number, size: number): void {
   );
 }
 
-/** A range of rowids, and how many of the selected events are in it. */
-export interface CountedRange extends RowidRange {
-  readonly events: number;
-  /** Whether it is made of several closed blocks; else it has at most as many rowids as one, or is open. */
-  readonly isRun: boolean;
-}
-
-/** Selects events by the rowids of their actions. */
-export interface ActionFilter {
-  readonly actions: readonly number[];
-  /** Whose counts of blocks are added up: the same, or `ALL_ACTIONS`. */
-  readonly counted: readonly number[];
-}
-
 /** Counts the events that a filter selects. */
 export class EventCounter {
   readonly #sql: Sql;
   readonly #filter: ActionFilter;
   readonly #size: number;
+  readonly #closedRowids: number;
 
   /** @param size rowids of a block; only tests have others */
   constructor(sql: Sql, filter: ActionFilter, size = BLOCK_ROWIDS) {
     this.#sql = sql;
     this.#filter = filter;
     this.#size = size;
+    this.#closedRowids = closedBlocks(sql) * size;
   }
 
-  /** Divides each range into its closed blocks, and what is before and behind these. */
-  count(ranges: readonly RowidRange[]): readonly CountedRange[] {
+  count(ranges: readonly RowidRange[]): number {
+    return ranges.reduce((sum, range) => sum + this.#countRange(range), 0);
+  }
+
+  /** The rowid of the event before which so many others are, oldest first. */
+  rowidAt(ranges: readonly RowidRange[], before: number): number | undefined {
+    let rest = before;
+    for (const range of ranges) {
+      const events = this.#countRange(range);
+      if (rest < events) return this.#rowidWithin(range, rest);
+      rest -= events;
+    }
+    return undefined;
+  }
+
+  /** Halves the range until a block is left. */
+  #rowidWithin(range: RowidRange, before: number): number | undefined {
     const size = this.#size;
-    const closedRowids = closedBlocks(this.#sql) * size;
-    return ranges.flatMap(({ low, high }) => {
-      const first = Math.ceil(low / size) * size;
-      const end = Math.min(Math.floor((high + 1) / size) * size, closedRowids);
-      if (end <= first) return [this.#countIndexed(low, high)];
-      const before = first > low ? [this.#countIndexed(low, first - 1)] : [];
-      const behind = end <= high ? [this.#countIndexed(end, high)] : [];
-      return [...before, this.#countBlocks(first, end - 1), ...behind];
-    });
+    let { low, high } = range;
+    let rest = before;
+    while (high - low >= size) {
+      const half = Math.floor((low + high) / 2 / size) * size;
+      const middle = half > low ? half : half + size;
+      const events = this.#countRange({ low, high: middle - 1 });
+      if (rest < events) high = middle - 1;
+      else {
+        rest -= events;
+        low = middle;
+      }
+    }
+    return this.#sql.value<number | undefined>(
+      `SELECT e.rowid ${selectedEvents(this.#filter)} ORDER BY e.rowid LIMIT 1 OFFSET ?4`,
+      JSON.stringify(this.#filter.actions ?? null),
+      low,
+      high,
+      rest,
+    );
   }
 
-  /** Divides a run into two. */
-  halve({ low, high, events }: CountedRange): readonly [CountedRange, CountedRange] {
-    const blocks = (high + 1 - low) / this.#size;
-    const middle = low + Math.floor(blocks / 2) * this.#size;
-    const first = this.#countBlocks(low, middle - 1);
-    return [first, { low: middle, high, events: events - first.events, isRun: blocks > 2 }];
+  /** Its closed blocks, and what is before and behind these. */
+  #countRange({ low, high }: RowidRange): number {
+    const first = Math.ceil(low / this.#size) * this.#size;
+    const end = Math.min(Math.floor((high + 1) / this.#size) * this.#size, this.#closedRowids);
+    if (end <= first) return this.#countIndexed(low, high);
+    return (
+      this.#countIndexed(low, first - 1) + this.#countBlocks(first, end - 1) + this.#countIndexed(end, high)
+    );
   }
 
   /** Adds up the counts of closed blocks. */
-  #countBlocks(low: number, high: number): CountedRange {
-    const events = this.#sql.value<number>(
+  #countBlocks(low: number, high: number): number {
+    return this.#sql.value(
       `SELECT coalesce(sum(c.events), 0) FROM json_each(?1) AS a CROSS JOIN event_count AS c
         WHERE c.action_id = a.value AND c.block BETWEEN ?2 AND ?3`,
-      JSON.stringify(this.#filter.counted),
+      JSON.stringify(this.#filter.actions ?? [ALL_ACTIONS]),
       low / this.#size,
       (high + 1) / this.#size - 1,
     );
-    return { low, high, events, isRun: high + 1 - low > this.#size };
   }
 
-  #countIndexed(low: number, high: number): CountedRange {
-    const events = this.#sql.value<number>(
-      `SELECT count(*) FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
-        WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
-      JSON.stringify(this.#filter.actions),
+  #countIndexed(low: number, high: number): number {
+    if (low > high) return 0;
+    const { actions } = this.#filter;
+    return this.#sql.value(
+      `SELECT count(*) FROM ${actions === undefined ? "(SELECT rowid AS value FROM action)" : "json_each(?1)"} AS a
+        CROSS JOIN event AS e INDEXED BY event_action WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3`,
+      JSON.stringify(actions ?? null),
       low,
       high,
     );
-    return { low, high, events, isRun: false };
   }
 }
 

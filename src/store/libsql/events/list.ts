@@ -1,19 +1,26 @@
-import type { EventPage, EventSelection, StoredEvent } from "../../events.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import type {
+  EventBounds,
+  EventPage,
+  EventSelection,
+  NextEvents,
+  NextPage,
+  StoredEvent,
+} from "../../events.ts";
+import { loadRemoved } from "../history/retention.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
 import { isRowid, type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import { type ActionFilter, ALL_ACTIONS, type CountedRange, EventCounter } from "./counts.ts";
+import { EventCounter } from "./counts.ts";
 import { addPayloads, PAYLOAD_BYTES, type PayloadRequest, type PayloadSpan } from "./payloads.ts";
-import { idsHolding } from "./holding.ts";
-import { matchOf } from "../catalog/matching.ts";
-import { rangesAfter, type RowidRange, idRangesOf } from "./timeline.ts";
+import { rangesAfter, type RowidRange, idRangesOf, loadLastNumbers } from "./timeline.ts";
+import { type ActionFilter, selectActions, walkEvents } from "./walk.ts";
 
 /** An event as it crosses the thread, with its payload if that was asked for. */
 export type WireEvent = Omit<StoredEvent, "payload"> & { readonly payload?: PayloadSpan };
 
 type WirePage = Omit<EventPage, "events"> & { readonly events: readonly WireEvent[] };
 
-export interface EventRow extends PayloadRequest {
+interface EventRow extends PayloadRequest {
   readonly action: string;
   readonly application: string;
   readonly revision: number;
@@ -34,30 +41,24 @@ export function findEvent(sql: Sql, id: number, out: ByteWriter): WireEvent | un
 }
 
 /**
- * Newest or oldest first by rowid, so that an `after` walk never changes behind itself. The total and the start of a deep page
- * come from counts (see `counts.ts`).
+ * Newest or oldest first by rowid, so that an `after` walk never changes behind itself. A page begins after the last event of
+ * the page before it, which is found by counts, as the total is (see `counts.ts`).
  */
 export function listEvents(sql: Sql, query: EventSelection, out: ByteWriter, blockRowids?: number): WirePage {
+  const { after, order, limit } = query;
   const filter = selectActions(sql, query);
-  if (filter.actions.length === 0) return emptyPage(0);
+  if (filter.actions?.length === 0) return emptyPage(0);
   let ranges = idRangesOf(sql, "event", query.fromMs, query.toMs);
   if (query.idempotencyKey !== undefined) ranges = onlyWithKey(sql, query.idempotencyKey, ranges, filter);
   const counter = new EventCounter(sql, filter, blockRowids);
-  const { after, order, limit } = query;
   const isCounted = after === undefined || query.total !== false;
-  const counted = isCounted ? counter.count(ranges) : [];
-  const total = counted.reduce((sum, { events }) => sum + events, 0);
-
+  const total = isCounted ? counter.count(ranges) : 0;
   const skip = after === undefined ? (query.page - 1) * limit : 0;
   if (isCounted && skip >= total) return emptyPage(total);
-  const onward = after === undefined ? ranges : rangesAfter(ranges, after, order);
-  const page = { filter, order, limit, skip };
-  let ids: readonly number[];
-  if (filter.counted.length === 1) {
-    ids = pageOfAction(sql, counter, page, onward, counted);
-  } else {
-    ids = pageOfActions(sql, counter, page, after === undefined ? counted : counter.count(onward));
-  }
+
+  const last = skip === 0 ? after : counter.rowidAt(ranges, order === "asc" ? skip - 1 : total - skip);
+  const onward = last === undefined ? ranges : rangesAfter(ranges, last, order);
+  const ids = walkEvents(sql, filter, onward, order, limit);
   const possible = query.holding === undefined ? ids : idsHolding(sql, ids, query.holding);
   const isBare = query.payloads === false;
   const { rows, isCut } = loadRows(sql, possible, isBare ? Infinity : query.maxBytes);
@@ -81,17 +82,47 @@ function onlyWithKey(
 ): readonly RowidRange[] {
   return sql
     .rows<{ id: number }>(
-      `SELECT rowid AS id FROM event
-        WHERE idempotency_key = ? AND action_id IN (SELECT value FROM json_each(?)) ORDER BY rowid`,
+      `SELECT rowid AS id FROM event WHERE idempotency_key = ?1
+        AND (?2 IS NULL OR action_id IN (SELECT value FROM json_each(?2))) ORDER BY rowid`,
       key,
-      JSON.stringify(actions),
+      actions === undefined ? null : JSON.stringify(actions),
     )
     .filter(({ id }) => ranges.some(({ low, high }) => id >= low && id <= high))
     .map(({ id }) => ({ low: id, high: id }));
 }
 
+/** JSON that has a backslash may hold any text. */
+const WITH_ESCAPE = "instr(e.payload, x'5c') > 0";
+
+/** Those of the events whose payloads may hold a text of each list as a value. */
+function idsHolding(
+  sql: Sql,
+  ids: readonly number[],
+  lists: readonly (readonly string[])[],
+): readonly number[] {
+  const values: Uint8Array[] = [];
+  const conditions = lists.map((texts) => {
+    const ways = texts.filter(needsNoEscape).map((text) => {
+      values.push(Buffer.from(`"${text}"`));
+      return `instr(e.payload, ?${values.length + 1}) > 0`;
+    });
+    return `(${[WITH_ESCAPE, ...ways].join(" OR ")})`;
+  });
+  const rows = sql.rows<{ id: number }>(
+    `SELECT e.rowid AS id FROM json_each(?1) AS page CROSS JOIN event AS e ON e.rowid = page.value
+      WHERE ${conditions.join(" AND ")}`,
+    JSON.stringify(ids),
+    ...values,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function needsNoEscape(text: string): boolean {
+  return JSON.stringify(text) === `"${text}"`;
+}
+
 /** The rows of events: the first ones whose payloads fit, and at least one. */
-export function loadRows(
+function loadRows(
   sql: Sql,
   ids: readonly number[],
   maxBytes = Infinity,
@@ -109,23 +140,6 @@ export function loadRows(
   return { rows, isCut: false };
 }
 
-export function selectActions(
-  sql: Sql,
-  { action, applications }: Pick<EventSelection, "action" | "applications">,
-): ActionFilter {
-  const named = action === undefined ? { condition: "TRUE", values: [] } : matchOf(action, "action");
-  const rows = sql.rows<{ id: number }>(
-    `SELECT rowid AS id FROM action
-      WHERE ${applications === undefined ? "? IS NULL" : "application IN (SELECT value FROM json_each(?))"}
-        AND ${named.condition}`,
-    applications === undefined ? null : JSON.stringify(applications),
-    ...named.values,
-  );
-  const actions = rows.map(({ id }) => id);
-  const all = action === undefined && applications === undefined;
-  return { actions, counted: all ? [ALL_ACTIONS] : actions };
-}
-
 function eventsOf(sql: Sql, rows: readonly EventRow[], out: ByteWriter): readonly WireEvent[] {
   const spans = addPayloads(sql, rows, out);
   return rows.map((row) => ({ ...withoutPayload(row), payload: spans.get(row.eventId)! }));
@@ -136,101 +150,39 @@ function withoutPayload({ eventId: rowid, timestamped_ms: ms, ...row }: EventRow
   return { rowid, action, application, payloadBytes, revision, timestamped: toIso(ms) };
 }
 
-type Order = EventSelection["order"];
+/** An event as it crosses the thread, with its payload if that was asked for. */
+export type WireNextEvent = Omit<WireEvent, "payloadBytes">;
 
-/** One page of what matches the filter. */
-interface PageRequest {
-  readonly filter: ActionFilter;
-  readonly order: Order;
-  readonly limit: number;
-  /** Events before it. */
-  readonly skip: number;
-}
-
-/** Walks the index of one action, or the events of all, from where the page begins. */
-function pageOfAction(
+/**
+ * Events after a rowid. The one thread that writes gives each event the next rowid in the transaction that commits it, so an
+ * event with a smaller rowid than one that was read never comes later.
+ */
+export function nextEvents(
   sql: Sql,
-  counter: EventCounter,
-  { filter, order, limit, skip }: PageRequest,
-  ranges: readonly RowidRange[],
-  counted: readonly CountedRange[],
-): readonly number[] {
-  const start = skip === 0 ? undefined : findPageStart(counter, stackOf(counted, order), skip, order);
-  if (skip > 0 && start === undefined) return [];
-  const [action] = filter.counted;
-  const source =
-    action === ALL_ACTIONS ? "event WHERE TRUE" : "event INDEXED BY event_action WHERE action_id = ?4";
-  const ids: number[] = [];
-  let offset = start?.skip ?? 0;
-  for (const range of order === "asc" ? ranges : ranges.toReversed()) {
-    const low = order === "asc" ? Math.max(range.low, start?.part.low ?? 0) : range.low;
-    const high = order === "desc" ? Math.min(range.high, start?.part.high ?? Infinity) : range.high;
-    if (low > high) continue;
-    const rows = sql.rows<{ id: number }>(
-      `SELECT rowid AS id FROM ${source} AND rowid BETWEEN ?1 AND ?2 ORDER BY rowid ${order} LIMIT ?3 OFFSET ?5`,
-      low,
-      high,
-      limit - ids.length,
-      action ?? ALL_ACTIONS,
-      offset,
-    );
-    offset = 0;
-    ids.push(...rows.map(({ id }) => id));
-    if (ids.length >= limit) break;
-  }
-  return ids;
+  query: NextEvents,
+  out: ByteWriter,
+): Omit<NextPage, "events"> & { readonly events: readonly WireNextEvent[] } {
+  const { after, limit, maxBytes, payloads } = query;
+  const { event: newest } = loadLastNumbers(sql);
+  const { event: removed } = loadRemoved(sql);
+  const ids = walkEvents(sql, selectActions(sql, query), [{ low: after + 1, high: newest }], "asc", limit);
+  const { rows, isCut } = loadRows(sql, ids, payloads ? maxBytes : Infinity);
+  const isFull = isCut || ids.length === limit;
+  const through = (isFull ? rows.at(-1)?.eventId : undefined) ?? Math.max(after, newest);
+  const spans = payloads ? addPayloads(sql, rows, out) : undefined;
+  const events = rows.map(({ eventId: rowid, action, application, revision, timestamped_ms: ms }) => {
+    const event: WireNextEvent = { rowid, action, application, revision, timestamped: toIso(ms) };
+    return spans === undefined ? event : Object.assign(event, { payload: spans.get(rowid)! });
+  });
+  return { events, through, isFull, removed };
 }
 
-/** Goes through the events of several actions part by part: each is sorted by itself, which is never many. */
-function pageOfActions(
-  sql: Sql,
-  counter: EventCounter,
-  { filter, order, limit, skip }: PageRequest,
-  counted: readonly CountedRange[],
-): readonly number[] {
-  const actions = JSON.stringify(filter.actions);
-  const stack = stackOf(counted, order);
-  const ids: number[] = [];
-  for (let remaining = skip; ids.length < limit; remaining = 0) {
-    const start = findPageStart(counter, stack, remaining, order);
-    if (start === undefined) break;
-    const rows = sql.rows<{ id: number }>(
-      `SELECT e.rowid AS id FROM json_each(?1) AS a CROSS JOIN event AS e INDEXED BY event_action
-        WHERE e.action_id = a.value AND e.rowid BETWEEN ?2 AND ?3 ORDER BY e.rowid ${order} LIMIT ?4 OFFSET ?5`,
-      actions,
-      start.part.low,
-      start.part.high,
-      limit - ids.length,
-      start.skip,
-    );
-    ids.push(...rows.map(({ id }) => id));
-  }
-  return ids;
-}
-
-/** A page begins in this part, after `skip` of its events. */
-interface PageStart {
-  readonly part: CountedRange;
-  readonly skip: number;
-}
-
-/** Skips `skip` events. Takes parts from the end of `stack`, and halves runs of blocks where needed. */
-function findPageStart(
-  counter: EventCounter,
-  stack: CountedRange[],
-  skip: number,
-  order: Order,
-): PageStart | undefined {
-  let remaining = skip;
-  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
-    if (part.events <= remaining) remaining -= part.events;
-    else if (!part.isRun) return { part, skip: remaining };
-    else stack.push(...stackOf(counter.halve(part), order));
-  }
-  return undefined;
-}
-
-/** The next one last. */
-function stackOf(counted: readonly CountedRange[], order: Order): CountedRange[] {
-  return order === "asc" ? counted.toReversed() : [...counted];
+export function eventBounds(sql: Sql, fromMs?: number): EventBounds {
+  const { event: last } = loadLastNumbers(sql);
+  const removed = loadRemoved(sql);
+  const [range] = fromMs === undefined ? [] : idRangesOf(sql, "event", fromMs, undefined);
+  if (range === undefined) return { last, before: last, removed };
+  // The range may begin with rowids whose events were removed.
+  const first = sql.value<number | null>("SELECT min(rowid) FROM event WHERE rowid >= ?", range.low);
+  return { last, before: (first ?? last + 1) - 1, removed };
 }

@@ -150,9 +150,7 @@ function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
     subscription,
   );
   const actions = matched.map(({ id }) => id);
-  const ranges = idRangesOf(sql, "event", sinceMs, undefined);
-  const counted = new EventCounter(sql, { actions, counted: actions }).count(ranges);
-  return counted.reduce((sum, { events }) => sum + events, 0);
+  return new EventCounter(sql, { actions }).count(idRangesOf(sql, "event", sinceMs, undefined));
 }
 
 interface FailedRow {
