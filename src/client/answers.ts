@@ -1,16 +1,7 @@
 import type { Deprecation } from "../domain/action.ts";
 import type { Event } from "../domain/event.ts";
 import type { StreamedEvent } from "../domain/stream.ts";
-import {
-  bytesOf,
-  holdsText,
-  isNamed,
-  type JsonNode,
-  memberOf,
-  nameOf,
-  textOf,
-  valueOf,
-} from "../json/nodes.ts";
+import { bytesOf, type JsonNode, memberOf, nameOf, textOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { MAX_NESTING, scanJson } from "../json/scanner.ts";
 import { type Channel, foreignAnswer, type Received } from "./channel.ts";
@@ -118,45 +109,10 @@ function eventMembers(received: Received, node: JsonNode): Record<string, unknow
   const { bytes } = received;
   const event: Record<string, unknown> = {};
   for (const member of node.children) {
-    if (isNamed(bytes, member, "payload")) event["payload"] = new RawJson(bytesOf(bytes, member));
-    else event[memberName(bytes, member)] = memberValue(bytes, member);
+    const name = nameOf(bytes, member);
+    event[name] = name === "payload" ? new RawJson(bytesOf(bytes, member)) : valueOf(bytes, member);
   }
   return event;
-}
-
-const EVENT_MEMBERS = ["rowid", "action", "revision", "timestamped"] as const;
-
-function memberName(bytes: Uint8Array, member: JsonNode): string {
-  return EVENT_MEMBERS.find((name) => isNamed(bytes, member, name)) ?? nameOf(bytes, member);
-}
-
-/** Most texts are those of the event before, and most numbers short: either is told without decoding it. */
-function memberValue(bytes: Uint8Array, member: JsonNode): unknown {
-  const { kind, start, end } = member;
-  if (kind === "number") return shortNumber(bytes, start, end) ?? valueOf(bytes, member);
-  if (kind !== "string") return valueOf(bytes, member);
-  for (const text of lastTexts) if (holdsText(bytes, start + 1, end - 1, text)) return text;
-  const text = valueOf(bytes, member) as string;
-  if (PLAIN.test(text)) lastTexts = [text, lastTexts[0]];
-  return text;
-}
-
-/** Texts whose bytes in JSON are their characters: an action and a time take turns. */
-let lastTexts: readonly [string, string] = ["", ""];
-const PLAIN = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
-
-const SURE_DIGITS = 15;
-
-/** `undefined` unless it is a whole number of few digits. */
-function shortNumber(bytes: Uint8Array, start: number, end: number): number | undefined {
-  if (end - start > SURE_DIGITS) return undefined;
-  let value = 0;
-  for (let at = start; at < end; at += 1) {
-    const digit = bytes[at]! - 0x30;
-    if (digit < 0 || digit > 9) return undefined;
-    value = value * 10 + digit;
-  }
-  return value;
 }
 
 function scan(received: Received, record: readonly number[]): JsonNode {

@@ -1,5 +1,5 @@
 import { JsonError, LineCount } from "../json/json-error.ts";
-import { bytesOf, holdsText, isNamed, type JsonNode, memberOf, nameOf, valueOf } from "../json/nodes.ts";
+import { bytesOf, type JsonNode, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import type { Steps } from "../runtime/yielding.ts";
@@ -11,13 +11,11 @@ interface PublishLimits {
   readonly payloadBytes: number;
 }
 
-const ITEM_NAMES = ["action", "payload", "idempotency_key"] as const;
 /** More than an item can have, so that one too many is always among those recorded. */
 const RECORDED_MEMBERS = 8;
 /** `{ "payload": … }` */
 const ITEM: ScanOptions = { envelopeLevels: 1, record: [RECORDED_MEMBERS] };
-/** Text whose bytes in JSON are its characters. */
-const PLAIN = /^[\x20-\x21\x23-\x5b\x5d-\x7e]*$/;
+const ITEM_NAMES: ReadonlySet<string> = new Set(["action", "payload", "idempotency_key"]);
 const PRINTABLE_ASCII = /^[\x20-\x7e]{1,255}$/;
 
 /**
@@ -91,25 +89,20 @@ function* checkedItemSteps(
   lines: LineCount,
 ): Steps<NewEvent> {
   const event = itemOf(bytes, item, limits);
-  // With more members than names, one is there twice: that is found without reading their values, of any size.
-  const named = ITEM_NAMES.filter((name) => memberOf(bytes, item, name) !== undefined);
-  const strictly = item.count > named.length ? { strictLevels: 1 } : {};
-  yield* scanSteps(bytes, { ...ITEM, ...strictly, span: item, lines });
+  yield* scanSteps(bytes, { ...ITEM, span: item, lines });
   return event;
 }
 
 /** An item whose syntax was checked. @throws as `parsePublishBody`, but for `malformed` */
 function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEvent {
   if (item.kind !== "object") throw invalidField("body", "must be an object with action and payload", null);
-  let action: JsonNode | undefined;
-  let payload: JsonNode | undefined;
-  let key: JsonNode | undefined;
+  const members: Record<string, JsonNode | undefined> = {};
   for (const member of item.children) {
-    if (isNamed(bytes, member, "action")) action ??= member;
-    else if (isNamed(bytes, member, "payload")) payload ??= member;
-    else if (isNamed(bytes, member, "idempotency_key")) key ??= member;
-    else throw unknownItemMember(nameOf(bytes, member));
+    const name = nameOf(bytes, member);
+    if (!ITEM_NAMES.has(name)) throw unknownItemMember(name);
+    members[name] ??= member;
   }
+  const { action, payload, idempotency_key: key } = members;
   if (action === undefined) throw invalidField("action", "is required");
   if (action.kind !== "string") throw invalidField("action", "must be a string", shortValue(bytes, action));
   if (payload === undefined) throw invalidField("payload", "is required");
@@ -120,17 +113,12 @@ function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEv
   return { ...event, idempotency_key: checkIdempotencyKey("idempotency_key", value) };
 }
 
-/** The name in an action's string. Mostly it is the last one again, which is recognized without decoding. */
-function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
-  if (holdsText(bytes, start + 1, end - 1, lastAction)) return lastAction;
-  const name = valueOf(bytes, { start, end }) as string;
-  // Whether there is such an action, the registry decides.
+/** Whether there is such an action, the registry decides. */
+function actionName(bytes: Uint8Array, action: JsonNode): string {
+  const name = valueOf(bytes, action) as string;
   if (name.length > NAME_LENGTH) throw tooLong("action", name);
-  if (PLAIN.test(name)) lastAction = name;
   return name;
 }
-
-let lastAction = "";
 
 function unknownItemMember(name: string): EvregError {
   const isAssigned = ["rowid", "revision", "timestamped"].includes(name);
@@ -161,7 +149,7 @@ function shortValue(bytes: Uint8Array, node: JsonNode): unknown {
 
 const BATCH_PARTS = [RECORDED_MEMBERS, EVENT_LIMITS.batchItems, RECORDED_MEMBERS];
 /** `{ "events": [ { "payload": … } ] }`, all of it held to the limits at once. */
-const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS, maxKeys: 2_000 };
+const BATCH: ScanOptions = { envelopeLevels: ENVELOPE_LEVELS, record: BATCH_PARTS };
 /** Only the envelope. */
 const ENVELOPE: ScanOptions = { maxNesting: 10_000, record: BATCH_PARTS, strictLevels: 2 };
 
@@ -197,8 +185,8 @@ export function* batchBodySteps(bytes: Uint8Array, limits: PublishLimits): Steps
 function itemsOf(bytes: Uint8Array, root: JsonNode): readonly JsonNode[] {
   if (root.kind !== "object") throw invalidField("body", "must be an object with the list `events`", null);
   for (const member of root.children) {
-    if (isNamed(bytes, member, "events")) continue;
-    throw unknownMember(nameOf(bytes, member), "the body of a batch is { events: [ … ] }");
+    const name = nameOf(bytes, member);
+    if (name !== "events") throw unknownMember(name, "the body of a batch is { events: [ … ] }");
   }
   const [events] = root.children;
   if (events === undefined) throw invalidField("events", "is required");

@@ -1,16 +1,5 @@
-import { isUtf8 } from "node:buffer";
-
-/**
- * Why a document was refused: `syntax` and `encoding` are no JSON, the others would not be passed on unaltered. Only a scan
- * with `maxKeys` has `width`.
- */
-export type JsonFaultReason =
-  | "syntax"
-  | "encoding"
-  | "duplicate_key"
-  | "nesting"
-  | "lone_surrogate"
-  | "width";
+/** Why a document was refused: `syntax` and `encoding` are no JSON, the others would not be passed on unaltered. */
+export type JsonFaultReason = "syntax" | "encoding" | "duplicate_key" | "nesting" | "lone_surrogate";
 
 /** The refusal of a document. */
 export class JsonError extends Error {
@@ -71,28 +60,16 @@ export class LineCount {
   }
 }
 
-const LONGEST_CHARACTER = 4;
-
 /** The place of the first character that is not UTF-8; there must be one. */
 export function firstBadUtf8(bytes: Uint8Array): number {
-  let good = 0;
-  let bad = bytes.length;
-  while (bad - good > 3 * LONGEST_CHARACTER) {
-    const middle = startOfCharacter(bytes, (good + bad) >>> 1);
-    if (isUtf8(bytes.subarray(good, middle))) good = middle;
-    else bad = middle;
+  let place = 0;
+  for (const good of Buffer.from(bytes).toString("utf8").split("\ufffd")) {
+    place += Buffer.byteLength(good);
+    // What is read as U+FFFD may be that character.
+    if (bytes[place] !== 0xef || bytes[place + 1] !== 0xbf || bytes[place + 2] !== 0xbd) return place;
+    place += 3;
   }
-  for (let end = good + 1; end <= Math.min(good + LONGEST_CHARACTER, bytes.length); end++) {
-    if (isUtf8(bytes.subarray(good, end))) good = end;
-  }
-  return good;
-}
-
-/** The offset itself or, inside a character, that of the character's first byte. */
-function startOfCharacter(bytes: Uint8Array, offset: number): number {
-  let start = offset;
-  while (start > offset - LONGEST_CHARACTER && (bytes[start]! & 0xc0) === 0x80) start--;
-  return start;
+  return place;
 }
 
 /** The character at an offset, in words. */

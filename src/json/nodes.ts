@@ -25,16 +25,6 @@ function decoded(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 }
 
-/**
- * Whether a range of bytes is that text.
- * @param text of ASCII characters only
- */
-export function holdsText(bytes: Uint8Array, start: number, end: number, text: string): boolean {
-  if (end - start !== text.length) return false;
-  for (let at = 0; at < text.length; at++) if (bytes[start + at] !== text.charCodeAt(at)) return false;
-  return true;
-}
-
 /** A key with its escapes resolved, from the span between its quotes. */
 export function keyText(bytes: Uint8Array, start: number, end: number): string {
   const text = decoded(bytes, start, end);
@@ -46,25 +36,9 @@ export function nameOf(bytes: Uint8Array, member: JsonNode): string {
   return keyText(bytes, member.nameStart, member.nameEnd);
 }
 
-/**
- * Whether that is the member's name. Mostly its bytes alone decide.
- * @param name of ASCII letters and `_`
- */
-export function isNamed(bytes: Uint8Array, member: JsonNode, name: string): boolean {
-  const { nameStart, nameEnd } = member;
-  if (nameEnd - nameStart <= name.length) return holdsText(bytes, nameStart, nameEnd, name);
-  return isEscaped(bytes, member) && nameOf(bytes, member) === name;
-}
-
-function isEscaped(bytes: Uint8Array, { nameStart, nameEnd }: JsonNode): boolean {
-  for (let at = nameStart; at < nameEnd; at++) if (bytes[at] === 0x5c) return true;
-  return false;
-}
-
-/** The first recorded member of that name, as `isNamed` takes it. */
+/** The first recorded member of that name. */
 export function memberOf(bytes: Uint8Array, node: JsonNode, name: string): JsonNode | undefined {
-  for (const child of node.children) if (isNamed(bytes, child, name)) return child;
-  return undefined;
+  return node.children.find((child) => nameOf(bytes, child) === name);
 }
 
 /** The bytes of a value, as a view on the document (no copy). */

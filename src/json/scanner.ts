@@ -8,7 +8,7 @@ import {
   shown,
 } from "./json-error.ts";
 import { type JsonKind, type JsonNode, type JsonSpan, keyText, Recorder } from "./nodes.ts";
-import { findDuplicate, OpenContainers, WIDE_KEYS, WideSearch } from "./open-containers.ts";
+import { OpenContainers } from "./open-containers.ts";
 
 /** 1 for the four bytes JSON calls whitespace. */
 const WHITESPACE = table(" \t\n\r");
@@ -29,12 +29,9 @@ const LITERALS: Readonly<Record<number, { readonly text: string; readonly kind: 
 /** Levels of objects and arrays in one payload, its own root counted. */
 export const MAX_NESTING = 64;
 
-/** One for all scans that never yield, as no two of those overlap. */
-const openContainers = new OpenContainers();
-
 const NO_OPTIONS: ScanOptions = {};
 
-/** A step takes a quarter of a millisecond; with nothing but brackets and short keys, two. */
+/** A step takes a quarter of a millisecond; with nothing but brackets and short keys, some. */
 const STEP_BYTES = 64 * 1024;
 
 /**
@@ -49,14 +46,14 @@ const STEP_BYTES = 64 * 1024;
  * @throws JsonError
  */
 export function scanJson(bytes: Uint8Array, options: ScanOptions = NO_OPTIONS): JsonNode {
-  const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, openContainers);
+  const scan = new Scan(bytes, options);
   scan.advance(Infinity);
   return scan.finish();
 }
 
 /** Checks a document of many megabytes as `scanJson` does, in steps. */
 export function* scanSteps(bytes: Uint8Array, options: ScanOptions): Generator<void, JsonNode, void> {
-  const scan = new Scan(bytes, options, options.maxNesting ?? MAX_NESTING, new OpenContainers());
+  const scan = new Scan(bytes, options);
   while (!scan.advance(STEP_BYTES)) yield;
   return scan.finish();
 }
@@ -77,8 +74,6 @@ export interface ScanOptions {
   readonly record?: readonly number[];
   /** Refuse duplicate keys (among those recorded) and lone surrogates only in so many of the upper levels; by default in all. */
   readonly strictLevels?: number;
-  /** Refuse an object with more keys (as `width`): to compare very many takes long, and that at one go. */
-  readonly maxKeys?: number;
   /** Counts lines on from the last fault in the same bytes. */
   readonly lines?: LineCount;
 }
@@ -94,26 +89,19 @@ export class Scan {
   readonly #recorder: Recorder;
   /** Containers deeper than this are checked for syntax only. */
   readonly #strictDepth: number;
-  readonly #maxKeys: number;
   readonly #lines: LineCount | undefined;
-  readonly #open: OpenContainers;
-  /** Keys of the object about to be closed that are still looked through. */
-  #wide: WideSearch | undefined;
+  readonly #open = new OpenContainers();
   #pos: number;
 
-  /** @param open emptied here; no other scan may use it before this one has ended */
-  constructor(bytes: Uint8Array, options: ScanOptions, maxNesting: number, open: OpenContainers) {
-    open.clear();
+  constructor(bytes: Uint8Array, options: ScanOptions) {
     this.#bytes = bytes;
     this.#pos = options.span?.start ?? 0;
     this.#end = options.span?.end ?? bytes.length;
-    this.#maxNesting = maxNesting;
+    this.#maxNesting = options.maxNesting ?? MAX_NESTING;
     this.#envelopeLevels = options.envelopeLevels ?? 0;
     this.#recorder = new Recorder(options.record ?? NOTHING);
     this.#strictDepth = options.strictLevels ?? Infinity;
-    this.#maxKeys = options.maxKeys ?? Infinity;
     this.#lines = options.lines;
-    this.#open = open;
     this.#checkEncoding();
   }
 
@@ -127,84 +115,76 @@ export class Scan {
     const bytes = this.#bytes;
     const end = this.#end;
     const open = this.#open;
-    const { keys } = open;
     const recorder = this.#recorder;
     const { levels } = recorder;
     const strictDepth = this.#strictDepth;
     const stop = this.#pos + maxBytes;
     let pos = this.#pos;
     let { depth } = open;
-    let isObject = open.isObject(depth);
+    let { isObject } = open;
     let nameStart = 0;
     let nameEnd = 0;
 
-    // Goes on at the brace of an object whose keys could not be looked through at once.
-    let isClosing = this.#wide !== undefined;
-    if (isClosing && !this.#goThroughKeys(depth)) return false;
-
     next: for (;;) {
-      if (isClosing) isClosing = false;
-      else {
-        if (isObject) {
-          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-          if (pos >= end || bytes[pos] !== 0x22) {
-            const after = open.keyBases[depth]! < keys.top ? " after the comma" : "";
-            throw this.#unexpected(pos, `a key in double quotes${after}`);
-          }
-          nameStart = pos + 1;
-          pos = nameStart;
-          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
-          let escaped = false;
-          if (pos < end && bytes[pos] === 0x22) pos++;
-          else {
-            pos = this.#restOfString(nameStart - 1, pos, depth);
-            escaped = true;
-          }
-          nameEnd = pos - 1;
-          // A lenient scan has no use for the many keys of what cannot be an envelope.
-          if (
-            strictDepth === Infinity ||
-            (depth <= strictDepth && depth <= levels && recorder.records(depth))
-          ) {
-            keys.push(nameStart, nameEnd);
-            if (escaped) open.markEscaped(depth);
-          }
-          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-          if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
-          pos++;
-        }
-
+      if (isObject) {
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-        const start = pos;
-        const first = pos < end ? bytes[pos]! : -1;
-        if (first === 0x22) {
-          pos++;
-          while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
-          if (pos < end && bytes[pos] === 0x22) pos++;
-          else pos = this.#restOfString(start, pos, depth);
-          if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
-        } else if (first === 0x7b || first === 0x5b) {
-          if (depth >= this.#maxNesting + this.#envelopeLevels) {
-            throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
-          }
-          isObject = first === 0x7b;
-          if (depth <= levels) {
-            recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
-          }
-          depth = open.push(isObject);
-          pos++;
-          while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
-          if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
-        } else if (first !== -1 && NUMBER_START[first] === 1) {
-          pos = skipNumber(bytes, start, end);
-          if (pos < 0)
-            throw this.#fault(-pos, `a digit is missing in this number, found ${this.#characterAt(-pos)}`);
-          if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
-        } else {
-          pos = this.#literal(first, pos);
-          if (depth <= levels) {
-            recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
-          }
+        if (pos >= end || bytes[pos] !== 0x22) {
+          const after = open.hasKeys ? " after the comma" : "";
+          throw this.#unexpected(pos, `a key in double quotes${after}`);
+        }
+        nameStart = pos + 1;
+        pos = nameStart;
+        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+        let isEscaped = false;
+        if (pos < end && bytes[pos] === 0x22) pos++;
+        else {
+          pos = this.#restOfString(nameStart - 1, pos, depth);
+          isEscaped = true;
+        }
+        nameEnd = pos - 1;
+        // A lenient scan has no use for the many keys of what cannot be an envelope.
+        if (
+          strictDepth === Infinity ||
+          (depth <= strictDepth && depth <= levels && recorder.records(depth))
+        ) {
+          if (!open.addKey(bytes, nameStart, nameEnd, isEscaped)) this.#refuseTwice(nameStart, nameEnd);
+        }
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        if (pos >= end || bytes[pos] !== 0x3a) throw this.#unexpected(pos, "a colon after the key");
+        pos++;
+      }
+
+      while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+      const start = pos;
+      const first = pos < end ? bytes[pos]! : -1;
+      if (first === 0x22) {
+        pos++;
+        while (pos < end && STRING_STOP[bytes[pos]!] === 0) pos++;
+        if (pos < end && bytes[pos] === 0x22) pos++;
+        else pos = this.#restOfString(start, pos, depth);
+        if (depth <= levels) recorder.add(depth, "string", start, pos, nameStart, nameEnd);
+      } else if (first === 0x7b || first === 0x5b) {
+        if (depth >= this.#maxNesting + this.#envelopeLevels) {
+          throw this.#fault(pos, `it is nested deeper than ${this.#maxNesting} levels`, "nesting");
+        }
+        isObject = first === 0x7b;
+        if (depth <= levels) {
+          recorder.open(depth, isObject ? "object" : "array", start, nameStart, nameEnd);
+        }
+        open.push(isObject);
+        depth += 1;
+        pos++;
+        while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
+        if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
+      } else if (first !== -1 && NUMBER_START[first] === 1) {
+        pos = skipNumber(bytes, start, end);
+        if (pos < 0)
+          throw this.#fault(-pos, `a digit is missing in this number, found ${this.#characterAt(-pos)}`);
+        if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
+      } else {
+        pos = this.#literal(first, pos);
+        if (depth <= levels) {
+          recorder.add(depth, LITERALS[first]!.kind, start, pos, nameStart, nameEnd);
         }
       }
 
@@ -221,17 +201,10 @@ export class Scan {
         if (byte !== (isObject ? 0x7d : 0x5d)) {
           throw this.#unexpected(pos, `a comma or ${isObject ? "a closing brace" : "a closing bracket"}`);
         }
-        const own = keys.top - open.keyBases[depth]!;
-        if (own > WIDE_KEYS && maxBytes !== Infinity) {
-          this.#checkWidth(depth);
-          this.#wide = new WideSearch(bytes, keys, open.keyBases[depth]!);
-          this.#pos = pos;
-          return false;
-        }
         pos++;
-        if (own > 1) this.#checkKeys(depth);
-        depth = open.pop();
-        isObject = open.isObject(depth);
+        open.pop();
+        depth -= 1;
+        isObject = open.isObject;
         if (depth <= levels) recorder.close(depth, pos);
       }
       this.#pos = pos;
@@ -281,38 +254,9 @@ export class Scan {
     return pos + text.length;
   }
 
-  #checkKeys(depth: number): void {
-    const { keys, keyBases } = this.#open;
-    this.#checkWidth(depth);
-    const twice = findDuplicate(this.#bytes, keys, keyBases[depth]!, this.#open.isEscaped(depth));
-    if (twice >= 0) this.#refuseTwice(twice);
-  }
-
-  #checkWidth(depth: number): void {
-    const { keys, keyBases } = this.#open;
-    if (keys.top - keyBases[depth]! <= this.#maxKeys) return;
-    throw this.#fault(keys.starts[keyBases[depth]!]!, "this object has too many members", "width");
-  }
-
-  /** Whether the search for a key that is there twice has come to its end; its keys are then forgotten. */
-  #goThroughKeys(depth: number): boolean {
-    const { keys, keyBases } = this.#open;
-    const twice = this.#wide!.advance(WIDE_KEYS);
-    if (twice === undefined) return false;
-    if (twice >= 0) this.#refuseTwice(twice);
-    keys.top = keyBases[depth]!;
-    this.#wide = undefined;
-    return true;
-  }
-
-  #refuseTwice(twice: number): never {
-    const { keys } = this.#open;
-    const name = keyText(this.#bytes, keys.starts[twice]!, keys.ends[twice]!);
-    throw this.#fault(
-      keys.starts[twice]! - 1,
-      `the key ${shown(name)} is in this object twice`,
-      "duplicate_key",
-    );
+  #refuseTwice(start: number, end: number): never {
+    const what = `the key ${shown(keyText(this.#bytes, start, end))} is in this object twice`;
+    throw this.#fault(start - 1, what, "duplicate_key");
   }
 
   #characterAt(pos: number): string {

@@ -114,6 +114,8 @@ describe("documents that would be altered", () => {
     '{"":1,"":2}',
     '{"x":{"a":1,"b":[{"c":1,"c":2}]}}',
     '{"é":1,"\\u00e9":2}',
+    ...[16, 17, 18].flatMap((count) => [lastTwice(count, "k1"), lastTwice(count, "\\u006b1")]),
+    `{"a":{${Array.from({ length: 20 }, (_, i) => `"k${i}":{"x":${i}}`).join()}},"b":1,"b":2}`,
     `{${Array.from({ length: 40 }, (_, i) => `"k${i}":${i}`).join()},"k17":0}`,
     `{${Array.from({ length: 5_000 }, (_, i) => `"k${i}":${i}`).join()},"k4321":0}`,
   ];
@@ -239,6 +241,11 @@ describe("the scanner and JSON.parse agree", () => {
     );
   });
 });
+
+/** An object of so many keys, the last of which is there already. */
+function lastTwice(count: number, last: string): string {
+  return `{${Array.from({ length: count - 1 }, (_, i) => `"k${i}":0`).join()},"${last}":0}`;
+}
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
