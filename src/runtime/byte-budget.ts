@@ -1,6 +1,8 @@
 import { EvregError } from "../domain/error.ts";
 import type { Clock } from "./clock.ts";
+import { FairQueue } from "./fair-queue.ts";
 import { type Caller, callerKey, Shares } from "./shares.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 export interface BudgetLimits {
   /** For all callers together, each of which has a share. */
@@ -20,8 +22,8 @@ export interface ByteClaim {
 
 interface Waiting {
   readonly claim: ByteClaim;
-  readonly sinceMs: number;
   readonly grant: (reservation: Reservation) => void;
+  isGranted: boolean;
 }
 
 /** A caller is too slow when it is behind this rate by more than the allowance. */
@@ -29,8 +31,6 @@ const MIN_BYTES_PER_MS = 64;
 const ALLOWANCE_MS = 5_000;
 /** How often slow callers are looked for while somebody waits. */
 const CHECK_EVERY_MS = 500;
-/** Claims that fit pass a larger one that does not, until it has waited so long. */
-const OVERTAKEN_MS = 1_000;
 const MIB = 1024 * 1024;
 
 /** The bytes that one request has until it releases them. */
@@ -89,9 +89,8 @@ export class ByteBudget {
   readonly #shares: Shares;
   readonly #places: Shares;
   readonly #reservations = new Set<Reservation>();
-  /** By caller, the one whose turn is next first. No set is empty. */
-  readonly #waiting = new Map<unknown, Set<Waiting>>();
-  #cancelCheck: (() => void) | undefined;
+  readonly #waiting = new FairQueue<Waiting>();
+  #isChecking = false;
 
   /** @param refusal the message for those for whom no bytes come free */
   constructor(clock: Clock, { small, maxBytes, maxWaiting }: BudgetLimits, refusal: string) {
@@ -100,14 +99,13 @@ export class ByteBudget {
     this.#shares = new Shares(maxBytes);
     this.#places = new Shares(maxWaiting);
     this.#smallBytes = small?.claimBytes ?? 0;
-    if (small === undefined) return;
-    this.#small = new ByteBudget(clock, { maxBytes: small.maxBytes, maxWaiting }, refusal);
+    this.#small = small && new ByteBudget(clock, { maxBytes: small.maxBytes, maxWaiting }, refusal);
   }
 
-  /** Reserves bytes if they are free, also before larger claims that wait, but not for long. */
+  /** Reserves bytes if they are free and nobody who holds nothing waits for them. */
   tryReserve(claim: ByteClaim): Reservation | undefined {
-    const isBarred = [...this.#waiting.values()].some((own) => this.#isNext(own));
-    return (isBarred ? undefined : this.#tryReserve(claim)) ?? this.#smallFor(claim)?.tryReserve(claim);
+    const isTaken = this.#waiting.heads().some((waiting) => this.#holdsNothing(waiting.claim));
+    return (isTaken ? undefined : this.#tryReserve(claim)) ?? this.#smallFor(claim)?.tryReserve(claim);
   }
 
   /**
@@ -136,99 +134,92 @@ export class ByteBudget {
     return bytes <= this.#smallBytes ? this.#small : undefined;
   }
 
+  #holdsNothing({ caller }: ByteClaim): boolean {
+    return this.#shares.heldBy(callerKey(caller)) === 0;
+  }
+
   #tryReserve(claim: ByteClaim): Reservation | undefined {
     if (!this.#shares.tryTake(callerKey(claim.caller), claim.bytes)) return undefined;
-    const reservation = new Reservation(claim, this.#clock, (released) => this.#release(released));
+    const reservation = new Reservation(claim, this.#clock, (released) => {
+      this.#shares.release(callerKey(claim.caller), claim.bytes);
+      this.#reservations.delete(released);
+      this.#serve();
+    });
     this.#reservations.add(reservation);
     return reservation;
   }
 
-  /** Whether nothing goes to others before the first of these: it has waited long, and its caller holds nothing. */
-  #isNext([first]: Iterable<Waiting>): boolean {
-    if (first === undefined || this.#shares.heldBy(callerKey(first.claim.caller)) > 0) return false;
-    return Math.abs(this.#clock.monotonicMs() - first.sinceMs) >= OVERTAKEN_MS;
-  }
-
   #wait(claim: ByteClaim, waitMs: number, gone: AbortSignal | undefined): Promise<Reservation> {
     const key = callerKey(claim.caller);
-    const refusal = (): unknown => (gone?.aborted === true ? gone.reason : this.refused(claim));
-    if (gone?.aborted === true || !this.#places.tryTake(key)) return Promise.reject(refusal());
+    if (gone?.aborted === true) return Promise.reject(gone.reason as Error);
+    if (!this.#places.tryTake(key)) return Promise.reject(this.refused(claim));
     return new Promise((resolve, reject) => {
+      const limit = new TimeLimit(this.#clock, waitMs, new Error("The time to wait is over."), gone);
       const leave = (): void => {
-        cancelTimer();
-        gone?.removeEventListener("abort", refuse);
-        this.#removeWaiting(key, waiting);
+        limit.end();
+        limit.signal.removeEventListener("abort", refuse);
+        leaveQueue();
         this.#places.release(key);
-        if (this.#waiting.size > 0) return;
-        this.#cancelCheck?.();
-        this.#cancelCheck = undefined;
+      };
+      const refuse = (): void => {
+        leave();
+        reject(gone?.aborted === true ? (gone.reason as Error) : this.refused(claim));
+        // It may have been in the way of others.
+        this.#serve();
       };
       const waiting: Waiting = {
         claim,
-        sinceMs: this.#clock.monotonicMs(),
+        isGranted: false,
         grant: (reservation) => {
+          waiting.isGranted = true;
           leave();
           resolve(reservation);
         },
       };
-      const refuse = (): void => {
-        leave();
-        reject(refusal());
-        // It may have barred others.
-        this.#serve();
-      };
-      const own = this.#waiting.get(key);
-      if (own === undefined) this.#waiting.set(key, new Set([waiting]));
-      else own.add(waiting);
-      gone?.addEventListener("abort", refuse);
-      const cancelTimer = this.#clock.setTimer(refuse, waitMs);
+      const leaveQueue = this.#waiting.push(key, waiting);
+      limit.signal.addEventListener("abort", refuse);
       this.#startChecks();
     });
   }
 
-  #removeWaiting(key: unknown, waiting: Waiting): void {
-    const own = this.#waiting.get(key);
-    if (own?.delete(waiting) === true && own.size === 0) this.#waiting.delete(key);
-  }
-
-  #release(reservation: Reservation): void {
-    const { bytes, caller } = reservation.claim;
-    this.#shares.release(callerKey(caller), bytes);
-    this.#reservations.delete(reservation);
-    this.#serve();
-  }
-
   /** Grants what can be granted, one claim of each caller in turn. */
   #serve(): void {
-    for (const [key, own] of this.#waiting) {
-      const [first] = own;
-      const reservation = this.#tryReserve(first!.claim);
+    while (this.#grantNext());
+  }
+
+  /** A caller that holds some may wait for itself alone. Nothing passes the claim of one that holds nothing. */
+  #grantNext(): boolean {
+    for (const { claim, grant } of this.#waiting.heads()) {
+      const reservation = this.#tryReserve(claim);
       if (reservation !== undefined) {
-        first!.grant(reservation);
-        // Behind all others, if it has more; then it comes again in this loop.
-        if (this.#waiting.delete(key)) this.#waiting.set(key, own);
-      } else if (this.#isNext(own)) return;
+        grant(reservation);
+        this.#waiting.endTurn(callerKey(claim.caller));
+        return true;
+      }
+      if (this.#holdsNothing(claim)) return false;
     }
+    return false;
   }
 
   /** Looks for slow callers for as long as somebody waits. */
   #startChecks(): void {
-    this.#cancelCheck ??= this.#clock.setTimer(() => {
-      this.#cancelCheck = undefined;
-      for (const own of this.#waiting.values()) for (const waiting of own) this.#evictFor(waiting, own);
-      if (this.#waiting.size > 0) this.#startChecks();
+    if (this.#isChecking) return;
+    this.#isChecking = true;
+    this.#clock.setTimer(() => {
+      this.#isChecking = false;
+      for (const waiting of this.#waiting.heads()) this.#evictFor(waiting);
+      if (!this.#waiting.isEmpty) this.#startChecks();
     }, CHECK_EVERY_MS);
   }
 
   /** Evicts slow callers until this one has its bytes, which a release grants: for one that holds some, only itself. */
-  #evictFor(waiting: Waiting, own: ReadonlySet<Waiting>): void {
+  #evictFor(waiting: Waiting): void {
     const key = callerKey(waiting.claim.caller);
     const nowMs = this.#clock.monotonicMs();
     for (const reservation of this.#reservations) {
-      if (!own.has(waiting)) return;
-      if (reservation.dueMs > nowMs) continue;
+      if (waiting.isGranted) return;
       const isOwn = callerKey(reservation.claim.caller) === key;
-      if (this.#shares.heldBy(key) > 0 && !isOwn) continue;
+      if (reservation.dueMs > nowMs || !(isOwn || this.#holdsNothing(waiting.claim))) continue;
       reservation.release();
       reservation.claim.evict();
     }

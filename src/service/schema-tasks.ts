@@ -55,13 +55,11 @@ export class SchemaTasks {
     return {
       run: async (task) => {
         signal?.throwIfAborted();
-        if (!isAdmitted && queue.waiting.countOf(caller) >= MAX_WAITING) throw tooManyWaiting();
+        if (!isAdmitted && queue.waiting.itemsOf(caller).length >= MAX_WAITING) throw tooManyWaiting();
         isAdmitted = true;
         if (this.#queues.change.running + this.#queues.check.running < MAX_RUNNING) queue.running += 1;
         else {
-          await new Promise<void>((resolve, reject) => {
-            queue.waiting.push(caller, resolve, signal && { signal, onAbort: reject });
-          });
+          await turnIn(queue.waiting, caller, signal);
         }
         try {
           return await this.#yielder.run(task, signal);
@@ -81,6 +79,22 @@ export class SchemaTasks {
     queue.running += 1;
     queue.waiting.next()!();
   }
+}
+
+/** Rejects with the signal's reason when that is aborted before it is the caller's turn. */
+function turnIn(waiting: FairQueue<() => void>, caller: unknown, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const begin = (): void => {
+      signal?.removeEventListener("abort", leave);
+      resolve();
+    };
+    const leave = (): void => {
+      leaveQueue();
+      reject(signal!.reason as Error);
+    };
+    const leaveQueue = waiting.push(caller, begin);
+    signal?.addEventListener("abort", leave);
+  });
 }
 
 function tooManyWaiting(): EvregError {

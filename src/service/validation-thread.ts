@@ -36,6 +36,8 @@ interface ThreadTypes {
 export type ThreadTask = ThreadCheck | ThreadSample | ThreadTypes;
 
 interface PendingTask {
+  /** Of its payload, while it waits. */
+  readonly bytes: number;
   /** Makes the task, and names the buffers that go with it. */
   readonly task: () => readonly [ThreadTask, ArrayBuffer[]];
   readonly resolve: (answer: unknown) => void;
@@ -82,8 +84,9 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
     { caller, gone: signal, boundsItself = false, maxWaiting = MAX_WAITING }: ValidationCaller,
   ): Promise<OffThreadResult> {
     if (signal?.aborted === true) return Promise.reject(signal.reason as Error);
-    const queue = this.#queue;
-    const isFull = queue.countOf(caller) >= maxWaiting || queue.bytesOf(caller) > MAX_WAITING_BYTES;
+    const waiting = this.#queue.itemsOf(caller);
+    const waitingBytes = waiting.reduce((sum, { bytes }) => sum + bytes, 0);
+    const isFull = waiting.length >= maxWaiting || waitingBytes > MAX_WAITING_BYTES;
     if (isFull && !boundsItself) return Promise.reject(tooManyWaiting());
     const { schemata, payload, maxSteps, explains = false } = check;
     const task = (): readonly [ThreadCheck, ArrayBuffer[]] => {
@@ -105,14 +108,18 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
           settle(value);
         };
       const pending: PendingTask = {
+        bytes: payload.length,
         task,
         resolve: settling(resolve as PendingTask["resolve"]),
         reject: settling(reject),
       };
       // The thread ends a check that runs by its steps; nobody waits for that.
-      const leave = (): void => pending.reject(signal!.reason as Error);
+      const leave = (): void => {
+        leaveQueue();
+        pending.reject(signal!.reason as Error);
+      };
       signal?.addEventListener("abort", leave);
-      queue.push(caller, pending, signal && { signal, onAbort: pending.reject }, payload.length);
+      const leaveQueue = this.#queue.push(caller, pending);
       if (this.#running === undefined) this.#startNext();
     });
   }
@@ -126,10 +133,9 @@ export class ValidationThread implements OffThreadValidator, SchemaProducts {
   }
 
   #make(task: ThreadSample | ThreadTypes, caller: unknown): Promise<unknown> {
-    const queue = this.#queue;
-    if (queue.countOf(caller) >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
+    if (this.#queue.itemsOf(caller).length >= MAX_PRODUCTS_WAITING) return Promise.reject(tooManyWaiting());
     return new Promise((resolve, reject) => {
-      queue.push(caller, { task: () => [task, []], resolve, reject });
+      this.#queue.push(caller, { bytes: 0, task: () => [task, []], resolve, reject });
       if (this.#running === undefined) this.#startNext();
     });
   }
