@@ -1,6 +1,6 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { GroupOutcome, WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
+import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import type { EventBatch, RecordRows } from "../../src/store/libsql/events/record-wire.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
@@ -44,29 +44,15 @@ export function finished(
   return rows.map((row) => ({ ...attempt, ...text, ...row, nowMs, options }));
 }
 
-/** A single write. */
-export function call(operation: string, ...args: readonly unknown[]): WriteGroup {
-  return { operation, calls: [args] };
-}
-
-/** Writes that are done together, as they go over. */
-export function joined(operation: string, calls: readonly unknown[]): WriteGroup {
-  return { operation, calls: JSON.stringify(calls) };
+export function call(operation: string, ...args: readonly unknown[]): WriteCall {
+  return [operation, args];
 }
 
 /** Commits one batch of writes. */
 export function commit(
   connection: Connection,
-  groups: readonly WriteGroup[],
+  calls: readonly WriteCall[],
   bytes = new Uint8Array(1),
-): readonly GroupOutcome[] {
-  return commitBatch(connection, { groups, writes: groups.length, bytes: new Uint8Array(bytes).buffer })
-    .outcomes;
-}
-
-/** The answers of a group that are JSON. */
-export function answersOf(outcome: GroupOutcome | undefined): unknown {
-  return outcome !== undefined && "answers" in outcome && typeof outcome.answers === "string"
-    ? JSON.parse(outcome.answers)
-    : outcome;
+): ReturnType<typeof commitBatch> {
+  return commitBatch(connection, { calls: JSON.stringify(calls), bytes: new Uint8Array(bytes).buffer });
 }

@@ -7,12 +7,12 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { Retention } from "../../src/service/retention.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
-import type { WriteGroup } from "../../src/store/libsql/thread/protocol.ts";
+import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { answersOf, call, commit, recordCall, joined } from "./batches.ts";
+import { call, commit, recordCall } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -62,12 +62,13 @@ describe.skipIf(small === undefined)(
       expect(refusal).toMatchObject({
         code: "unavailable",
         message: expect.stringContaining("the disk is full"),
+        details: { stored: false },
       });
       expect(store.health()).toMatchObject({
         status: "unavailable",
         reason: expect.stringContaining("the disk is full"),
       });
-      await expect(publish()).rejects.toMatchObject({ code: "unavailable" });
+      await expect(publish()).rejects.toMatchObject({ code: "unavailable", details: { stored: false } });
       // Both of the refused pair are gone; nothing is half done.
       expect((await store.events.list({ order: "desc", limit: 1, page: 1 })).total).toBe(recorded);
 
@@ -202,12 +203,12 @@ describe.skipIf(small === undefined)("old events on a disk that is full", () => 
   });
 });
 
-function record(payload: Uint8Array): WriteGroup {
+function record(payload: Uint8Array): WriteCall {
   const rows = [1, 1, 0, payload.byteLength];
-  return joined("events.record", [recordCall({ nowMs: 1, rows })]);
+  return ["events.record", recordCall({ nowMs: 1, rows })];
 }
 
-function createAction(action: string): WriteGroup {
+function createAction(action: string): WriteCall {
   return call("catalog.createAction", { action, application: "x", schemata: {} }, 1);
 }
 
@@ -226,9 +227,10 @@ describe("an engine that finds no room", () => {
     expect(connection.read.rows("SELECT action FROM action")).toMatchObject([{ action: "a.b" }]);
 
     connection.read.run("PRAGMA max_page_count = 1000000");
-    const [created, recorded] = commit(connection, two, bytes);
-    expect(created).toMatchObject({ answers: [{ action: "c.d" }] });
-    expect(answersOf(recorded)).toMatchObject([[{ kind: "recorded", rowid: 1 }]]);
+    expect(commit(connection, two, bytes).outcomes).toMatchObject([
+      { ok: { action: "c.d" } },
+      { ok: [{ kind: "recorded", rowid: 1 }] },
+    ]);
     connection.close();
   });
 });
@@ -245,6 +247,8 @@ describe("a file system that fails under a commit", () => {
     const lines = child.rest();
     const told = JSON.parse(lines.pop() ?? "") as Record<string, unknown>;
     expect(told).toMatchObject({ code: "unavailable", condition: { status: "unavailable" } });
+    // Nobody knows whether it was stored.
+    expect(told["details"]).toEqual({});
     expect(told["message"]).toContain("made durable");
     expect(told["fatal"]).toBe(told["message"]);
 

@@ -5,7 +5,7 @@ import { silentLogger } from "../../src/runtime/logger.ts";
 import { ensureServiceActions } from "../../src/store/libsql/catalog/actions.ts";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { openLibsqlStore, type OpenOptions } from "../../src/store/libsql/open.ts";
-import { commitBatch } from "../../src/store/libsql/group-commit.ts";
+import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import type { ServiceEventCounts } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -14,7 +14,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
-import { answersOf, call, commit, recordCall, finished, joined } from "./batches.ts";
+import { call, commit, recordCall, finished } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -102,7 +102,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   ]);
   const rows = Array.from({ length: failures }, (_, index) => [actionId, 1, 2 * index, 2]).flat();
   const bytes = Buffer.alloc(2 * failures, payload);
-  commit(connection, [joined("events.record", [recordCall({ nowMs: 1, atomic: true, rows })])], bytes);
+  commit(connection, [["events.record", recordCall({ nowMs: 1, atomic: true, rows })]], bytes);
   connection.write((sql) =>
     sql.run(
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",
@@ -113,7 +113,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
     return { deliveryId, claimId: deliveryId, statusCode: 500, ending };
   });
   const calls = finished(results, 2);
-  const finish = joined("queue.finish", calls);
+  const finish = calls.map((row): WriteCall => ["queue.finish", row]);
   const state = (): object => ({
     ...connection.read.first<object>(
       `SELECT (SELECT count(*) FROM lease) AS leased, (SELECT count(*) FROM attempt) AS attempts,
@@ -134,12 +134,12 @@ it("with no room for it nothing of the finish is done, and with room both", () =
       throw new Error(`${stored.length} fit, told ${serviceEvents?.events}`);
     });
   expect(unwatched).toThrow("200 fit, told undefined");
-  expect(() => commit(connection, [finish])).toThrow(expect.objectContaining({ kind: "full" }));
+  expect(() => commit(connection, finish)).toThrow(expect.objectContaining({ kind: "full" }));
   expect(state()).toEqual(before);
 
   connection.read.run("PRAGMA max_page_count = 1000000");
-  const { outcomes, changes } = commitBatch(connection, { groups: [finish], writes: failures });
-  expect(answersOf(outcomes[0])).toEqual(results.map(() => ({ kind: "stored", state: "failed" })));
+  const { outcomes, changes } = commit(connection, finish);
+  expect(outcomes).toEqual(results.map(() => ({ ok: { kind: "stored", state: "failed" } })));
   expect(changes).toEqual([{ serviceEvents: { events: failures, deliveries: failures } }]);
   expect(state()).toEqual({ leased: 0, attempts: 200, failed: 200, events: 400, deliveries: 400 });
   connection.close();

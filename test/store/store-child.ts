@@ -15,7 +15,8 @@ function print(value: unknown): void {
 
 interface Seen {
   fatal?: string;
-  refused?: { readonly code: string; readonly message: string };
+  /** The first refusal. */
+  refused?: { readonly code: string; readonly message: string; readonly details: unknown };
 }
 const seen: Seen = {};
 
@@ -65,8 +66,8 @@ async function publish(actionId: number): Promise<void> {
       if (outcome?.kind === "recorded") print(outcome.rowid);
     }
   } catch (error) {
-    const { code, message } = error as { code: string; message: string };
-    seen.refused = { code, message };
+    const { code, message, details } = error as { code: string; message: string; details: unknown };
+    seen.refused ??= { code, message, details };
   }
 }
 

@@ -4,13 +4,12 @@ import { type Connection, inSavepoint } from "./thread/connection.ts";
 import type { Operation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
 import {
   ByteWriter,
-  type GroupOutcome,
   type OperationTraits,
+  type ReadCall,
   toWireError,
-  type ToWorker,
   type WireOutcome,
   type WriteBatch,
-  type WriteGroup,
+  type WriteCall,
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
@@ -28,8 +27,8 @@ export function operationTraits(): Readonly<Record<string, OperationTraits>> {
   return Object.fromEntries(
     [...BY_NAME].map(([name, operation]): [string, OperationTraits] => {
       if (operation.kind === "read") return [name, { kind: "read" }];
-      const { kind, rows, durable, isJoined } = operation;
-      return [name, { kind, rows, durable, isJoined }];
+      const { kind, rows, durable } = operation;
+      return [name, { kind, rows, durable }];
     }),
   );
 }
@@ -46,86 +45,67 @@ export function readOf(name: string): ReadOperation {
   return operation;
 }
 
-/** All writes of one operation in a batch. */
-interface Group {
-  readonly operation: WriteOperation;
-  readonly calls: readonly unknown[];
-  /** Of each call, once they are done. */
-  outcomes: readonly WireOutcome[] | undefined;
-}
-
-interface Committed {
-  /** Of the batch's groups, in their order. */
-  readonly outcomes: readonly GroupOutcome[];
+/** What came of a batch. */
+interface BatchResult {
+  /** For each call, in order. */
+  readonly outcomes: readonly WireOutcome[];
   readonly changes: readonly StoreChange[];
   readonly bytes: ArrayBuffer | undefined;
 }
 
 /**
  * Does all writes of a batch in one transaction. Returns once it is committed, and durable unless none has to be. A write
- * that fails is undone and answered by itself; the others go on.
+ * that fails is undone and answered by itself; the others are done.
  * @param key what secrets are encrypted with, where they are
  * @throws EngineFailure when the transaction as a whole failed
  */
-export function commitBatch(connection: Connection, batch: WriteBatch, key?: Uint8Array): Committed {
-  const out = new ByteWriter();
-  const changes: StoreChange[] = [];
-  const bytes = batch.bytes === undefined ? new Uint8Array(1) : new Uint8Array(batch.bytes);
-  const work: Work = { sql: connection.read, bytes, out, key, changes };
-  const groups = batch.groups.map(groupOf);
-  const durable = groups.every(({ operation }) => operation.durable === "later") ? "later" : "now";
-  const [only] = groups;
-  if (only !== undefined && groups.length === 1) {
-    // It needs no savepoint, for which the engine would copy every page that changes.
-    only.outcomes = tryAll(only, only.calls, work, (run) => connection.write(run, durable));
+export function commitBatch(connection: Connection, batch: WriteBatch, key?: Uint8Array): BatchResult {
+  const calls = JSON.parse(batch.calls) as readonly WriteCall[];
+  const bytes = batch.bytes === undefined ? NO_BYTES : new Uint8Array(batch.bytes);
+  const isUrgent = calls.some(([name]) => writeOf(name).durable === "now");
+  const commit = (run: (work: Work) => readonly WireOutcome[]): BatchResult => {
+    const [changes, out]: [StoreChange[], ByteWriter] = [[], new ByteWriter()];
+    const work: Work = { sql: connection.read, bytes, out, key, changes };
+    const outcomes = connection.write(() => run(work), isUrgent ? "now" : "later");
+    return { outcomes, changes, bytes: out.pack() };
+  };
+  try {
+    return commit((work) => runTogether(work, calls));
+  } catch (error) {
+    if (error instanceof EngineFailure) throw error;
+    if (calls.length === 1)
+      return { outcomes: [{ error: toWireError(error) }], changes: [], bytes: undefined };
   }
-  const rest = groups.filter(({ outcomes }) => outcomes === undefined);
-  if (rest.length > 0) {
-    // Published events and results come first, so that a claim in the same transaction sees them.
-    const ordered = rest.toSorted((a, b) => Number(b.operation.isJoined) - Number(a.operation.isJoined));
-    connection.write(() => {
-      for (const group of ordered) group.outcomes = runInSavepoints(group, work);
-    }, durable);
+  // All of it was undone, and nothing says which call is at fault.
+  return commit((work) => calls.map((call) => runAlone(work, call)));
+}
+
+/** Never empty, as the driver binds an empty BLOB as NULL. */
+const NO_BYTES = new Uint8Array(1);
+
+/** Calls of the same operation are done one behind the other, or as one. */
+function runTogether(work: Work, calls: readonly WriteCall[]): readonly WireOutcome[] {
+  const outcomes: WireOutcome[] = [];
+  const places = Map.groupBy(calls.keys(), (place) => calls[place]![0]);
+  for (const [name, own] of places) {
+    const answers = writeOf(name).run(
+      work,
+      own.map((place) => calls[place]![1]),
+    );
+    for (const [index, place] of own.entries()) outcomes[place] = { ok: answers[index] };
   }
-  return { outcomes: groups.map(outcomeOf), changes, bytes: out.pack() };
+  return outcomes;
 }
 
-function groupOf({ operation, calls }: WriteGroup): Group {
-  const list = typeof calls === "string" ? (JSON.parse(calls) as readonly unknown[]) : calls;
-  return { operation: writeOf(operation), calls: list, outcomes: undefined };
-}
-
-/** Together, or one by one where that fails. */
-function runInSavepoints(group: Group, work: Work): readonly WireOutcome[] {
-  const attempt = (calls: readonly unknown[]): readonly WireOutcome[] | undefined =>
-    tryAll(group, calls, work, (run) => inSavepoint(work.sql, run));
-  return attempt(group.calls) ?? group.calls.flatMap((call) => attempt([call]) ?? []);
-}
-
-/**
- * @param within runs it, and undoes what it did when it throws
- * @returns `undefined` when several writes failed together, so that nothing says which of them is at fault
- */
-function tryAll(
-  { operation }: Group,
-  calls: readonly unknown[],
-  work: Work,
-  within: (run: () => readonly unknown[]) => readonly unknown[],
-): readonly WireOutcome[] | undefined {
+function runAlone(work: Work, [name, call]: WriteCall): WireOutcome {
   const changesBefore = work.changes.length;
   try {
-    return within(() => operation.run(work, calls)).map((ok) => ({ ok }));
+    return { ok: inSavepoint(work.sql, () => writeOf(name).run(work, [call]))[0] };
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     work.changes.length = changesBefore;
-    return calls.length === 1 ? [{ error: toWireError(error) }] : undefined;
+    return { error: toWireError(error) };
   }
-}
-
-function outcomeOf({ operation, outcomes = [] }: Group): GroupOutcome {
-  const answers = outcomes.flatMap((outcome) => ("ok" in outcome ? [outcome.ok] : []));
-  if (answers.length < outcomes.length) return { outcomes };
-  return { answers: operation.isJoined ? JSON.stringify(answers) : answers };
 }
 
 /**
@@ -134,9 +114,9 @@ function outcomeOf({ operation, outcomes = [] }: Group): GroupOutcome {
  */
 export function runRead(
   sql: Sql,
-  { operation, args }: Pick<ToWorker & { readonly kind: "read" }, "operation" | "args">,
+  { operation, args }: ReadCall,
   out = new ByteWriter(),
   key?: Uint8Array,
 ): unknown {
-  return readOf(operation).run({ sql, bytes: new Uint8Array(1), out, key, changes: [] }, ...args);
+  return readOf(operation).run({ sql, bytes: NO_BYTES, out, key, changes: [] }, ...args);
 }

@@ -131,15 +131,15 @@ async function openFile(
   }
   const checkpoints = new CheckpointLog(logger, commits);
   let supervisor: WorkerSupervisor | undefined;
-  const start = (which: { release: boolean; expected?: FileId }): Promise<StoreThreads> =>
+  const start = (expected?: FileId): Promise<StoreThreads> =>
     StoreThreads.start(
-      { path, encryption, ...which, nowMs: clock.now() },
+      { path, expected, encryption, nowMs: clock.now() },
       (reason) => supervisor?.stop(reason),
       checkpoints,
     );
-  const threads = await startAlone(folder, () => start({ release: true }));
+  const threads = await startAlone(folder, () => start());
   const { report } = threads;
-  const startThreads = (): Promise<StoreThreads> => start({ release: false, expected: report.file });
+  const startThreads = (): Promise<StoreThreads> => start(report.file);
   supervisor = new WorkerSupervisor({ clock, logger, startThreads, onFatal }, threads);
   return { supervisor, report };
 }

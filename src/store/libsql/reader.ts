@@ -1,76 +1,96 @@
-import type { MessagePort } from "node:worker_threads";
+import { type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 import { systemClock } from "../../runtime/clock.ts";
 import { compactHeap, onIdle, threadCpuMs } from "../../runtime/heap.ts";
 import { readOf, runRead } from "./group-commit.ts";
-import { ByteWriter, post, takeWaiting, toWireError, type ToWorker } from "./thread/protocol.ts";
+import {
+  ByteWriter,
+  type ReaderSetup,
+  respond,
+  type ThreadAnswer,
+  type ToThread,
+} from "./thread/protocol.ts";
 import { ReadConnection } from "./thread/read-connection.ts";
-
-type ReadMessage = ToWorker & { readonly kind: "read" };
 
 /** The thread that reads the data file, while another one writes it. */
 export class Reader {
   readonly #port: MessagePort;
   #connection: ReadConnection | undefined;
-  #key: Uint8Array | undefined;
   /** Why it could not open the file. */
   #failure: unknown;
-  readonly #short: ReadMessage[] = [];
-  readonly #long: ReadMessage[] = [];
-  #isClosing = false;
+  #key: Uint8Array | undefined;
+  readonly #short: ToThread[] = [];
+  readonly #long: ToThread[] = [];
 
   constructor(port: MessagePort) {
     this.#port = port;
   }
 
   start(): void {
-    this.#port.on("message", (message: ToWorker) => {
+    this.#port.on("message", (message: ToThread) => {
       this.#take(message);
       this.#serve();
     });
-    const compact = (): void => {
+    onIdle(systemClock, threadCpuMs, () => {
       this.#connection?.shrink();
       compactHeap();
-    };
-    onIdle(systemClock, threadCpuMs, compact);
+    });
   }
 
-  #take(message: ToWorker): void {
-    if (message.kind === "read") (readOf(message.operation).isLong ? this.#long : this.#short).push(message);
-    else if (message.kind === "open") this.#open(message);
-    else if (message.kind === "close") this.#isClosing = true;
-  }
-
-  #open({ path, file, key }: ToWorker & { readonly kind: "open" }): void {
-    this.#key = key;
-    try {
-      this.#connection = ReadConnection.open(path, file);
-    } catch (error) {
-      this.#failure = error;
-    }
+  #take(message: ToThread): void {
+    // The last thing that it is asked is to close.
+    const isLast =
+      message.kind === "close" || (message.kind === "read" && readOf(message.ask.operation).isLong);
+    (isLast ? this.#long : this.#short).push(message);
   }
 
   /** A short read waits for one long read at most. */
   #serve(): void {
     for (;;) {
-      takeWaiting(this.#port, (message) => this.#take(message));
-      const next = this.#short.shift() ?? this.#long.shift();
-      if (next === undefined) break;
-      this.#run(next);
+      this.#takeWaiting();
+      const request = this.#short.shift() ?? this.#long.shift();
+      if (request === undefined) return;
+      respond(this.#port, request.id, () => this.#answer(request));
+      if (request.kind === "close") return this.#port.close();
     }
-    if (!this.#isClosing) return;
-    this.#connection?.close();
-    this.#port.close();
   }
 
-  #run(message: ReadMessage): void {
-    const { id } = message;
-    const out = new ByteWriter();
+  /** Takes the messages that wait, without a turn of the event loop. */
+  #takeWaiting(): void {
+    for (;;) {
+      const waiting = receiveMessageOnPort(this.#port);
+      if (waiting === undefined) return;
+      this.#take(waiting.message as ToThread);
+    }
+  }
+
+  #answer({ kind, ask }: ToThread): ThreadAnswer {
+    switch (kind) {
+      case "openToRead":
+        this.#open(ask);
+        return {};
+      case "read": {
+        if (this.#connection === undefined) throw this.#failure;
+        const out = new ByteWriter();
+        const value = this.#connection.read((sql) => runRead(sql, ask, out, this.#key));
+        return { value, bytes: out.pack() };
+      }
+      case "close":
+        this.#connection?.close();
+        return {};
+      case "openToWrite":
+      case "write":
+        break;
+    }
+    throw new Error(`${kind} is not for the thread that reads`);
+  }
+
+  #open({ path, file, key }: ReaderSetup): void {
+    this.#key = key;
     try {
-      if (this.#connection === undefined) throw this.#failure;
-      const value = this.#connection.read((sql) => runRead(sql, message, out, this.#key));
-      post(this.#port, { kind: "readDone", id, outcome: { ok: value }, bytes: out.pack() });
+      this.#connection = ReadConnection.open(path, file);
     } catch (error) {
-      post(this.#port, { kind: "readDone", id, outcome: { error: toWireError(error) } });
+      this.#failure = error;
+      throw error;
     }
   }
 }

@@ -35,7 +35,7 @@ import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";
 import type { WorkerSupervisor } from "./thread/supervisor.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
-import type { Reply } from "./thread/worker-client.ts";
+import type { Reply } from "./thread/store-threads.ts";
 
 /** A store on files. */
 export type FileStore = Store & { readonly files: FileAdmin };

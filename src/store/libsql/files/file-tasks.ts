@@ -2,7 +2,7 @@ import { EvregError, messageOf } from "../../../domain/error.ts";
 import type { FILE_TASKS, FileTask } from "../operations.ts";
 import { fromWireError, type Sequences, type WireOutcome } from "../thread/protocol.ts";
 import type { FileId } from "../thread/file-guard.ts";
-import { storeThread } from "../thread/worker-client.ts";
+import { storeThread } from "../thread/store-threads.ts";
 import type { Examined, ExamineOptions } from "./closed-file.ts";
 
 export type { FileFacts } from "./closed-file.ts";

@@ -65,7 +65,7 @@ export function writeWith<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
   options: WriteOptions = {},
 ): WriteOperation<A, R> {
-  const traits = { kind: "write", rows: 1, durable: "now", isJoined: false } as const;
+  const traits = { kind: "write", rows: 1, durable: "now" } as const;
   return { ...traits, ...options, run: (work, calls) => calls.map((args) => run(work, ...args)) };
 }
 
@@ -86,7 +86,7 @@ export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>)
 
 /** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
 export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly R[]): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", isJoined: true, run };
+  return { kind: "write", rows: 1, durable: "now", run };
 }
 
 /** The operations by the parts of the store. */

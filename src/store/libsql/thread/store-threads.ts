@@ -1,42 +1,81 @@
+import type { Worker } from "node:worker_threads";
+import { messageOf } from "../../../domain/error.ts";
+import { startThread } from "../../../runtime/process.ts";
+import type { StoreChange } from "../../store.ts";
 import type { CommitObserver } from "../health.ts";
-import type { OpenReport, WorkerSetup, WriteBatch } from "./protocol.ts";
-import { ReaderClient, type Reply, type WriteReply, WriterClient } from "./worker-client.ts";
+import {
+  fromWireError,
+  type FromThread,
+  type OpenReport,
+  type RequestKind,
+  type ThreadRequests,
+  type ThreadTask,
+  type WireOutcome,
+  type WriteBatch,
+  type WriterSetup,
+} from "./protocol.ts";
+import { EngineFailure } from "./sql.ts";
+
+/** What a request was answered, with the bytes that its value refers to. */
+export interface Reply<T = unknown> {
+  readonly value: T;
+  readonly bytes: ArrayBuffer | undefined;
+}
+
+/** A committed batch. */
+export interface WriteReply {
+  /** For each call, in order. */
+  readonly outcomes: readonly WireOutcome[];
+  readonly changes: readonly StoreChange[];
+  readonly bytes: ArrayBuffer | undefined;
+}
 
 /** The two threads that have the data file open. They are started and ended together: one failure is the end of both. */
 export class StoreThreads {
-  readonly #writer: WriterClient;
-  readonly #reader: ReaderClient;
+  readonly #writer: ThreadClient;
+  readonly #reader: ThreadClient;
+  readonly #commits: CommitObserver;
+  readonly report: OpenReport;
 
-  private constructor(writer: WriterClient, reader: ReaderClient) {
+  private constructor(
+    { writer, reader }: { readonly writer: ThreadClient; readonly reader: ThreadClient },
+    { path, encryption }: WriterSetup,
+    report: OpenReport,
+    commits: CommitObserver,
+  ) {
     this.#writer = writer;
     this.#reader = reader;
+    this.#commits = commits;
+    this.report = report;
+    const opening = reader.request("openToRead", { path, file: report.file, key: encryption?.key });
+    // Where it fails, each read fails with it.
+    opening.catch(() => undefined);
   }
 
   /** @throws EngineFailure, EvregError why the file could not be opened, once both threads have let go of it */
   static async start(
-    setup: WorkerSetup,
+    setup: WriterSetup,
     onCrash: (reason: string) => void,
     commits: CommitObserver,
   ): Promise<StoreThreads> {
+    const writer = new ThreadClient("writer", onCrash);
     // It loads while the other one brings the file up to date, which has to be alone with it.
-    const reader = ReaderClient.start(onCrash);
+    const reader = new ThreadClient("reader", onCrash);
     try {
-      const writer = await WriterClient.start(setup, onCrash, commits);
-      reader.open(setup.path, writer.report.file, setup.encryption?.key);
-      return new StoreThreads(writer, reader);
+      const { value } = await writer.request("openToWrite", setup);
+      return new StoreThreads({ writer, reader }, setup, value, commits);
     } catch (error) {
-      await reader.terminate();
+      await Promise.all([reader.terminate(), writer.terminate()]);
       throw error;
     }
   }
 
-  get report(): OpenReport {
-    return this.#writer.report;
-  }
-
   /** @throws EngineFailure when none of it was done, or (`fatal`) nobody knows */
-  write(batch: WriteBatch): Promise<WriteReply> {
-    return this.#writer.write(batch);
+  async write(batch: WriteBatch): Promise<WriteReply> {
+    const { value, bytes } = await this.#writer.request("write", batch, batch.bytes);
+    const { outcomes, changes, commit } = value;
+    if (commit !== undefined) this.#commits.committed(commit);
+    return { outcomes: JSON.parse(outcomes) as WireOutcome[], changes, bytes };
   }
 
   /**
@@ -44,12 +83,12 @@ export class StoreThreads {
    * @throws EngineFailure; EvregError as the read does
    */
   read(operation: string, args: readonly unknown[]): Promise<Reply> {
-    return this.#reader.read(operation, args);
+    return this.#reader.request("read", { operation, args });
   }
 
   /** What is done between two transactions, on the connection that writes. */
   readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
-    return this.#writer.read(operation, args);
+    return this.#writer.request("read", { operation, args });
   }
 
   /** Both finish what was requested. The log is moved into the file once nobody reads it. */
@@ -62,4 +101,105 @@ export class StoreThreads {
   async terminate(): Promise<void> {
     await Promise.all([this.#reader.terminate(), this.#writer.terminate()]);
   }
+}
+
+interface PendingAnswer {
+  readonly promise: Promise<Reply>;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Longest wait for answers of a thread that is to be ended; one stuck in the kernel would never give any. */
+const TERMINATE_TIMEOUT_MS = 2_000;
+
+/**
+ * One thread that has the data file open, from its start to its end. After an `EngineFailure` the only thing left to do with
+ * it is to end it.
+ */
+class ThreadClient {
+  readonly #worker: Worker;
+  /**
+   * By id. An id is used again once it is answered, so the list stays short. V8 keeps the tables that a Map outgrows, with
+   * every answer in them, once it has taken one for long-lived.
+   */
+  readonly #pending: (PendingAnswer | undefined)[] = [];
+  #ended: EngineFailure | undefined;
+  readonly #exited: Promise<void>;
+
+  /** @param onCrash called when it has ended and nobody asked it to */
+  constructor(role: ThreadTask["role"], onCrash: (reason: string) => void) {
+    const worker = storeThread({ role } satisfies ThreadTask);
+    this.#worker = worker;
+    let crash = "it ended by itself";
+    worker.on("message", (message: FromThread) => this.#receive(message));
+    worker.on("messageerror", (error) => (crash = error.message));
+    worker.on("error", (error) => (crash = messageOf(error)));
+    this.#exited = new Promise((resolve) => {
+      worker.on("exit", () => {
+        resolve();
+        if (this.#ended !== undefined) return;
+        const failure = new EngineFailure("fatal", `the store's thread failed: ${crash}`);
+        this.#end(failure);
+        onCrash(failure.message);
+      });
+    });
+  }
+
+  /** @throws EngineFailure; EvregError as the request does */
+  request<K extends RequestKind>(
+    kind: K,
+    ask: ThreadRequests[K]["ask"],
+    bytes?: ArrayBuffer,
+  ): Promise<Reply<ThreadRequests[K]["answer"]>> {
+    if (this.#ended !== undefined) return Promise.reject(this.#ended);
+    const pending = Promise.withResolvers<Reply<ThreadRequests[K]["answer"]>>();
+    const free = this.#pending.indexOf(undefined);
+    const id = free === -1 ? this.#pending.length : free;
+    this.#pending[id] = pending;
+    this.#worker.postMessage({ id, kind, ask }, bytes === undefined ? [] : [bytes]);
+    return pending.promise;
+  }
+
+  /** Lets it finish what was requested, let go of the file, and end. */
+  async close(): Promise<void> {
+    if (this.#ended === undefined) {
+      this.request("close", null).catch(() => undefined);
+      this.#ended = new EngineFailure("replace", "the store is closed");
+    }
+    await this.#exited;
+  }
+
+  /**
+   * Ends it once it has answered all requests; those it does not answer soon fail. It has let go of the file when this
+   * resolves. The wait is needed: a thread that is ended inside a call of the driver takes the whole process with it.
+   */
+  async terminate(): Promise<void> {
+    const failure = new EngineFailure("replace", "the store's thread was ended");
+    this.#ended ??= failure;
+    const { promise: timeout, resolve: expire } = Promise.withResolvers<void>();
+    const timer = setTimeout(expire, TERMINATE_TIMEOUT_MS);
+    const answers = this.#pending.flatMap((pending) => pending?.promise ?? []);
+    await Promise.race([Promise.allSettled(answers), timeout]);
+    clearTimeout(timer);
+    this.#end(failure);
+    await this.#worker.terminate();
+    await this.#exited;
+  }
+
+  #receive({ id, outcome, bytes }: FromThread): void {
+    const pending = this.#pending[id];
+    this.#pending[id] = undefined;
+    if ("error" in outcome) pending?.reject(fromWireError(outcome.error));
+    else pending?.resolve({ value: outcome.ok, bytes });
+  }
+
+  #end(failure: EngineFailure): void {
+    this.#ended ??= failure;
+    for (const pending of this.#pending.splice(0)) pending?.reject(this.#ended);
+  }
+}
+
+/** A thread that has the engine: one of the two that have a data file open, or one for a single task on a file. */
+export function storeThread(task: unknown): Worker {
+  return startThread("evreg-store", "store-thread", task);
 }

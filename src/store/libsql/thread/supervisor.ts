@@ -1,11 +1,10 @@
-import { EvregError, messageOf } from "../../../domain/error.ts";
+import { type ErrorDetails, EvregError, messageOf } from "../../../domain/error.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { Logger } from "../../../runtime/logger.ts";
 import type { StoreCondition } from "../../store.ts";
 import { singleWrite, type WriteBatch } from "./protocol.ts";
 import { EngineFailure } from "./sql.ts";
-import type { StoreThreads } from "./store-threads.ts";
-import type { Reply, WriteReply } from "./worker-client.ts";
+import type { Reply, StoreThreads, WriteReply } from "./store-threads.ts";
 
 export interface SupervisorDependencies {
   readonly clock: Clock;
@@ -15,6 +14,9 @@ export interface SupervisorDependencies {
   /** Called at most once, when the store can never commit again. */
   readonly onFatal: ((error: EvregError) => void) | undefined;
 }
+
+/** The details of a write of which certainly nothing was stored: it was refused before, or its transaction was undone. */
+export const NOTHING_STORED: ErrorDetails = { stored: false };
 
 const TRY_AGAIN_MS = 1_000;
 const CHECK_EXTRA_BYTES = 64 * 1024;
@@ -55,18 +57,27 @@ export class WorkerSupervisor {
     this.#lastRecorded = Math.max(this.#lastRecorded, rowid);
   }
 
-  /** @throws EvregError `unavailable` while nothing can be committed */
+  /** @throws EvregError `unavailable` while nothing can be committed, with `NOTHING_STORED` where that is certain */
   async write(batch: WriteBatch): Promise<WriteReply> {
-    if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
     // Read before the message takes the buffer away.
     const size = batch.bytes?.byteLength ?? 0;
+    return this.#byWriter(size, (threads) => threads.write(batch));
+  }
+
+  /** What is done between two transactions, on the connection that writes. */
+  readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
+    return this.#byWriter(0, (threads) => threads.readByWriter(operation, args));
+  }
+
+  async #byWriter<T>(bytes: number, ask: (threads: StoreThreads) => Promise<T>): Promise<T> {
+    if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable(NOTHING_STORED);
     try {
-      return await this.#threads.write(batch);
+      return await ask(this.#threads);
     } catch (error) {
       if (!(error instanceof EngineFailure)) throw error;
-      this.#checkBytes = Math.min(size + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
+      this.#checkBytes = Math.min(bytes + CHECK_EXTRA_BYTES, CHECK_MAX_BYTES);
       this.#fail(error);
-      throw this.#unavailable();
+      throw this.#unavailable(error.kind === "full" ? NOTHING_STORED : {});
     }
   }
 
@@ -90,18 +101,6 @@ export class WorkerSupervisor {
       }
     }
     throw this.#unavailable();
-  }
-
-  /** What is done between two transactions, on the connection that writes. */
-  async readByWriter(operation: string, args: readonly unknown[]): Promise<Reply> {
-    if (this.#status !== "ok" || this.#threads === undefined) throw this.#unavailable();
-    try {
-      return await this.#threads.readByWriter(operation, args);
-    } catch (error) {
-      if (!(error instanceof EngineFailure)) throw error;
-      this.#fail(error);
-      throw this.#unavailable();
-    }
   }
 
   /** Lets go of the file; what is under way must have ended. */
@@ -196,9 +195,9 @@ export class WorkerSupervisor {
     return `Nothing can be stored: ${this.#failure.message}.${next}`;
   }
 
-  #unavailable(): EvregError {
-    if (this.#status === "closed") return new EvregError("unavailable", "The store is closed.");
-    const error = new EvregError("unavailable", this.#sentence());
+  #unavailable(details: ErrorDetails = {}): EvregError {
+    if (this.#status === "closed") return new EvregError("unavailable", "The store is closed.", details);
+    const error = new EvregError("unavailable", this.#sentence(), details);
     if (this.#status === "recovering") error.retryAfterMs = TRY_AGAIN_MS;
     return error;
   }
@@ -207,6 +206,6 @@ export class WorkerSupervisor {
 /** @throws EngineFailure when these bytes cannot be committed */
 async function writeCheck(threads: StoreThreads, bytes: number): Promise<void> {
   const { outcomes } = await threads.write(singleWrite("file.probe", bytes));
-  if (outcomes.some((outcome) => "outcomes" in outcome))
+  if (outcomes.some((outcome) => "error" in outcome))
     throw new EngineFailure("replace", "a test write failed");
 }

@@ -1,7 +1,7 @@
 import type { AnswerOf, CallOf, Named, OperationName, Operations } from "./operation.ts";
 import type { ByteWriter, OperationTraits } from "./protocol.ts";
 import type { WorkerSupervisor } from "./supervisor.ts";
-import type { Reply } from "./worker-client.ts";
+import type { Reply } from "./store-threads.ts";
 import type { WriteQueue } from "./write-queue.ts";
 
 /** Operations as methods that answer values, by the parts of the store. */
@@ -55,14 +55,15 @@ export class ThreadCalls<O extends Operations> {
     rows: number,
     call: (bytes: ByteWriter) => CallOf<Named<O, N>>,
   ): Promise<AnswerOf<Named<O, N>>> {
-    const { value } = await this.#queue.append({ operation, isJoined: true, rows, call });
+    const { value } = await this.#queue.append({ operation, rows, call });
     return value as AnswerOf<Named<O, N>>;
   }
 
   #ask(operation: string, args: readonly unknown[]): Promise<Reply> {
     const traits = this.#traits[operation];
     if (traits?.kind !== "write") return this.#supervisor.read(operation, args);
-    const { rows, isJoined } = traits;
-    return this.#queue.append({ operation, isJoined, rows, call: () => args });
+    // JSON would make `null` of what is left out.
+    const call = args.slice(0, args.findLastIndex((arg) => arg !== undefined) + 1);
+    return this.#queue.append({ operation, rows: traits.rows, call: () => call });
   }
 }

@@ -1,19 +1,12 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { StoreChange } from "../../store.ts";
-import {
-  ByteWriter,
-  fromWireError,
-  type GroupOutcome,
-  type WireOutcome,
-  type WriteBatch,
-} from "./protocol.ts";
-import type { Reply, WriteReply } from "./worker-client.ts";
+import { ByteWriter, fromWireError, type WriteBatch, type WriteCall } from "./protocol.ts";
+import type { Reply, WriteReply } from "./store-threads.ts";
+import { NOTHING_STORED } from "./supervisor.ts";
 
 /** A write to be sent. */
 export interface PendingWrite {
   readonly operation: string;
-  /** Whether all calls of the operation in a batch are done together. */
-  readonly isJoined: boolean;
   /** About how many rows it writes. */
   readonly rows: number;
   /** Makes the call; what is added to the bytes goes with it. */
@@ -25,20 +18,19 @@ interface BatchWriter {
   write(batch: WriteBatch): Promise<WriteReply>;
 }
 
-interface Waiting {
-  readonly call: unknown;
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-/** The calls of one operation in a batch. */
-interface Group {
-  readonly isJoined: boolean;
-  readonly waiting: Waiting[];
+/** Writes that are sent together. */
+interface Batch {
+  readonly calls: WriteCall[];
+  /** Of each call. */
+  readonly callers: { readonly resolve: (reply: Reply) => void; readonly reject: (error: unknown) => void }[];
+  readonly bytes: ByteWriter;
+  rows: number;
+  /** About what it holds in memory. */
+  heldBytes: number;
 }
 
 /**
- * Beyond either, what waits is split into several batches, so that a read need not wait for all of it. A row takes 2.5 µs (a
+ * Beyond either, what waits is split into several batches, so that the first need not wait for the last. A row takes 2.5 µs (a
  * delivery) to 7 µs (an event), so a transaction takes 5 to 15 ms. A write is never split.
  */
 export const BATCH_ROWS = 2_000;
@@ -46,8 +38,9 @@ const BATCH_BYTES = 8 * 1024 * 1024;
 /** While the store's thread works on one, the next is there already. */
 const MAX_IN_FLIGHT = 2;
 /** More without an answer means callers that do not wait for theirs, or an engine that has stalled. */
-const OPEN_BYTES = 256 * 1024 * 1024;
-const OPEN_WRITES = 100_000;
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
+/** What a write holds besides its bytes. */
+const WRITE_BYTES = 2_048;
 
 /**
  * Puts writes into batches for the store's thread, which does each batch in one transaction with one fsync. The writes of a turn
@@ -60,45 +53,52 @@ export class WriteQueue {
   readonly #waiting: Batch[] = [];
   #isSendDue = false;
   #inFlight = 0;
-  /** Writes and their bytes that are not answered yet, those that wait included. */
-  readonly #open = { writes: 0, bytes: 0 };
+  /** Held by all writes that are not answered yet. */
+  #heldBytes = 0;
   #idle: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
-  #closed = false;
+  #isClosed = false;
 
-  /** @param onChange is given what committed writes did besides */
+  /** @param onChange is given what committed writes did besides, once they are answered */
   constructor(writer: BatchWriter, onChange: (change: StoreChange) => void) {
     this.#writer = writer;
     this.#onChange = onChange;
   }
 
   /** Resolves once it is committed; rejects with why it was not. */
-  append(write: PendingWrite): Promise<Reply> {
+  append({ operation, rows, call }: PendingWrite): Promise<Reply> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new EvregError("unavailable", "The store is closed."));
-      if (this.#open.writes >= OPEN_WRITES || this.#open.bytes >= OPEN_BYTES) {
-        return reject(
-          new EvregError("unavailable", "More is being written than the data folder takes; try again later."),
-        );
-      }
-      const bytes = this.#batchWithRoom().add(write, { resolve, reject });
-      this.#open.writes += 1;
-      this.#open.bytes += bytes;
+      const refusal = this.#refusal();
+      if (refusal !== undefined) return reject(new EvregError("unavailable", refusal, NOTHING_STORED));
+      const batch = this.#batchWithRoom();
+      const before = batch.bytes.length;
+      batch.calls.push([operation, call(batch.bytes)]);
+      batch.callers.push({ resolve, reject });
+      batch.rows += rows;
+      const held = WRITE_BYTES + batch.bytes.length - before;
+      batch.heldBytes += held;
+      this.#heldBytes += held;
       this.#sendAtTurnEnd();
     });
   }
 
+  #refusal(): string | undefined {
+    if (this.#isClosed) return "The store is closed.";
+    const isFull = this.#heldBytes >= MAX_HELD_BYTES;
+    return isFull ? "More is being written than the data folder takes; try again later." : undefined;
+  }
+
   /** Takes no more; resolves when nothing waits and nothing is in flight. */
   async close(): Promise<void> {
-    this.#closed = true;
-    if (this.#open.writes === 0) return;
+    this.#isClosed = true;
+    if (this.#heldBytes === 0) return;
     this.#idle ??= Promise.withResolvers<void>();
     await this.#idle.promise;
   }
 
   #batchWithRoom(): Batch {
     const last = this.#waiting.at(-1);
-    if (last?.isFull === false) return last;
-    const next = new Batch();
+    if (last !== undefined && last.rows < BATCH_ROWS && last.bytes.length < BATCH_BYTES) return last;
+    const next = { calls: [], callers: [], bytes: new ByteWriter(), rows: 0, heldBytes: 0 };
     this.#waiting.push(next);
     return next;
   }
@@ -122,77 +122,24 @@ export class WriteQueue {
 
   async #commit(batch: Batch): Promise<void> {
     this.#inFlight += 1;
-    let settle: () => void;
-    try {
-      const reply = await this.#writer.write(batch.message());
-      for (const change of reply.changes) this.#onChange(change);
-      settle = () => batch.answer(reply);
-    } catch (error) {
-      settle = () => batch.fail(error);
-    }
+    const { calls, callers, bytes, heldBytes } = batch;
+    const message = { calls: JSON.stringify(calls), bytes: bytes.pack() };
+    const [written] = await Promise.allSettled([this.#writer.write(message)]);
     this.#inFlight -= 1;
     // Before the callers get their answers, so that the store's thread has something to do meanwhile.
     this.#send();
-    settle();
-    this.#open.writes -= batch.writes;
-    this.#open.bytes -= batch.length;
-    if (this.#open.writes === 0) this.#idle?.resolve();
-  }
-}
-
-/** Writes that are sent together. */
-class Batch {
-  readonly #groups = new Map<string, Group>();
-  readonly #bytes = new ByteWriter();
-  #rows = 0;
-  writes = 0;
-
-  get length(): number {
-    return this.#bytes.length;
+    if (written.status === "fulfilled") this.#answer(batch, written.value);
+    else for (const { reject } of callers) reject(written.reason);
+    this.#heldBytes -= heldBytes;
+    if (this.#heldBytes === 0) this.#idle?.resolve();
   }
 
-  get isFull(): boolean {
-    return this.#rows >= BATCH_ROWS || this.length >= BATCH_BYTES;
-  }
-
-  /** Returns how many bytes go with it. */
-  add({ operation, isJoined, rows, call }: PendingWrite, caller: Omit<Waiting, "call">): number {
-    const before = this.length;
-    const group = this.#groups.get(operation) ?? { isJoined, waiting: [] };
-    this.#groups.set(operation, group);
-    group.waiting.push({ call: call(this.#bytes), ...caller });
-    this.#rows += rows;
-    this.writes += 1;
-    return this.length - before;
-  }
-
-  message(): WriteBatch {
-    const groups = [...this.#groups].map(([operation, { isJoined, waiting }]) => {
-      const calls = waiting.map(({ call }) => call);
-      return { operation, calls: isJoined ? JSON.stringify(calls) : calls };
-    });
-    return { groups, writes: this.writes, bytes: this.#bytes.pack() };
-  }
-
-  answer({ outcomes, bytes }: WriteReply): void {
-    for (const [index, { waiting }] of [...this.#groups.values()].entries()) {
-      const answers = answersOf(outcomes[index]!);
-      for (const [place, { resolve, reject }] of waiting.entries()) {
-        const answer = answers[place]!;
-        if ("error" in answer) reject(fromWireError(answer.error));
-        else resolve({ value: answer.ok, bytes });
-      }
+  #answer({ callers }: Batch, { outcomes, changes, bytes }: WriteReply): void {
+    for (const [place, { resolve, reject }] of callers.entries()) {
+      const outcome = outcomes[place]!;
+      if ("error" in outcome) reject(fromWireError(outcome.error));
+      else resolve({ value: outcome.ok, bytes });
     }
+    for (const change of changes) this.#onChange(change);
   }
-
-  fail(error: unknown): void {
-    for (const { waiting } of this.#groups.values()) for (const { reject } of waiting) reject(error);
-  }
-}
-
-function answersOf(outcome: GroupOutcome): readonly WireOutcome[] {
-  if ("outcomes" in outcome) return outcome.outcomes;
-  const { answers } = outcome;
-  const all = typeof answers === "string" ? (JSON.parse(answers) as readonly unknown[]) : answers;
-  return all.map((ok) => ({ ok }));
 }
