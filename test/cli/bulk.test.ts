@@ -229,6 +229,12 @@ describe("retries", () => {
       true,
     ],
     ["a store that cannot commit, without keys", busy(), PLAIN, false],
+    [
+      "a store that stored nothing of it, without keys",
+      new EvregError("unavailable", "The disk is full.", { stored: false }),
+      PLAIN,
+      true,
+    ],
     ["a rate that is limited, without keys", new EvregError("rate_limited", "Later."), PLAIN, true],
     ["a token that was revoked, with keys", new EvregError("unauthorized", "No."), KEYED, false],
     ["a fault of its own", new TypeError("oops"), KEYED, false],

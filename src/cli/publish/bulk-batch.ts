@@ -184,5 +184,6 @@ function isTransient({ code, details: { cause, status } }: EvregError): boolean 
 export function isCertain(failure: unknown): boolean {
   if (!(failure instanceof EvregError)) return false;
   if (failure.code === "unreachable") return NEVER_SENT.has(failure.details["cause"]);
-  return failure.code !== "unavailable" && failure.code !== "internal";
+  if (failure.code === "unavailable") return failure.details["stored"] === false;
+  return failure.code !== "internal";
 }
