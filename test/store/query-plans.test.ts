@@ -11,7 +11,7 @@ import { findSubscription } from "../../src/store/libsql/catalog/subscriptions.t
 import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
 import { runningReplays } from "../../src/store/libsql/history/replays.ts";
-import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { removeExpired } from "../../src/store/libsql/history/retention.ts";
 import { listAttention } from "../../src/store/libsql/queue/attention.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { countDeliveries } from "../../src/store/libsql/queue/delivery-counts.ts";
@@ -274,14 +274,10 @@ describe("query plans", () => {
   });
 
   it("expired events are found and removed without reading all of them", () => {
-    const range = { fromMs: 0, beforeMs: 9 };
-    const plans = [
-      ...plansOf((sql) => findExpired(sql, range)),
-      ...plansOf((sql) => {
-        sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
-        return removeEvents(sql, [1, 2]);
-      }),
-    ];
+    const plans = plansOf((sql) => {
+      sql.run("UPDATE delivery SET state = 2, due_ms = NULL WHERE event_id = 1");
+      return removeExpired(sql, { fromMs: 0, beforeMs: 9 });
+    });
     expect(scans(plans)).toEqual([]);
     expect(plans.filter((detail) => SORTED.test(detail))).toEqual([]);
   });

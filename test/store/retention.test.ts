@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { findExpired, removeEvents } from "../../src/store/libsql/history/retention.ts";
+import { removeExpired } from "../../src/store/libsql/history/retention.ts";
 import { audited } from "../../src/store/libsql/audited-writes.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
@@ -61,14 +61,7 @@ describe("removing events", () => {
     const payload = Buffer.alloc(1_000_000, "x");
     const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
     file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
-    const calls: number[] = [];
-    for (let left = [1, 2, 3, 4, 5, 6, 7]; left.length > 0;) {
-      const some = left;
-      const { handled } = file.write((sql) => removeEvents(sql, some));
-      calls.push(handled);
-      left = left.slice(handled);
-    }
-    expect(calls).toEqual([2, 2, 2, 1]);
+    expect(removeAll(file)).toEqual([2, 2, 2, 1]);
   });
 
   it("forgets clock steps that no event precedes", () => {
@@ -80,19 +73,23 @@ describe("removing events", () => {
     }
     const steps = (): unknown => file.read.rows("SELECT first_event FROM clock_step ORDER BY 1");
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
-    file.write((sql) => removeEvents(sql, [2, 3]));
+    file.write((sql) => removeExpired(sql, { fromMs: 50_000, beforeMs: 60_001 }));
     expect(steps()).toEqual([{ first_event: 2 }, { first_event: 4 }]);
-    file.write((sql) => removeEvents(sql, [1]));
+    file.write((sql) => removeExpired(sql, { fromMs: 90_000, beforeMs: 90_001 }));
     expect(steps()).toEqual([]);
   });
 });
 
-function removeAll(file: Connection): void {
-  const { events } = findExpired(file.read, { beforeMs: Infinity }, 0, 1_000_000);
-  for (let left = events; left.length > 0;) {
-    const some = left;
-    left = left.slice(file.write((sql) => removeEvents(sql, some)).handled);
+/** Answers how many events each call removed. */
+function removeAll(file: Connection): readonly number[] {
+  const calls: number[] = [];
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const from: number = after;
+    const { events, next } = file.write((sql) => removeExpired(sql, { beforeMs: Infinity }, from));
+    calls.push(events);
+    after = next;
   }
+  return calls;
 }
 
 function deliverAll(file: Connection, payload: Uint8Array): void {

@@ -1,6 +1,6 @@
 import type { Actor } from "../../domain/audit.ts";
 import type { SecretRotation, SubscriptionPatch, SubscriptionRecord } from "../catalog.ts";
-import type { EventSelection, ExpiredRange, NextEvents } from "../events.ts";
+import type { EventSelection, NextEvents } from "../events.ts";
 import type { BacklogOf, DeliverySelection } from "../queue.ts";
 import { audited } from "./audited-writes.ts";
 import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
@@ -24,7 +24,7 @@ import {
 } from "./history/stats.ts";
 import { countRefused } from "./history/stats-counts.ts";
 import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
-import { findExpired, MAX_REMOVED_ROWS, removeEvents } from "./history/retention.ts";
+import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
@@ -93,8 +93,7 @@ export const OPERATIONS = {
     countDeliveries: longRead(countDeliveries),
     next: readWith(({ sql, out }, query: NextEvents) => nextEvents(sql, query, out), true),
     bounds: read(eventBounds),
-    findExpired: longRead((sql: Sql, range: ExpiredRange, after?: number) => findExpired(sql, range, after)),
-    removeEvents: write(removeEvents, { rows: MAX_REMOVED_ROWS }),
+    removeExpired: write(removeExpired, { rows: MAX_REMOVED_ROWS }),
   },
   queue: {
     claim: writeWith(({ sql, out }, call: ClaimCall) => claimDue(sql, call, out), { durable: "later" }),

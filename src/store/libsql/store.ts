@@ -162,13 +162,6 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const { value, bytes } = await calls.ask("events.next", query);
       return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
     },
-    async removeExpired(range, after = 0) {
-      const expired = await events.findExpired(range, after);
-      if (expired.events.length === 0) return { events: 0, deliveries: 0, next: expired.after };
-      const { handled, ...removed } = await events.removeEvents(expired.events);
-      const rest = expired.events[handled];
-      return { ...removed, next: rest === undefined ? expired.after : rest - 1 };
-    },
   };
 }
 
