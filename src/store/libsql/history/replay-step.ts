@@ -124,112 +124,93 @@ interface Candidate {
 
 /** Events looked at together: about a millisecond. */
 const WINDOW = 4_000;
-/** Where nearly all are sent, so many for each requested one are enough. */
-const NARROW = 4;
 
+/** How events are walked in order, as parts of a query with the values of `valuesOf`. */
 interface Walk {
-  /** The events to look at, in order; its values are those of `valuesOf`. */
-  readonly candidates: string;
-  /** Those to be sent. */
+  /** What a `Candidate` is, and where it comes from. */
+  readonly columns: string;
+  readonly from: string;
+  /** True of those that are looked at. */
+  readonly candidate: string;
+  /** True of those among them that are to be sent. */
   readonly chosen: string;
 }
 
-/** How the events of a subscription are walked in order. */
-interface Events {
-  readonly from: string;
-  /** True of events to look at. */
-  readonly candidate: string;
-  /** True of those that the subscription's action stands for. */
-  readonly matches: string;
-}
-
-const WITHIN = "e.rowid BETWEEN ?3 AND ?4";
-/** Of one action, `?2`. */
-const OF_ACTION: Events = {
-  from: "FROM event AS e INDEXED BY event_action",
-  candidate: `e.action_id = ?2 AND ${WITHIN}`,
-  matches: "e.action_id = ?2",
-};
-/** Of a pattern: all events, as several walks of an index would have to be merged. */
-const OF_PATTERN: Events = {
-  from: "FROM event AS e NOT INDEXED",
-  candidate: WITHIN,
-  matches: `EXISTS (SELECT 1 FROM binding AS b
-    WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1)`,
-};
 const OF_SUBSCRIPTION = "d.event_id = e.rowid AND d.subscription_id = ?1";
-const FAILED = `FROM delivery AS d INDEXED BY delivery_failed_event`;
-const IS_FAILED = `d.subscription_id = ?1 AND d.state = ${DELIVERY_STATE.failed} AND d.event_id BETWEEN ?3 AND ?4`;
+const EVENT_COLUMNS = `e.rowid AS event, (SELECT d.rowid FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) AS delivery`;
+const DELIVERY_COLUMNS = "d.event_id AS event, d.rowid AS delivery";
+const DELIVERIES = "d.subscription_id = ?1 AND d.event_id BETWEEN ?3 AND ?4";
+const RECEIVED =
+  "SELECT 1 FROM binding AS b WHERE b.action_id = e.action_id AND b.subscription_id = ?1 AND b.receives = 1";
 
-const WAITING = `FROM delivery AS d INDEXED BY delivery_waiting_event
-  WHERE d.subscription_id = ?1 AND d.failures > 0 AND d.due_ms IS NOT NULL AND d.event_id BETWEEN ?3 AND ?4`;
+type WalkedReplay = Pick<ReplayPlan, "subscription" | "action" | "selection">;
 
-const walksOf = ({ from, candidate, matches }: Events): Readonly<Record<ReplaySelection, Walk>> => ({
-  failed: {
-    candidates: `SELECT d.event_id AS event ${FAILED} WHERE ${IS_FAILED} ORDER BY d.event_id`,
-    // With a join the engine would ignore the end of the window, and walk to the end of the index.
-    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${FAILED} WHERE ${IS_FAILED}
-      AND EXISTS (SELECT 1 ${from} WHERE ${matches} AND e.rowid = d.event_id) ORDER BY d.event_id`,
-  },
-  // Also of an action that it had before: they are unfinished, and sent in any case.
-  waiting: {
-    candidates: `SELECT d.event_id AS event ${WAITING} ORDER BY d.event_id`,
-    chosen: `SELECT d.event_id AS event, d.rowid AS delivery ${WAITING} AND NOT ${LEASE_OF("d")} ORDER BY d.event_id`,
-  },
-  missed: {
-    candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
-    chosen: `SELECT e.rowid AS event, NULL AS delivery ${from}
-      WHERE ${candidate} AND ${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}) ORDER BY e.rowid`,
-  },
-  all: {
-    candidates: `SELECT e.rowid AS event ${from} WHERE ${candidate} ORDER BY e.rowid`,
-    chosen: `SELECT e.rowid AS event, d.rowid AS delivery ${from}
-      LEFT JOIN delivery AS d ON ${OF_SUBSCRIPTION}
-      WHERE ${candidate} AND ${matches} AND (d.rowid IS NULL OR d.state NOT IN ${UNFINISHED_STATES}) ORDER BY e.rowid`,
-  },
-});
-const ACTION_WALKS = walksOf(OF_ACTION);
-const PATTERN_WALKS = walksOf(OF_PATTERN);
-
-type Walked = Pick<ReplayPlan, "subscription" | "action" | "selection">;
-
-function walkOf({ action, selection }: Walked): Walk {
-  return (isPattern(action) ? PATTERN_WALKS : ACTION_WALKS)[selection];
+/** For a pattern all events are walked, as several walks of the index of actions would have to be merged. */
+function walkOf({ action, selection }: WalkedReplay): Walk {
+  const isForAll = isPattern(action);
+  const from = `event AS e ${isForAll ? "NOT INDEXED" : "INDEXED BY event_action"}`;
+  const candidate = `${isForAll ? "" : "e.action_id = ?2 AND "}e.rowid BETWEEN ?3 AND ?4`;
+  const matches = isForAll ? `EXISTS (${RECEIVED})` : "e.action_id = ?2";
+  const without = (condition: string): string =>
+    `${matches} AND NOT EXISTS (SELECT 1 FROM delivery AS d WHERE ${OF_SUBSCRIPTION}${condition})`;
+  const walks: Readonly<Record<ReplaySelection, Walk>> = {
+    failed: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_failed_event",
+      candidate: `${DELIVERIES} AND d.state = ${DELIVERY_STATE.failed}`,
+      // With a join the engine would ignore the end of the window, and walk to the end of the index.
+      chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
+    },
+    // Those of an action that it had before too: they are unfinished, and sent in any case.
+    waiting: {
+      columns: DELIVERY_COLUMNS,
+      from: "delivery AS d INDEXED BY delivery_waiting_event",
+      candidate: `${DELIVERIES} AND d.failures > 0 AND d.due_ms IS NOT NULL`,
+      chosen: `NOT ${LEASE_OF("d")}`,
+    },
+    missed: { columns: EVENT_COLUMNS, from, candidate, chosen: without("") },
+    all: {
+      columns: EVENT_COLUMNS,
+      from,
+      candidate,
+      chosen: without(` AND d.state IN ${UNFINISHED_STATES}`),
+    },
+  };
+  return walks[selection];
 }
 
 /** For ?1 to ?4 of a walk. */
-function valuesOf(sql: Sql, { subscription, action }: Walked, { low, high }: RowidRange): SqlValue[] {
-  const found = isPattern(action)
-    ? undefined
-    : sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action);
-  return [subscription, found?.id ?? null, low, high];
+function valuesOf(sql: Sql, { subscription, action }: WalkedReplay, { low, high }: RowidRange): SqlValue[] {
+  const id = sql.first<{ id: number }>("SELECT rowid AS id FROM action WHERE action = ?", action)?.id;
+  return [subscription, id ?? null, low, high];
 }
 
-/** The first `max` of the range that are to be sent, of those in a window, and how far it looked. */
+/** The first `max` of the next window that are to be sent, and how far it looked. */
 function chooseNext(
   sql: Sql,
-  plan: Walked,
-  { low, high }: RowidRange,
+  plan: WalkedReplay,
+  range: RowidRange,
   max: number,
 ): { readonly chosen: readonly Candidate[]; readonly passed: number } {
-  let end = low;
-  let chosen: readonly Candidate[] = [];
-  for (const width of [Math.min(NARROW * max, WINDOW), WINDOW]) {
-    end = windowEnd(sql, plan, { low, high }, width);
-    const values = valuesOf(sql, plan, { low, high: end });
-    chosen = sql.rows(`${walkOf(plan).chosen} LIMIT ?5`, ...values, max);
-    if (chosen.length === max || end === high) break;
-  }
-  return { chosen, passed: chosen.length < max ? end : (chosen.at(-1)?.event ?? end) };
+  const high = windowEnd(sql, plan, range);
+  const chosen = sql.rows<Candidate>(
+    `${chosenBy(walkOf(plan))} LIMIT ?5`,
+    ...valuesOf(sql, plan, { low: range.low, high }),
+    max,
+  );
+  return { chosen, passed: chosen.length < max ? high : (chosen.at(-1)?.event ?? high) };
 }
 
-/** Where the next window ends: after `width` events, or at the end of the range. */
-function windowEnd(sql: Sql, plan: Walked, range: RowidRange, width = WINDOW): number {
-  const { candidates } = walkOf(plan);
+function chosenBy({ columns, from, candidate, chosen }: Walk): string {
+  return `SELECT ${columns} FROM ${from} WHERE ${candidate} AND ${chosen} ORDER BY event`;
+}
+
+/** Where the next window ends: after so many events, or at the end of the range. */
+function windowEnd(sql: Sql, plan: WalkedReplay, range: RowidRange): number {
+  const { columns, from, candidate } = walkOf(plan);
   const last = sql.first<{ event: number }>(
-    `${candidates} LIMIT 1 OFFSET ?5`,
+    `SELECT ${columns} FROM ${from} WHERE ${candidate} ORDER BY event LIMIT 1 OFFSET ${WINDOW - 1}`,
     ...valuesOf(sql, plan, range),
-    width - 1,
   );
   return last?.event ?? range.high;
 }
@@ -252,7 +233,7 @@ export function countReplay(sql: Sql, plan: ReplayPlan): { count: number; rest: 
     if (range === undefined) break;
     const high = windowEnd(sql, plan, range);
     count += sql.first<{ count: number }>(
-      `SELECT count(*) AS count FROM (${walkOf(plan).chosen})`,
+      `SELECT count(*) AS count FROM (${chosenBy(walkOf(plan))})`,
       ...valuesOf(sql, plan, { low: range.low, high }),
     )!.count;
     rest = rangesAfter(rest, high, "asc");
