@@ -13,7 +13,6 @@ import {
   DEFAULT_RULE,
   type Schemata,
 } from "../../../domain/action.ts";
-import { EvregError } from "../../../domain/error.ts";
 import {
   SERVICE_APPLICATION,
   SERVICE_EVENT_NAMES,
@@ -21,36 +20,27 @@ import {
   type ServiceEventName,
 } from "../../../domain/service-events.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { actionAfter, actionExists, type ActionState } from "../../rules/catalog.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
 import { matchNewAction } from "./matching.ts";
 
-interface ActionRow extends Omit<Action, "schemata" | "deprecated" | "retired" | "timestamped"> {
+interface ActionRow extends ActionState, Pick<Action, "rowid" | "action"> {
   readonly schemata: string;
-  /** Since when, in milliseconds since the epoch. */
-  readonly deprecated: number | null;
-  readonly retired: number | null;
-  readonly timestamped: number;
+  readonly created_ms: number;
   readonly version: number;
   readonly built_in: number;
 }
 
 const SELECT_ACTION = `
   SELECT a.rowid AS rowid, a.action, a.application, r.schemata, a.revision, a.compatibility, a.compatibility_against,
-    a.deprecated_ms AS deprecated, a.retired_ms AS retired, a.successor, a.created_ms AS timestamped, a.version, a.built_in
+    a.deprecated_ms AS deprecatedMs, a.retired_ms AS retiredMs, a.successor, a.created_ms, a.version, a.built_in
   FROM action a JOIN action_revision r ON r.action_id = a.rowid AND r.revision = a.revision`;
 
 export function createAction(sql: Sql, input: ActionRecord, nowMs: number): Action {
   const existing = findRow(sql, input.action);
-  if (existing !== undefined) {
-    const message = `there is an action ${input.action} already, owned by ${existing.application}`;
-    throw new EvregError("conflict", `action: ${message}.`, {
-      field: "action",
-      message,
-      value: input.action,
-    });
-  }
+  if (existing !== undefined) throw actionExists(existing);
   insertAction(sql, input, nowMs);
   return actionOf(findRow(sql, input.action)!);
 }
@@ -78,7 +68,7 @@ function findRow(sql: Sql, name: string): ActionRow | undefined {
 export function findAction(sql: Sql, name: string): StoredAction | undefined {
   const row = findRow(sql, name);
   if (row === undefined) return undefined;
-  const { rowid: actionId, version, deprecated: deprecatedMs } = row;
+  const { rowid: actionId, version, deprecatedMs } = row;
   return { ...actionOf(row), actionId, version, deprecatedMs, isBuiltIn: row.built_in === 1 };
 }
 
@@ -101,25 +91,21 @@ export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Acti
   const found = findRow(sql, input.action);
   if (found === undefined) return undefined;
   if (found.version !== input.expectedVersion) return "stale";
-  const { schemata, admission, application, settings = {} } = input;
-  let { revision } = found;
-  if (schemata !== undefined || application !== undefined) {
-    revision += 1;
-    insertRevision(sql, found.rowid, revision, schemata ?? schemataOf(found), nowMs, admission);
+  const after = actionAfter(found, input, nowMs);
+  const { schemata = schemataOf(found), admission } = input;
+  if (after.revision !== found.revision) {
+    insertRevision(sql, found.rowid, after.revision, schemata, nowMs, admission);
   }
-  // What was deprecated or retired already keeps its time.
-  const since = (is: boolean | undefined, existing: number | null) =>
-    is === undefined ? existing : is ? (existing ?? nowMs) : null;
   sql.run(
     `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
       compatibility_against = ?, deprecated_ms = ?, retired_ms = ?, successor = ? WHERE rowid = ?`,
-    revision,
-    application ?? found.application,
-    settings.compatibility ?? found.compatibility,
-    settings.compatibility_against ?? found.compatibility_against,
-    since(settings.deprecated, found.deprecated),
-    since(settings.retired, found.retired),
-    settings.successor === undefined ? found.successor : settings.successor,
+    after.revision,
+    after.application,
+    after.compatibility,
+    after.compatibility_against,
+    after.deprecatedMs,
+    after.retiredMs,
+    after.successor,
     found.rowid,
   );
   return actionOf(findRow(sql, input.action)!);
@@ -146,13 +132,19 @@ function insertRevision(
   );
 }
 
-function actionOf({ version: _version, built_in: _builtIn, ...row }: ActionRow): Action {
+function actionOf(row: ActionRow): Action {
   return {
-    ...row,
+    rowid: row.rowid,
+    action: row.action,
+    application: row.application,
     schemata: schemataOf(row),
-    deprecated: row.deprecated !== null,
-    retired: row.retired !== null,
-    timestamped: toIso(row.timestamped),
+    revision: row.revision,
+    compatibility: row.compatibility,
+    compatibility_against: row.compatibility_against,
+    deprecated: row.deprecatedMs !== null,
+    retired: row.retiredMs !== null,
+    successor: row.successor,
+    timestamped: toIso(row.created_ms),
   };
 }
 

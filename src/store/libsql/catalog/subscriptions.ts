@@ -4,7 +4,7 @@ import type {
   SubscriptionRecord,
   SubscriptionSelection,
 } from "../../catalog.ts";
-import { EvregError } from "../../../domain/error.ts";
+import { checkActionExists, subscriptionExists } from "../../rules/catalog.ts";
 import {
   changedSettings,
   NO_SETTINGS,
@@ -12,7 +12,6 @@ import {
   orderPointer,
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
-import { isPattern } from "../../../domain/names.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
 import { recordDeliveryEvents, addCounts } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
@@ -39,8 +38,7 @@ export function createSubscription(
   nowMs: number,
   key?: Uint8Array,
 ): Subscription {
-  requireAction(sql, input.action);
-  assertFree(sql, input);
+  checkBinding(sql, input);
   const settings = changedSettings(NO_SETTINGS, input.settings ?? {});
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO subscription (application, subscription, action, mode, handler, max_retries, active, created_ms, settings,
@@ -111,8 +109,7 @@ export function updateSubscription(
   const { action = row.action } = patch;
   let replayEvents: ServiceEventCounts | undefined;
   if (action !== row.action) {
-    requireAction(sql, action);
-    assertFree(sql, { ...row, action });
+    checkBinding(sql, { ...row, action });
     matchActions(sql, id, action);
     const reason = `The subscription was bound to another action, ${action}.`;
     replayEvents = stopRunning(sql, id, { status: "failed", reason, nowMs });
@@ -209,32 +206,20 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reporte
   return { answer: found, serviceEvents: stopRunning(sql, id, { status: "cancelled", reason, nowMs }) };
 }
 
-/** Nothing needs to exist for a pattern: it matches what comes. */
-function requireAction(sql: Sql, action: string): void {
-  if (isPattern(action) || sql.first("SELECT 1 FROM action WHERE action = ?", action) !== undefined) return;
-  const message = `there is no action ${action}; create it first`;
-  throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
-}
-
-function assertFree(
+/** Checks that a subscription may be bound to its action. */
+function checkBinding(
   sql: Sql,
   { application, subscription, action }: Pick<Subscription, "application" | "subscription" | "action">,
 ): void {
-  const existing = sql.first<{ id: number }>(
-    `SELECT rowid AS id FROM subscription
+  checkActionExists(action, () => sql.first("SELECT 1 FROM action WHERE action = ?", action) !== undefined);
+  const existing = sql.first<{ rowid: number }>(
+    `SELECT rowid AS rowid FROM subscription
       WHERE application = ? AND subscription = ? AND action = ? AND deleted_ms IS NULL`,
     application,
     subscription,
     action,
   );
-  if (existing === undefined) return;
-  const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${existing.id})`;
-  throw new EvregError("conflict", `subscription: ${message}.`, {
-    field: "subscription",
-    message,
-    value: subscription,
-    rowid: existing.id,
-  });
+  if (existing !== undefined) throw subscriptionExists({ application, subscription, action, ...existing });
 }
 
 type SubscriptionTimes =

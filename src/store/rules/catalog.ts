@@ -1,0 +1,66 @@
+import type { Action, CompatibilityRule } from "../../domain/action.ts";
+import { EvregError } from "../../domain/error.ts";
+import { isPattern } from "../../domain/names.ts";
+import type { Subscription } from "../../domain/subscription.ts";
+import type { ActionChange } from "../catalog.ts";
+
+/** What a change may alter of an action. Times are milliseconds since the epoch; `null` for none. */
+export interface ActionState extends CompatibilityRule {
+  readonly application: string;
+  readonly revision: number;
+  readonly deprecatedMs: number | null;
+  readonly retiredMs: number | null;
+  readonly successor: string | null;
+}
+
+/** An action after a change. A schema or an application makes the next revision. What was deprecated or retired keeps its time. */
+export function actionAfter(
+  before: ActionState,
+  { schemata, application, settings = {} }: ActionChange,
+  nowMs: number,
+): ActionState {
+  const isRevised = schemata !== undefined || application !== undefined;
+  const { compatibility, compatibility_against, deprecated, retired, successor } = settings;
+  return {
+    application: application ?? before.application,
+    revision: before.revision + (isRevised ? 1 : 0),
+    compatibility: compatibility ?? before.compatibility,
+    compatibility_against: compatibility_against ?? before.compatibility_against,
+    deprecatedMs: sinceWhen(deprecated, before.deprecatedMs, nowMs),
+    retiredMs: sinceWhen(retired, before.retiredMs, nowMs),
+    successor: successor === undefined ? before.successor : successor,
+  };
+}
+
+function sinceWhen(is: boolean | undefined, beforeMs: number | null, nowMs: number): number | null {
+  if (is === undefined) return beforeMs;
+  return is ? (beforeMs ?? nowMs) : null;
+}
+
+export function actionExists({ action, application }: Pick<Action, "action" | "application">): EvregError {
+  return conflict("action", action, `there is an action ${action} already, owned by ${application}`);
+}
+
+/**
+ * A pattern needs no action: it matches what comes.
+ * @throws EvregError `not_found` for a subscription to an action that does not exist
+ */
+export function checkActionExists(action: string, exists: () => boolean): void {
+  if (isPattern(action) || exists()) return;
+  const message = `there is no action ${action}; create it first`;
+  throw new EvregError("not_found", `action: ${message}.`, { field: "action", message, value: action });
+}
+
+export function subscriptionExists({
+  application,
+  subscription,
+  action,
+  rowid,
+}: Pick<Subscription, "application" | "subscription" | "action" | "rowid">): EvregError {
+  const message = `${application} has a subscription ${subscription} to ${action} already (rowid ${rowid})`;
+  return conflict("subscription", subscription, message, { rowid });
+}
+
+function conflict(field: string, value: string, message: string, more: object = {}): EvregError {
+  return new EvregError("conflict", `${field}: ${message}.`, { field, message, value, ...more });
+}
