@@ -265,8 +265,8 @@ export interface SubscriptionsPort {
    */
   finish(id: number, input: PullResults): Promise<Answer<readonly FinishedPull[]>>;
   /**
-   * Its last attempts that have ended, newest first by their start. Exact for those since the server was started; of one with a
-   * long backlog some from before may be left out. `not_found`.
+   * Its last attempts that have ended, newest first by their start. Of one with a long backlog some may be left out.
+   * `not_found`.
    */
   attempts(id: number, query?: AttemptQuery): Promise<Answer<readonly SubscriptionAttempt[]>>;
   /** Answers the deleted record; `meta` counts the unfinished deliveries that were cancelled. `not_found`. */

@@ -2,13 +2,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Stats } from "../../src/domain/stats/stats.ts";
-import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { DELIVERY_STATE } from "../../src/store/libsql/queue/delivery-state.ts";
 import { rawSql } from "../store/processes.ts";
 import { launchProgram, startProgram, temporaryFolder } from "../support/program.ts";
 import { startReceiver, type Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
-import { Ledger } from "./ledger.ts";
+import { ALL_ATTEMPTS, Ledger } from "./ledger.ts";
 import { lengthOf, report, rounds } from "./length.ts";
 import { Load, register, unfinished } from "./load.ts";
 
@@ -21,12 +20,12 @@ const STARTING_MS = 400;
 
 /** What the figures are of, as the data file has it. */
 const STORED = `SELECT (SELECT count(*) FROM event) AS published,
-  (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'delivered') AS delivered,
-  (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'failed') AS failed_attempts,
+  (SELECT count(*) FROM ${ALL_ATTEMPTS} WHERE outcome = 'delivered') AS delivered,
+  (SELECT count(*) FROM attempt WHERE outcome = 'failed') AS failed_attempts,
   (SELECT count(*) FROM delivery WHERE state = ${DELIVERY_STATE.failed}) AS failed`;
 /** Attempts that a kill has cut short, and deliveries of which one was counted against the retries all the same. */
-const CUT_SHORT = `SELECT (SELECT count(*) FROM ${ATTEMPTS} WHERE outcome = 'returned') AS attempts,
-  (SELECT count(*) FROM delivery WHERE failures > (SELECT count(*) FROM ${ATTEMPTS}
+const CUT_SHORT = `SELECT (SELECT count(*) FROM attempt WHERE outcome = 'returned') AS attempts,
+  (SELECT count(*) FROM delivery WHERE failures > (SELECT count(*) FROM attempt
     WHERE delivery_id = delivery.rowid AND outcome = 'failed')) AS counted`;
 const FIGURES = ["published", "delivered", "failed_attempts", "failed"] as const;
 

@@ -5,6 +5,9 @@ import { ATTEMPTS } from "../../src/store/libsql/queue/attempts.ts";
 import { rawSql } from "../store/processes.ts";
 import type { Answer, Receiver, ReceivedRequest } from "../support/receiver.ts";
 
+/** Follows `FROM`: the attempts of all deliveries. */
+export const ALL_ATTEMPTS = `(WITH chosen (id) AS (SELECT rowid FROM delivery) ${ATTEMPTS})`;
+
 /** What the ledger comes to. All but the first five must be what the fault under test allows. */
 export interface Balance {
   /** Events whose publishing was begun. */
@@ -50,7 +53,7 @@ interface Received {
 const KEPT = `SELECT
   (SELECT json_group_array(json_object('id', rowid, 'n', CAST(payload AS TEXT) ->> 'n')) FROM event) AS stored,
   (SELECT json_group_array(json_object('key', d.event_id || '_' || a.attempt, 'status', a.status_code))
-    FROM ${ATTEMPTS} AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
+    FROM ${ALL_ATTEMPTS} AS a CROSS JOIN delivery AS d ON d.rowid = a.delivery_id) AS attempts,
   (SELECT json_group_array(event_id) FROM delivery WHERE state = 2) AS delivered,
   (SELECT integrity_check FROM pragma_integrity_check) AS integrity`;
 const TAIL = /,"delivery_attempt":\d+\}$/;

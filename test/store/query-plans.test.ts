@@ -17,7 +17,7 @@ import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { countDeliveries } from "../../src/store/libsql/queue/delivery-counts.ts";
 import { countPending, listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
-import { listAttempts } from "../../src/store/libsql/queue/last-attempts.ts";
+import { listAttempts } from "../../src/store/libsql/queue/attempts.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { releaseLeases } from "../../src/store/libsql/queue/release.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";

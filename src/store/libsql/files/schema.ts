@@ -12,7 +12,7 @@ export const FORM = 22;
 export const FORM_NAME = "payloads as they came, and rows that are checked";
 
 /** The beginning of an answer, or why an address was refused; both come to far less. */
-export const MAX_RESPONSE_BYTES = 16 * 1_024;
+const MAX_RESPONSE_BYTES = 16 * 1_024;
 
 // Limits of columns. They are those of requests or wider, as nothing that evreg stores may be refused here. A CHECK is met by
 // NULL, so an optional column needs no other one.

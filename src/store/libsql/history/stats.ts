@@ -230,24 +230,21 @@ export function readStatsSteps(sql: Sql, query: StatsSteps): readonly StoredStep
   const { span, fromMs, toMs, stepMs } = query;
   const starts: number[] = [];
   for (let ms = fromMs; ms < toMs; ms += STATS_SPANS[span]) starts.push(startOf(ms, span));
-  const inSteps = (
-    columns: string,
-    where: string,
-    values: readonly SqlValue[],
-  ): readonly ({ step: number } & FiguresRow)[] =>
-    sql.rows(
-      `SELECT at / ? AS step, ${columns} FROM json_each(?) AS sought CROSS JOIN stats
-        ON span = ? AND at = sought.value WHERE ${where} GROUP BY 1`,
-      stepMs / unitOf(span),
-      JSON.stringify(starts),
-      SPAN[span],
-      ...values,
-    );
-  const tallies = new Map<number, Tally>();
-  // What is known of everything is known of each, as nothing happened where there is no row.
-  for (const { step } of inSteps("NULL AS none", `kind = ${KIND.all}`, [])) tallyOf(tallies, step);
-  const { sql: where, values } = isStored(sql, query, kindOf(query));
-  for (const row of inSteps(SUMS, where, values)) tallies.get(row.step)?.add(figuresOf(row));
+  const values = [stepMs / unitOf(span), JSON.stringify(starts), SPAN[span]];
+  const inSteps = "FROM json_each(?) AS sought CROSS JOIN stats ON span = ? AND at = sought.value WHERE";
+  // What is known of everything is known of each: nothing happened where there is no row of its own.
+  const known = sql.rows<{ step: number }>(
+    `SELECT DISTINCT at / ? AS step ${inSteps} kind = ${KIND.all} ORDER BY 1`,
+    ...values,
+  );
+  const tallies = new Map(known.map(({ step }) => [step, new Tally()]));
+  const condition = isStored(sql, query, kindOf(query));
+  const rows = sql.rows<FiguresRow & { step: number }>(
+    `SELECT at / ? AS step, ${SUMS} ${inSteps} ${condition.sql} GROUP BY 1`,
+    ...values,
+    ...condition.values,
+  );
+  for (const row of rows) tallies.get(row.step)?.add(figuresOf(row));
   return [...tallies].map(([step, tally]) => ({ startMs: step * stepMs, figures: tally.stored() }));
 }
 
@@ -295,7 +292,6 @@ function named(sql: Sql, by: StatsSubject, tallies: ReadonlyMap<number, Tally>):
   return names.map(({ id, action }) => ({ action, subscription: 0, figures: tallies.get(id)!.stored() }));
 }
 
-/** The open counts of ten seconds at a time, of which there are few. */
 export function readOpenStats(sql: Sql, query: OpenStats): OpenFigures {
   const { fromMs, toMs, by } = query;
   const condition = isAsked(sql, query, {
@@ -303,89 +299,67 @@ export function readOpenStats(sql: Sql, query: OpenStats): OpenFigures {
     subscription: "stats_open.subscription_id",
     application: APPLICATION,
   });
-  const steps: StoredStep[] = [];
+  const rows = sql.rows<Pick<OpenRow, "measure" | "count" | "last_error"> & { at: number; id: number }>(
+    `SELECT at, ${by === undefined ? "0" : `${by}_id`} AS id, measure, sum(${wholeOf("count")}) AS count,
+        max(${textOf("last_error")}) AS last_error
+      FROM ${OPEN} WHERE at >= ? AND at < ? AND ${condition.sql} GROUP BY 1, 2, 3`,
+    tenSecondsOf(fromMs),
+    tenSecondsOf(toMs),
+    ...condition.values,
+  );
+  const steps = new Map<number, Tally>();
   const tallies = new Map<number, Tally>();
-  for (let at: number | null = tenSecondsOf(fromMs) - 1; ;) {
-    at = sql.value<number | null>(
-      "SELECT min(at) FROM stats_open WHERE at > ? AND at < ?",
-      at,
-      tenSecondsOf(toMs),
-    );
-    if (at === null) break;
-    const rows = sql.rows<{ id: number; measure: number; count: number; last_error: string | null }>(
-      `SELECT ${by === undefined ? "0" : `${by}_id`} AS id, measure, sum(${wholeOf("count")}) AS count,
-          max(${textOf("last_error")}) AS last_error
-        FROM ${OPEN} WHERE at = ? AND ${condition.sql} GROUP BY 1, 2`,
-      at,
-      ...condition.values,
-    );
-    const step = new Tally();
-    for (const { id, measure, count, last_error: lastError } of rows) {
-      step.count(measure, count);
-      if (id === 0) continue;
-      const tally = tallyOf(tallies, id);
-      tally.count(measure, count);
-      tally.lastError = lastError ?? tally.lastError;
-    }
-    steps.push({ startMs: at * STATS_SPANS.tenSeconds, figures: step.stored() });
+  for (const { at, id, measure, count, last_error: lastError } of rows) {
+    tallyOf(steps, at).count(measure, count);
+    if (id === 0) continue;
+    const tally = tallyOf(tallies, id);
+    tally.count(measure, count);
+    tally.lastError = lastError ?? tally.lastError;
   }
-  return { steps, totals: by === undefined ? [] : named(sql, by, tallies) };
+  return {
+    steps: [...steps].map(([at, step]) => ({ startMs: at * STATS_SPANS.tenSeconds, figures: step.stored() })),
+    totals: by === undefined ? [] : named(sql, by, tallies),
+  };
 }
 
-/** `one` is an action or a subscription, `asked` a JSON object. */
-const IN_APPLICATIONS =
-  "(asked.q ->> 'applications' IS NULL OR one.application IN (SELECT value FROM json_each(asked.q, '$.applications')))";
-const IS_FIRST = "SELECT value FROM json_each(asked.q, '$.first')";
-const ASKED = "WITH asked (q) AS MATERIALIZED (SELECT ?)";
+/** Follows `FROM`: those named in the list `?1`, in its order, then others; only those of the applications `?2`. */
+function subjects(table: StatsSubject, name: string, isOther: string, order: string): string {
+  return `${table} AS one LEFT JOIN (SELECT key AS place, value AS name FROM json_each(?1)) AS first ON first.name = ${name}
+    WHERE ${table === "subscription" ? "one.deleted_ms IS NULL" : "TRUE"} AND (?2 IS NULL OR one.application IN (SELECT value FROM json_each(?2)))
+      AND (first.place IS NOT NULL OR ${isOther}) ORDER BY first.place NULLS LAST, ${order} LIMIT ?`;
+}
+
+function listOrNull(list: readonly string[] | undefined): string | null {
+  return list === undefined ? null : JSON.stringify(list);
+}
 
 /** Those of `first`, then others by name that are not evreg's own. */
 export function statsActions(sql: Sql, query: StatsSubjects): readonly ActionSubject[] {
-  const { action = "*", limit } = query;
-  const match = matchOf(action, "one.action");
-  const select = `SELECT one.action, one.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
-      WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = one.rowid)) AS lastPublishedMs`;
-  const asked = JSON.stringify(query);
-  const first = sql.rows<ActionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN json_each(asked.q, '$.first') AS g
-      CROSS JOIN action AS one ON one.action = g.value WHERE ${IN_APPLICATIONS} LIMIT ?`,
-    asked,
-    limit,
-  );
-  if (first.length >= limit) return first;
-  const others = sql.rows<ActionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN action AS one
-      WHERE ${IN_APPLICATIONS} AND one.action NOT IN (${IS_FIRST}) AND ${match.condition} ORDER BY one.action LIMIT ?`,
-    asked,
+  const match = matchOf(query.action ?? "*", "one.action");
+  return sql.rows<ActionSubject>(
+    `SELECT page.action, page.application, (SELECT ${timeOf("e.timestamped_ms")} FROM event AS e
+        WHERE e.rowid = (SELECT max(l.rowid) FROM event AS l INDEXED BY event_action WHERE l.action_id = page.id)) AS lastPublishedMs
+      FROM (SELECT one.rowid AS id, one.action, one.application
+        FROM ${subjects("action", "one.action", match.condition, "one.action")}) AS page`,
+    JSON.stringify(query.first),
+    listOrNull(query.applications),
     ...match.values,
-    limit - first.length,
+    query.limit,
   );
-  return [...first, ...others];
 }
 
 /** Subscriptions in the same order, without those that are deleted. */
 export function statsSubscriptions(sql: Sql, query: StatsSubjects): readonly SubscriptionSubject[] {
-  const { subscription = null, limit } = query;
-  const select = "SELECT one.rowid AS id, one.application, one.subscription, one.action";
-  const asked = JSON.stringify(query);
-  const first = sql.rows<SubscriptionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN json_each(asked.q, '$.first') AS g
-      CROSS JOIN subscription AS one ON one.rowid = g.value
-      WHERE one.deleted_ms IS NULL AND ${IN_APPLICATIONS} LIMIT ?`,
-    asked,
-    limit,
+  const isOther = "(?3 IS NULL OR one.rowid = ?3)";
+  const order = "one.application, one.subscription, one.action";
+  return sql.rows<SubscriptionSubject>(
+    `SELECT one.rowid AS id, one.application, one.subscription, one.action
+      FROM ${subjects("subscription", "one.rowid", isOther, order)}`,
+    JSON.stringify(query.first),
+    listOrNull(query.applications),
+    query.subscription ?? null,
+    query.limit,
   );
-  if (first.length >= limit) return first;
-  const others = sql.rows<SubscriptionSubject>(
-    `${ASKED} ${select} FROM asked CROSS JOIN subscription AS one
-      WHERE one.deleted_ms IS NULL AND ${IN_APPLICATIONS} AND one.rowid NOT IN (${IS_FIRST})
-        AND (? IS NULL OR one.rowid = ?)
-      ORDER BY one.application, one.subscription, one.action LIMIT ?`,
-    asked,
-    subscription,
-    subscription,
-    limit - first.length,
-  );
-  return [...first, ...others];
 }
 
 /** Rows of a step, each of which takes some microseconds. */

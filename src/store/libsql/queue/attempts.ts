@@ -1,26 +1,76 @@
-import { type Attempt, TLS_REASONS } from "../../../domain/delivery.ts";
-import { MAX_RESPONSE_BYTES } from "../files/schema.ts";
+import { type Attempt, type SubscriptionAttempt, TLS_REASONS } from "../../../domain/delivery.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { StoredRecord } from "../stored-record.ts";
 import type { Sql } from "../thread/sql.ts";
+import { DELIVERY_STATE, NORMAL } from "./delivery-state.ts";
 
-/** All attempts. Most are first ones that delivered, and are stored with their deliveries; see files/schema.ts. */
-export const ATTEMPTS = `(
-  SELECT delivery_id, attempt, started_ms, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, response, consumer
-    FROM attempt
+/** Columns of `ATTEMPTS`. */
+const COLUMNS =
+  "attempt, started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code, consumer, response";
+
+type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started_at">;
+
+/**
+ * The attempts of the deliveries of `chosen (id)`. Most are first ones that delivered, and are stored with their deliveries; see
+ * files/schema.ts.
+ */
+export const ATTEMPTS = `
+  SELECT delivery_id, attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code, error_code,
+    consumer, CAST(response AS TEXT) AS response
+  FROM chosen CROSS JOIN attempt ON delivery_id = chosen.id
   UNION ALL
-  SELECT rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
-    FROM delivery WHERE first_start_ms IS NOT NULL)`;
+  SELECT delivery.rowid, 1, created_ms + first_start_ms, first_duration_ms, NULL, NULL, NULL, 'delivered', first_status_code, NULL, NULL, NULL
+  FROM chosen CROSS JOIN delivery ON delivery.rowid = chosen.id WHERE first_start_ms IS NOT NULL`;
 
-export type AttemptRow = StoredRecord<Omit<Attempt, "refusal" | "tls_reason">, "started_at">;
+export function attemptsOfDelivery(sql: Sql, id: number): readonly Attempt[] {
+  const rows = sql.rows<AttemptRow>(
+    `WITH chosen (id) AS (SELECT ?) SELECT ${COLUMNS} FROM (${ATTEMPTS}) ORDER BY attempt`,
+    id,
+  );
+  return rows.map(attemptOf);
+}
 
-/** Follows `SELECT`, of `ATTEMPTS`. */
-export const ATTEMPT_COLUMNS = `attempt, started_ms AS started_at, duration_ms, dns_ms, connect_ms, first_byte_ms, outcome, status_code,
-        error_code, consumer, CAST(iif(octet_length(response) > ${MAX_RESPONSE_BYTES}, substr(response, 1, ${MAX_RESPONSE_BYTES}),
-          response) AS TEXT) AS response`;
+// No index has attempts by subscription and time: each attempt would pay for it. So those deliveries of a subscription are looked
+// at that are most likely to have been attempted last.
+
+/** How many of each kind are looked at, and the most attempts that are asked for. */
+const LIKELY = 100;
+
+const OF_SUBSCRIPTION = "FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ?1";
+const DUE = `FROM delivery INDEXED BY delivery_due WHERE subscription_id = ?1 AND due_ms IS NOT NULL`;
+
+/**
+ * The newest; those before the first that is due, up to which an earlier backlog has been sent; the first ones due, and the
+ * last, which wait for a retry; those that failed for good.
+ */
+const LIKELY_DELIVERIES = [
+  `SELECT rowid AS id ${OF_SUBSCRIPTION} ORDER BY rowid DESC`,
+  `SELECT rowid AS id ${OF_SUBSCRIPTION} AND rowid <=
+      (SELECT rowid ${DUE} AND priority = ${NORMAL} ORDER BY priority, due_ms LIMIT 1) ORDER BY rowid DESC`,
+  `SELECT rowid AS id ${DUE} ORDER BY priority, due_ms`,
+  `SELECT rowid AS id ${DUE} AND priority = ${NORMAL} ORDER BY priority DESC, due_ms DESC`,
+  `SELECT rowid AS id FROM delivery INDEXED BY delivery_failed_event
+    WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC`,
+]
+  .map((one) => `SELECT id FROM (${one} LIMIT ${LIKELY})`)
+  .join(" UNION ");
+
+/** The last attempts of a subscription that have ended, newest first by their start. Of a long backlog some may be left out. */
+export function listAttempts(sql: Sql, subscription: number, limit: number): readonly SubscriptionAttempt[] {
+  const rows = sql.rows<AttemptRow & Pick<SubscriptionAttempt, "delivery_id" | "event_id">>(
+    `WITH chosen (id) AS MATERIALIZED (${LIKELY_DELIVERIES})
+      SELECT delivery_id, (SELECT event_id FROM delivery WHERE rowid = delivery_id) AS event_id, ${COLUMNS}
+      FROM (${ATTEMPTS} ORDER BY started_at DESC, delivery_id DESC, attempt DESC LIMIT ?2)`,
+    subscription,
+    limit,
+  );
+  return rows.map(({ delivery_id, event_id, ...row }) =>
+    Object.assign({ delivery_id, event_id }, attemptOf(row)),
+  );
+}
 
 /** Why an address was refused, or TLS failed, is stored in the place of the answer, which there is none of. */
-export function attemptOf({ response, ...row }: AttemptRow): Attempt {
+function attemptOf({ response, ...row }: AttemptRow): Attempt {
   const isRefused = row.error_code === "address_refused";
   const hasNoTls = row.error_code === "tls_failed";
   return {

@@ -2,7 +2,12 @@ import type { Attention } from "../../../domain/operations.ts";
 import { LEFT_SUBSCRIPTION } from "../../../domain/subscription.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import type { AttentionPage, AttentionSelection } from "../../queue.ts";
-import { type AttentionCause, byGravity, causeOf } from "../../rules/attention.ts";
+import {
+  type AttentionCause,
+  byGravity,
+  causeOf,
+  type SubscriptionCondition,
+} from "../../rules/attention.ts";
 import { EventCounter } from "../events/counts.ts";
 import { idRangesOf } from "../events/timeline.ts";
 import { changedActivity } from "../history/audit.ts";
@@ -25,22 +30,14 @@ const MAX_COUNTED_EACH = 10_000;
 const MAX_PAUSED = 200;
 const DAY_MS = 86_400_000;
 
-interface Candidate {
+interface Candidate extends SubscriptionCondition {
   readonly id: number;
   readonly application: string;
   readonly subscription: string;
   readonly action: string;
-  readonly active: number;
-  readonly disabled_reason: string | null;
-  readonly created_ms: number;
-  readonly failing_since_ms: number | null;
-  readonly last_failure_ms: number | null;
-  readonly wait_end_ms: number;
-  readonly blocked_by: number | null;
-  /** Of a pull subscription: since when nobody has claimed what is due. */
-  readonly unclaimed_ms: number | null;
-  readonly has_due: number;
-  readonly has_failed: number;
+  readonly createdMs: number;
+  readonly hasDue: number;
+  readonly hasFailed: number;
 }
 
 /** One item before its deliveries are counted. */
@@ -53,7 +50,10 @@ export function listAttention(sql: Sql, query: AttentionSelection): AttentionPag
   const { nowMs, limit } = query;
   const candidates = loadCandidates(sql, query);
   const entries = [
-    ...candidates.flatMap((row) => stateOf(row, nowMs) ?? []),
+    ...candidates.flatMap((row) => {
+      const cause = causeOf(row, nowMs);
+      return cause === undefined ? [] : [{ row, ...cause }];
+    }),
     ...pausedOnes(sql, candidates),
     ...failedOnes(sql, candidates, nowMs),
   ];
@@ -82,38 +82,25 @@ const IS_LEFT = `iif(s.mode = 'pull' AND json_valid(s.settings),
   AND coalesce(s.last_claim_ms, s.created_ms) <= ?1 - ${LEFT_SUBSCRIPTION.unclaimedMs}, 0)`;
 
 function loadCandidates(sql: Sql, { nowMs, applications }: AttentionSelection): readonly Candidate[] {
-  return sql.rows<Candidate>(
-    `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabled_reason,
-        s.created_ms, s.failing_since_ms, s.last_failure_ms, ${WAIT_END} AS wait_end_ms, ${BLOCKED_BY} AS blocked_by,
-        ${UNCLAIMED_SINCE} AS unclaimed_ms,
-        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS has_due,
+  const rows = sql.rows<Omit<Candidate, "isActive"> & { active: number }>(
+    `SELECT s.rowid AS id, s.application, s.subscription, s.action, s.active, ${textOf("s.disabled_reason")} AS disabledReason,
+        s.created_ms AS createdMs, s.failing_since_ms AS failingSinceMs, s.last_failure_ms AS lastFailureMs,
+        ${WAIT_END} AS waitEndMs, ${BLOCKED_BY} AS blockedBy, ${UNCLAIMED_SINCE} AS unclaimedSinceMs,
+        EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_due WHERE subscription_id = s.rowid AND due_ms IS NOT NULL) AS hasDue,
         EXISTS (SELECT 1 FROM delivery INDEXED BY delivery_failed_event
-          WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS has_failed
+          WHERE subscription_id = s.rowid AND state = ${DELIVERY_STATE.failed}) AS hasFailed
       FROM subscription AS s
       WHERE s.deleted_ms IS NULL AND ${IS_LEFT} IS NOT 1
         AND (?2 IS NULL OR s.application IN (SELECT value FROM json_each(?2)))`,
     nowMs,
     applications === undefined ? null : JSON.stringify(applications),
   );
-}
-
-function stateOf(row: Candidate, nowMs: number): Entry | undefined {
-  const condition = {
-    isActive: row.active === 1,
-    disabledReason: row.disabled_reason,
-    failingSinceMs: row.failing_since_ms,
-    lastFailureMs: row.last_failure_ms,
-    waitEndMs: row.wait_end_ms,
-    blockedBy: row.blocked_by,
-    unclaimedSinceMs: row.unclaimed_ms,
-  };
-  const cause = causeOf(condition, nowMs);
-  return cause && { row, ...cause };
+  return rows.map(({ active, ...row }) => Object.assign(row, { isActive: active === 1 }));
 }
 
 /** Those paused by a person that hold deliveries, or have missed events since. */
 function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[] {
-  const paused = candidates.filter((one) => one.active === 0 && one.disabled_reason === null);
+  const paused = candidates.filter((one) => !one.isActive && one.disabledReason === null);
   if (paused.length === 0) return [];
   const changed = changedActivity(
     sql,
@@ -122,9 +109,9 @@ function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[
   const entries: Entry[] = [];
   for (const [index, row] of paused.entries()) {
     const change = changed.get(row.id);
-    const sinceMs = change === undefined ? null : change === "created" ? row.created_ms : change;
+    const sinceMs = change === undefined ? null : change === "created" ? row.createdMs : change;
     const missed = index < MAX_PAUSED ? countMissed(sql, row.id, sinceMs ?? lastReceivedMs(sql, row)) : null;
-    if (row.has_due === 0 && (missed ?? 0) === 0) continue;
+    if (row.hasDue === 0 && (missed ?? 0) === 0) continue;
     entries.push({ row, reason: "paused", sinceMs, more: { missed } });
   }
   return entries;
@@ -134,7 +121,7 @@ function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[
  * From when on a paused subscription has received nothing, where the audit does not tell: it was paused by an older evreg, or
  * too long ago. While it was active, each of its events made a delivery at once.
  */
-function lastReceivedMs(sql: Sql, { id, created_ms: createdMs }: Candidate): number {
+function lastReceivedMs(sql: Sql, { id, createdMs }: Candidate): number {
   const last = sql.first<{ ms: number }>(
     "SELECT created_ms AS ms FROM delivery INDEXED BY delivery_subscription WHERE subscription_id = ? ORDER BY rowid DESC LIMIT 1",
     id,
@@ -155,43 +142,41 @@ function countMissed(sql: Sql, subscription: number, sinceMs: number): number {
 
 interface FailedRow {
   readonly id: number;
-  readonly published_ms: number;
-  readonly finished_ms: number;
-  readonly last_error: string | null;
+  readonly error: string | null;
+  readonly deliveries: number;
+  readonly sinceMs: number;
+  readonly publishedMs: number;
 }
 
-/** What has failed for good within a day, of the newest events. */
+/** What has failed for good within a day, of the newest events: the last one, and what is to be said of all. */
 function failedOnes(sql: Sql, candidates: readonly Candidate[], nowMs: number): readonly Entry[] {
-  const failed = candidates.filter((one) => one.has_failed === 1);
+  const failed = candidates.filter((one) => one.hasFailed === 1);
   const each = Math.min(MAX_FAILED_EACH, Math.ceil(MAX_FAILED / Math.max(1, failed.length)));
-  const entries: Entry[] = [];
-  for (const row of failed) {
-    const rows = sql.rows<FailedRow>(
-      `SELECT id, (SELECT timestamped_ms FROM event WHERE event.rowid = event_id) AS published_ms, finished_ms, last_error FROM (
-          SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS last_error
+  return failed.flatMap((row) => {
+    const last = sql.first<FailedRow>(
+      `SELECT id, error, count(*) OVER () AS deliveries, min(finished_ms) OVER () AS sinceMs,
+          min((SELECT timestamped_ms FROM event WHERE event.rowid = event_id)) OVER () AS publishedMs
+        FROM (SELECT rowid AS id, event_id, finished_ms, ${textOf("last_error")} AS error
           FROM delivery INDEXED BY delivery_failed_event
           WHERE subscription_id = ?1 AND state = ${DELIVERY_STATE.failed} ORDER BY event_id DESC LIMIT ?2)
-        WHERE finished_ms >= ?3 ORDER BY finished_ms`,
+        WHERE finished_ms >= ?3 ORDER BY finished_ms DESC, event_id LIMIT 1`,
       row.id,
       each,
       nowMs - DAY_MS,
     );
-    const [first, last] = [rows[0], rows.at(-1)];
-    if (first !== undefined && last !== undefined) {
-      const isLeast = rows.length === each;
-      const published = rows.map(({ published_ms: ms }) => ms);
-      if (isLeast) published.push(oldestFailed(sql, row.id));
-      const more = {
-        published_from: toIso(Math.min(...published)),
-        deliveries: rows.length,
-        at_least: isLeast,
-        delivery_id: last.id,
-        error: last.last_error,
-      };
-      entries.push({ row, reason: "failed", sinceMs: first.finished_ms, more });
-    }
-  }
-  return entries;
+    if (last === undefined) return [];
+    const { id, error, deliveries, sinceMs } = last;
+    const isLeast = deliveries === each;
+    const publishedMs = isLeast ? Math.min(last.publishedMs, oldestFailed(sql, row.id)) : last.publishedMs;
+    const more = {
+      published_from: toIso(publishedMs),
+      deliveries,
+      at_least: isLeast,
+      delivery_id: id,
+      error,
+    };
+    return { row, reason: "failed" as const, sinceMs, more };
+  });
 }
 
 /** When the first event was published whose delivery has failed for good. */
@@ -209,8 +194,8 @@ function itemOf(
   nowMs: number,
   max: number,
 ): Omit<Attention, "found"> {
-  const { id, application, subscription, action, wait_end_ms: waitEndMs } = row;
-  const isActive = row.active === 1 && reason !== "failed";
+  const { id, application, subscription, action, waitEndMs } = row;
+  const isActive = row.isActive && reason !== "failed";
   const item = {
     reason,
     subscription_id: id,

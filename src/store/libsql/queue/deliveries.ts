@@ -2,7 +2,7 @@ import type { Delivery, DeliveryWithAttempts } from "../../../domain/delivery.ts
 import { checkRetry, checkSkip, type DeliveryBefore, type RequestedDelivery } from "../../rules/requests.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
-import { ATTEMPT_COLUMNS, type AttemptRow, attemptOf, ATTEMPTS } from "./attempts.ts";
+import { attemptsOfDelivery } from "./attempts.ts";
 import {
   DELIVERY_STATE,
   deliveryOf,
@@ -20,13 +20,8 @@ import type { Reported } from "../thread/operation.ts";
 export function findDelivery(sql: Sql, id: number): DeliveryWithAttempts | undefined {
   const row = findRow(sql, id);
   if (row === undefined) return undefined;
-  const attempts = sql.rows<AttemptRow>(
-    `SELECT ${ATTEMPT_COLUMNS}
-      FROM ${ATTEMPTS} WHERE delivery_id = ? ORDER BY attempt`,
-    id,
-  );
   const key = findKeyText(sql, id);
-  return { ...deliveryOf(row), ...(key === undefined ? {} : { key }), attempts: attempts.map(attemptOf) };
+  return { ...deliveryOf(row), ...(key === undefined ? {} : { key }), attempts: attemptsOfDelivery(sql, id) };
 }
 
 export function retryDelivery(sql: Sql, id: number, nowMs: number): Delivery | undefined {
