@@ -102,12 +102,12 @@ describe("query plans", () => {
     const bytes = new Uint8Array(1);
     expect(scans(plansOf((sql) => recordAndClaim(sql, [eventBatch(call)], bytes)))).toEqual([]);
     const deliver = (sql: Sql): unknown => {
-      const { claimId } = claimDue(sql, claim, new ByteWriter());
+      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
       return finishAttempts(sql, finish(claimId), bytes);
     };
     expect(scans(plansOf(deliver))).toEqual([]);
     const refuse = (sql: Sql): unknown => {
-      const { claimId } = claimDue(sql, claim, new ByteWriter());
+      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
       const times = { dnsMs: 1, connectMs: 1, firstByteMs: 1 };
       const row = {
         deliveryId: 1,
@@ -119,7 +119,7 @@ describe("query plans", () => {
         slowUntilMs: 99,
       } as const;
       finishAttempts(sql, finished([row], 9, { disableAfterMs: 9 }), bytes);
-      expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: "[]", nextDueAtMs: 99 });
+      expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: [], nextDueAtMs: 99 });
       audited.retryDelivery(sql, 1, 9);
       return claimDue(sql, claim, new ByteWriter());
     };
@@ -237,7 +237,7 @@ describe("query plans", () => {
     const ending = "delivered";
     const plans = plansOf((sql) => {
       recordAndClaim(sql, [events], payload);
-      const { claimId } = claimDue(sql, claim, new ByteWriter());
+      const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
       finishAttempts(sql, finished([{ deliveryId: 1, claimId, ending }], 9), payload);
       audited.retryDelivery(sql, 1, 9);
       releaseLeases(sql, "expired", 9_999_999);

@@ -1,12 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import {
-  CLAIM,
   claimAnswer,
-  claimCall,
   ClaimedSubscriptions,
+  type ClaimReply,
   finishedRow,
-  SUBSCRIPTION,
+  type SubscriptionRow,
 } from "../../src/store/libsql/queue/wire.ts";
 import { columns } from "../../src/store/libsql/thread/columns.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
@@ -14,18 +13,11 @@ import type { AttemptResult } from "../../src/store/queue.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 
-describe("columns", () => {
+test("columns give SQL and arrays the same order", () => {
   const made = columns("id", "state", "due_ms");
-
-  test("give SQL and arrays the same order", () => {
-    expect(made.values).toBe("value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS due_ms");
-    expect(made.value("state")).toBe("value ->> 1");
-    expect(made.select({ due_ms: "d.due_ms", id: "d.rowid", state: "3" })).toBe(
-      "json_array(d.rowid, 3, d.due_ms)",
-    );
-    expect(made.pack({ due_ms: null, state: 0, id: MAX })).toEqual([MAX, 0, null]);
-    expect([made.count, made.at]).toEqual([3, { id: 0, state: 1, due_ms: 2 }]);
-  });
+  expect(made.values).toBe("value ->> 0 AS id, value ->> 1 AS state, value ->> 2 AS due_ms");
+  expect(made.value("state")).toBe("value ->> 1");
+  expect(made.pack({ due_ms: null, state: 0, id: MAX })).toEqual([MAX, 0, null]);
 });
 
 describe("a result to be stored", () => {
@@ -53,74 +45,60 @@ describe("a result to be stored", () => {
   });
 });
 
-describe("claims across the thread", () => {
-  test("ask with a quota for each subscription", () => {
-    const quota = { leased: 1, capacity: 2, tier: 3 };
-    const request = { nowMs: 1, leaseMs: 2, tiers: [], maxPayloadBytes: 3, defaultQuota: quota };
-    const call = claimCall({ ...request, quotas: new Map([[MAX, quota]]) });
-    expect(call).toMatchObject(request);
-    expect(JSON.parse(call.quotas)).toEqual([[MAX, quota]]);
-  });
-
-  test("answer deliveries with their event and subscription, also with an empty payload", () => {
-    const claim = { attempt: 2, failures: 1, subscriptionId: 3, timestampedMs: 4, action: "a.b" };
-    const rows = [
-      CLAIM.pack({ ...claim, deliveryId: MAX, eventId: MAX, payloadBytes: 2, isFromReplay: 0 }),
-      CLAIM.pack({ ...claim, deliveryId: 8, eventId: 6, payloadBytes: 0, isFromReplay: 1 }),
-      CLAIM.pack({ ...claim, deliveryId: 9, eventId: 5, payloadBytes: 7, isFromReplay: 0 }),
-    ];
-    expect(JSON.stringify(rows[0])).toBe(`[9007199254740991,2,1,3,9007199254740991,2,4,"a.b",0]`);
-    const subscription = SUBSCRIPTION.pack({
-      subscriptionId: 3,
-      application: "billing",
-      name: "invoices",
-      handler: "https://h.example/",
-      maxRetries: 5,
-      secret: "s",
-      previousSecret: "before",
-      previousUntilMs: 77,
-      bearer: "secret",
-      bearerToken: null,
-      settings: null,
-    });
-    const reply = {
-      claimId: 11,
-      rows: JSON.stringify(rows),
-      subscriptions: JSON.stringify([subscription]),
-      offset: 1,
-      damaged: [5],
-      consumers: [],
-      nextDueAtMs: 42,
-      limitedTiers: [0],
-    };
-    const bytes = Uint8Array.from([0, 123, 125]).buffer;
-    const answer = claimAnswer(structuredClone(reply), bytes, new ClaimedSubscriptions(undefined));
-    expect(answer).toMatchObject({ nextDueAtMs: 42, limitedTiers: [0] });
-    expect(
-      answer.claims.map(({ deliveryId, claimId, attempt, failures, isFromReplay, event }) => ({
-        ids: [deliveryId, claimId, attempt, failures, isFromReplay],
-        event: { ...event, payload: event.payload && Buffer.from(event.payload).toString() },
-      })),
-    ).toEqual([
-      {
-        ids: [MAX, 11, 2, 1, false],
-        event: { eventId: MAX, action: "a.b", timestampedMs: 4, payload: "{}" },
-      },
-      { ids: [8, 11, 2, 1, true], event: { eventId: 6, action: "a.b", timestampedMs: 4, payload: "" } },
-      {
-        ids: [9, 11, 2, 1, false],
-        event: { eventId: 5, action: "a.b", timestampedMs: 4, payload: undefined },
-      },
-    ]);
-    expect(answer.claims[0]!.subscription).toEqual({
-      subscriptionId: 3,
-      application: "billing",
-      name: "invoices",
-      handler: "https://h.example/",
-      maxRetries: 5,
-      secret: "s",
-      previous: { secret: "before", untilMs: 77 },
-      settings: NO_SETTINGS,
-    });
+test("an answer to claims is read with events that several deliveries share, also damaged ones and empty payloads", () => {
+  const claim = { claimId: 11, attempt: 2, failures: 1, subscriptionId: 3, timestampedMs: 4, action: "a.b" };
+  const subscription: SubscriptionRow = {
+    subscriptionId: 3,
+    application: "billing",
+    name: "invoices",
+    handler: "https://h.example/",
+    maxRetries: 5,
+    secret: "s",
+    previousSecret: "before",
+    previousUntilMs: 77,
+    bearer: "secret",
+    bearerToken: null,
+    settings: null,
+  };
+  const reply: ClaimReply = {
+    rows: [
+      { ...claim, deliveryId: MAX, eventId: MAX, payload: [1, 2], isFromReplay: 0 },
+      { ...claim, deliveryId: 7, eventId: MAX, payload: [1, 2], isFromReplay: 0 },
+      { ...claim, deliveryId: 8, eventId: 6, payload: [3, 0], isFromReplay: 1 },
+      { ...claim, deliveryId: 9, eventId: 5, payload: null, isFromReplay: 0 },
+    ],
+    subscriptions: JSON.stringify([subscription]),
+    nextDueAtMs: 42,
+    limitedTiers: [0],
+  };
+  const bytes = Uint8Array.from([0, 123, 125]).buffer;
+  const { claims, ...answer } = claimAnswer(
+    JSON.parse(JSON.stringify(reply)) as ClaimReply,
+    bytes,
+    new ClaimedSubscriptions(undefined),
+  );
+  expect(answer).toEqual({ nextDueAtMs: 42, limitedTiers: [0] });
+  expect(claims.map(({ event: _event, subscription: _subscription, ...rest }) => rest)).toEqual(
+    reply.rows.map(({ deliveryId, isFromReplay }) => {
+      return { deliveryId, claimId: 11, attempt: 2, failures: 1, isFromReplay: isFromReplay === 1 };
+    }),
+  );
+  expect(claims[0]!.event).toBe(claims[1]!.event);
+  expect(claims.map(({ event }) => event.payload && Buffer.from(event.payload).toString())).toEqual([
+    "{}",
+    "{}",
+    "",
+    undefined,
+  ]);
+  expect(claims[0]!.event).toMatchObject({ eventId: MAX, action: "a.b", timestampedMs: 4 });
+  expect(claims[0]!.subscription).toEqual({
+    subscriptionId: 3,
+    application: "billing",
+    name: "invoices",
+    handler: "https://h.example/",
+    maxRetries: 5,
+    secret: "s",
+    previous: { secret: "before", untilMs: 77 },
+    settings: NO_SETTINGS,
   });
 });

@@ -173,7 +173,7 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
   }
 
   function answered({ value, bytes }: Reply<ClaimReply>): ClaimAnswer {
-    for (const eventId of value.damaged) damaged.note(eventId);
+    for (const { eventId, payload } of value.rows) if (payload === null) damaged.note(eventId);
     return claimAnswer(value, bytes, claimed);
   }
 

@@ -35,7 +35,7 @@ export interface RecordedLeases {
   readonly claimId: number;
   /** As in `ClaimReply`, of these and others. */
   readonly subscriptions: string;
-  readonly deliveries: readonly (readonly [deliveryId: number, subscriptionId: number])[];
+  readonly deliveries: readonly { readonly deliveryId: number; readonly subscriptionId: number }[];
 }
 
 /** What came of one event. */

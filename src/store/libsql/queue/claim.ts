@@ -1,23 +1,14 @@
 import { randomInt } from "node:crypto";
-import { addPayloads, PAYLOAD_BYTES } from "../events/payloads.ts";
+import { addPayloads, PAYLOAD_BYTES, type PayloadRequest } from "../events/payloads.ts";
 import type { ClaimQuota, PullConsumer, TierLimit } from "../../queue.ts";
 import { type Claimable, earliestOf, selectFairly, type Picked } from "../../rules/fair-share.ts";
 import type { ByteWriter } from "../thread/protocol.ts";
-import { isRowid, jsonOf, type Sql, timeOf } from "../thread/sql.ts";
+import { isRowid, type Sql, timeOf } from "../thread/sql.ts";
 import { NORMAL, REQUESTED } from "./delivery-state.ts";
 import { WAIT_END } from "./handler-health.ts";
 import { leasedSubscriptions } from "./order.ts";
 import { loadWaiting } from "./waiting-deliveries.ts";
-import {
-  CLAIM,
-  type ClaimCall,
-  type ClaimReply,
-  type ClaimRow,
-  type QuotaRow,
-  SUBSCRIPTION,
-  type ConsumerCall,
-  type ConsumerClaim,
-} from "./wire.ts";
+import type { ClaimCall, ClaimedRow, ClaimReply, ConsumerCall } from "./wire.ts";
 
 /** Claim ids are below this; that a delivery gets one twice is as good as impossible. */
 const CLAIM_IDS = 2 ** 47;
@@ -34,11 +25,11 @@ const BUSY_RECHECK_MS = 250;
  */
 export function claimDue(sql: Sql, call: ClaimCall, out: ByteWriter): ClaimReply {
   const { nowMs, leaseMs, defaultQuota } = call;
-  const known = new Map(JSON.parse(call.quotas) as readonly QuotaRow[]);
+  const known = new Map(call.quotas);
   const quotaOf = (id: number): ClaimQuota => known.get(id) ?? defaultQuota;
   const due = selectDue(sql, { ...call, mode: "push", quotaOf });
   const claimId = leaseToSend(sql, deliveriesOf(due.rows), nowMs, leaseMs);
-  return replyOf(sql, due, { claimId, consumers: [] }, out);
+  return replyOf(sql, due, () => claimId, out);
 }
 
 /** Leases due deliveries for those who take them. */
@@ -51,8 +42,8 @@ export function claimForConsumers(sql: Sql, call: ConsumerCall, out: ByteWriter)
   };
   const tiers = [{ maxClaims, isNewestFirst: false }];
   const due = selectDue(sql, { nowMs, mode: "pull", quotaOf, tiers, maxPayloadBytes });
-  const claims = leaseForConsumers(sql, due.rows, consumers, nowMs);
-  return replyOf(sql, due, { claimId: 0, consumers: claims }, out);
+  const claimIds = leaseForConsumers(sql, due.rows, consumers, nowMs);
+  return replyOf(sql, due, ({ subscriptionId }) => claimIds.get(subscriptionId)!, out);
 }
 
 interface DueQuery {
@@ -64,7 +55,7 @@ interface DueQuery {
 }
 
 interface DueDeliveries extends Pick<ClaimReply, "nextDueAtMs" | "limitedTiers" | "subscriptions"> {
-  readonly rows: readonly ClaimRow[];
+  readonly rows: readonly DueRow[];
 }
 
 function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
@@ -87,20 +78,14 @@ function selectDue(sql: Sql, query: DueQuery): DueDeliveries {
 function replyOf(
   sql: Sql,
   { rows, ...due }: DueDeliveries,
-  ids: Pick<ClaimReply, "claimId" | "consumers">,
+  claimIdOf: (row: DueRow) => number,
   out: ByteWriter,
 ): ClaimReply {
-  const payloads = rows.map((row) => ({
-    eventId: row[CLAIM.at.eventId],
-    payloadBytes: row[CLAIM.at.payloadBytes],
-  }));
-  const spans = addPayloads(sql, payloads, out);
-  const first = [...spans.values()].find((span) => span !== null);
-  // A missing event cannot be sent either.
-  const damaged = [...new Set(payloads.map(({ eventId }) => eventId))].filter(
-    (id) => (spans.get(id) ?? null) === null,
-  );
-  return { ...ids, ...due, rows: JSON.stringify(rows), offset: first?.[0] ?? 0, damaged };
+  const spans = addPayloads(sql, rows, out);
+  const claimed = rows.map(({ payloadBytes: _bytes, ...row }, index): ClaimedRow => {
+    return { ...row, claimId: claimIdOf(rows[index]!), payload: spans.get(row.eventId) ?? null };
+  });
+  return { ...due, rows: claimed };
 }
 
 interface Pending {
@@ -173,7 +158,7 @@ function loadClaimables(
 }
 
 interface Selected extends Picked {
-  readonly rows: readonly ClaimRow[];
+  readonly rows: readonly DueRow[];
   /** The subscriptions of all of them, as JSON. */
   readonly subscriptions: string;
 }
@@ -188,61 +173,42 @@ function select(sql: Sql, claimables: readonly Claimable[], tiers: readonly Tier
   return { ...picked, rows, subscriptions: loadSubscriptions(sql, rows) };
 }
 
-/** An event with a damaged time must not stop the deliveries of others: it fails when its payload is read. */
-const CLAIM_SQL = CLAIM.select({
-  deliveryId: "d.rowid",
-  attempt: "d.attempt + 1",
-  failures: "d.failures",
-  subscriptionId: "d.subscription_id",
-  eventId: "d.event_id",
-  payloadBytes: PAYLOAD_BYTES,
-  timestampedMs: timeOf("e.timestamped_ms"),
-  action: "coalesce(a.action, '')",
-  isFromReplay: "d.created_ms > e.timestamped_ms",
-});
+/** A due delivery before it is leased. */
+type DueRow = Omit<ClaimedRow, "claimId" | "payload"> & PayloadRequest;
 
-export const SUBSCRIPTION_SQL = SUBSCRIPTION.select({
-  subscriptionId: "s.rowid",
-  application: "s.application",
-  name: "s.subscription",
-  handler: "s.handler",
-  maxRetries: "s.max_retries",
-  secret: "k.secret",
-  previousSecret: "k.previous_secret",
-  previousUntilMs: "k.previous_until_ms",
-  bearer: "k.bearer",
-  bearerToken: "k.bearer_token",
-  settings: "s.settings",
-});
+/** A `SubscriptionRow` as JSON. */
+export const SUBSCRIPTION_SQL = `json_object('subscriptionId', s.rowid, 'application', s.application, 'name', s.subscription,
+  'handler', s.handler, 'maxRetries', s.max_retries, 'secret', k.secret, 'previousSecret', k.previous_secret,
+  'previousUntilMs', k.previous_until_ms, 'bearer', k.bearer, 'bearerToken', k.bearer_token, 'settings', s.settings)`;
 
 /** Follows `SELECT`: those whose rowids are in the JSON `?2`. */
 export const REQUESTED_SUBSCRIPTIONS = `FROM json_each(?2) AS requested
       CROSS JOIN subscription AS s ON s.rowid = requested.value
       CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid`;
 
-/** A missing or damaged event shows when its payload is read. */
-function loadRows(sql: Sql, ids: readonly number[]): readonly ClaimRow[] {
+/** A missing or damaged event shows when its payload is read, and must not stop the deliveries of others. */
+function loadRows(sql: Sql, ids: readonly number[]): readonly DueRow[] {
   if (ids.length === 0) return [];
-  const rows = sql.value<ArrayBuffer>(
-    `SELECT CAST(json_group_array(${CLAIM_SQL}) AS BLOB)
+  return sql.rows<DueRow>(
+    `SELECT d.rowid AS deliveryId, d.attempt + 1 AS attempt, d.failures AS failures, d.subscription_id AS subscriptionId,
+        d.event_id AS eventId, ${PAYLOAD_BYTES} AS payloadBytes, ${timeOf("e.timestamped_ms")} AS timestampedMs,
+        coalesce(a.action, '') AS action, d.created_ms > e.timestamped_ms AS isFromReplay
       FROM json_each(?) AS requested
       CROSS JOIN delivery AS d ON d.rowid = requested.value
       LEFT JOIN event AS e ON e.rowid = d.event_id
       LEFT JOIN action AS a ON a.rowid = e.action_id`,
     JSON.stringify(ids),
   );
-  return jsonOf<ClaimRow[]>(rows);
 }
 
 /** The first rows whose payloads fit, and at least one. */
-function withinBytes(rows: readonly ClaimRow[], maxBytes: number): readonly ClaimRow[] {
+function withinBytes(rows: readonly DueRow[], maxBytes: number): readonly DueRow[] {
   const seen = new Set<number>();
   let bytes = 0;
-  for (const [index, row] of rows.entries()) {
-    const eventId = row[CLAIM.at.eventId];
+  for (const [index, { eventId, payloadBytes }] of rows.entries()) {
     if (seen.has(eventId)) continue;
     seen.add(eventId);
-    bytes += row[CLAIM.at.payloadBytes];
+    bytes += payloadBytes;
     if (index > 0 && bytes > maxBytes) return rows.slice(0, index);
   }
   return rows;
@@ -292,36 +258,36 @@ export function leaseToSend(
  */
 function leaseForConsumers(
   sql: Sql,
-  rows: readonly ClaimRow[],
+  rows: readonly DueRow[],
   consumers: ReadonlyMap<number, PullConsumer>,
   nowMs: number,
-): readonly ConsumerClaim[] {
-  const claims: ConsumerClaim[] = [];
-  const bySubscription = Map.groupBy(rows, (row) => row[CLAIM.at.subscriptionId]);
+): ReadonlyMap<number, number> {
+  const claimIds = new Map<number, number>();
+  const bySubscription = Map.groupBy(rows, ({ subscriptionId }) => subscriptionId);
   for (const [id, own] of bySubscription) {
     const { leaseMs, consumer } = consumers.get(id)!;
     const claimId = randomInt(1, CLAIM_IDS);
-    claims.push([id, claimId]);
+    claimIds.set(id, claimId);
     lease(sql, deliveriesOf(own), { claimId, nowMs, leaseMs, consumer });
   }
   const timed = [...consumers].filter(([, { isTimeStored }]) => isTimeStored).map(([id]) => id);
-  if (timed.length === 0) return claims;
+  if (timed.length === 0) return claimIds;
   sql.run(
     "UPDATE subscription SET last_claim_ms = ?2 WHERE rowid IN (SELECT value FROM json_each(?1))",
     JSON.stringify(timed),
     nowMs,
   );
-  return claims;
+  return claimIds;
 }
 
-function deliveriesOf(rows: readonly ClaimRow[]): number[] {
-  return rows.map((row) => row[CLAIM.at.deliveryId]);
+function deliveriesOf(rows: readonly DueRow[]): number[] {
+  return rows.map(({ deliveryId }) => deliveryId);
 }
 
 /** `SubscriptionRow`s as JSON. */
-function loadSubscriptions(sql: Sql, rows: readonly ClaimRow[]): string {
+function loadSubscriptions(sql: Sql, rows: readonly DueRow[]): string {
   if (rows.length === 0) return "[]";
-  return readSubscriptions(sql, [...new Set(rows.map((row) => row[CLAIM.at.subscriptionId]))]);
+  return readSubscriptions(sql, [...new Set(rows.map(({ subscriptionId }) => subscriptionId))]);
 }
 
 /** One that was not deleted, as a claim would have it, in a list as JSON. */

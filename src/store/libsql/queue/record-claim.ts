@@ -56,26 +56,21 @@ function leaseRecorded(
     JSON.stringify([...new Set(wanted.map(([, subscriptionId]) => subscriptionId))]),
   )!;
   const open = new Set(JSON.parse(ids) as number[]);
-  const { rows } = sql.first<{ rows: string }>(
-    `SELECT json_group_array(json_array(d.event_id, d.rowid, d.subscription_id)) AS rows
+  const deliveries = sql.rows<RecordedLeases["deliveries"][number] & { readonly eventId: number }>(
+    `SELECT d.event_id AS eventId, d.rowid AS deliveryId, d.subscription_id AS subscriptionId
       FROM json_each(?) AS wanted
       CROSS JOIN delivery AS d INDEXED BY delivery_event
         ON d.event_id = wanted.value ->> 0 AND d.subscription_id = wanted.value ->> 1 AND d.due_ms IS NOT NULL`,
     JSON.stringify(wanted.filter(([, subscriptionId]) => open.has(subscriptionId))),
-  )!;
-  const deliveries = JSON.parse(rows) as (readonly [
-    eventId: number,
-    deliveryId: number,
-    subscriptionId: number,
-  ])[];
-  const deliveryIds = deliveries.map(([, deliveryId]) => deliveryId);
+  );
+  const deliveryIds = deliveries.map(({ deliveryId }) => deliveryId);
   const shared = {
     claimId: leaseToSend(sql, deliveryIds, nowMs, leaseMs),
     subscriptions: Buffer.from(subscriptions).toString(),
   };
-  const byEvent = Map.groupBy(deliveries, ([eventId]) => eventId);
+  const byEvent = Map.groupBy(deliveries, ({ eventId }) => eventId);
   const leases = [...byEvent].map(([eventId, own]): [number, RecordedLeases] => {
-    return [eventId, { ...shared, deliveries: own.map(([, ...delivery]) => delivery) }];
+    return [eventId, { ...shared, deliveries: own }];
   });
   return new Map(leases);
 }

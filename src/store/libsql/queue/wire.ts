@@ -14,95 +14,49 @@ import type {
 } from "../../queue.ts";
 import { type AttemptFacts, dependsOnSettings } from "../../rules/finish.ts";
 import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
+import type { PayloadSpan } from "../events/payloads.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
-import { columns } from "../thread/columns.ts";
 import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
 import { parseStored } from "../thread/stored-json.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
-  /** `QuotaRow`s as JSON, which is cheaper to carry than as many objects. */
-  readonly quotas: string;
+  readonly quotas: readonly (readonly [subscriptionId: number, quota: ClaimQuota])[];
 }
 
-/** The same of consumers. */
+/** The request of consumers. */
 export interface ConsumerCall extends Omit<ConsumerRequest, "consumers"> {
   readonly consumers: readonly (readonly [subscriptionId: number, consumer: PullConsumer])[];
 }
 
-export type QuotaRow = readonly [subscriptionId: number, quota: ClaimQuota];
-
-/** The claim of one consumer. */
-export type ConsumerClaim = readonly [subscriptionId: number, claimId: number];
-
 /** An answer as it crosses the thread. */
 export interface ClaimReply extends Omit<ClaimAnswer, "claims"> {
-  /** Of what evreg sends. */
-  readonly claimId: number;
-  /** The claim that each consumer has. */
-  readonly consumers: readonly ConsumerClaim[];
-  /** `ClaimRow`s. */
-  readonly rows: string;
-  /** `SubscriptionRow`s. */
+  readonly rows: readonly ClaimedRow[];
+  /** The `SubscriptionRow`s of all of them, as JSON. */
   readonly subscriptions: string;
-  /** Where their payloads begin in the answer's bytes, each event's once, in the order of the rows. */
-  readonly offset: number;
-  /** Events of the rows whose payloads are damaged, and not among the bytes. */
-  readonly damaged: readonly number[];
 }
 
-export const CLAIM = columns(
-  "deliveryId",
-  "attempt",
-  "failures",
-  "subscriptionId",
-  "eventId",
-  "payloadBytes",
-  "timestampedMs",
-  "action",
-  "isFromReplay",
-);
-export type ClaimRow = [
-  deliveryId: number,
-  attempt: number,
-  failures: number,
-  subscriptionId: number,
-  eventId: number,
-  payloadBytes: number,
-  timestampedMs: number,
-  action: string,
-  isFromReplay: 0 | 1,
-];
+/** A leased delivery. */
+export interface ClaimedRow extends Required<Omit<Claim, "event" | "subscription" | "isFromReplay">> {
+  readonly subscriptionId: number;
+  readonly eventId: number;
+  readonly timestampedMs: number;
+  readonly action: string;
+  readonly isFromReplay: 0 | 1;
+  /** Where the payload lies in the answer's bytes; one place for all deliveries of an event. */
+  readonly payload: PayloadSpan;
+}
 
-export const SUBSCRIPTION = columns(
-  "subscriptionId",
-  "application",
-  "name",
-  "handler",
-  "maxRetries",
-  "secret",
-  "previousSecret",
-  "previousUntilMs",
-  "bearer",
-  "bearerToken",
-  "settings",
-);
-type SubscriptionRow = readonly [
-  subscriptionId: number,
-  application: string,
-  name: string,
-  handler: string,
-  maxRetries: number,
-  secret: StoredSecrets["secret"],
-  previousSecret: StoredSecrets["previousSecret"],
-  previousUntilMs: StoredSecrets["previousUntilMs"],
-  bearer: StoredSecrets["bearer"],
-  bearerToken: StoredSecrets["bearerToken"],
-  settings: string | null,
-];
+/** A subscription as claims have it from the file. */
+export interface SubscriptionRow
+  extends
+    StoredSecrets,
+    Pick<ClaimedSubscription, "subscriptionId" | "application" | "name" | "handler" | "maxRetries"> {
+  readonly settings: string | null;
+}
 
 export function claimCall(request: ClaimRequest): ClaimCall {
-  return { ...request, quotas: JSON.stringify([...request.quotas]) };
+  return { ...request, quotas: [...request.quotas] };
 }
 
 export function consumerCall(request: ConsumerRequest): ConsumerCall {
@@ -129,27 +83,10 @@ export class ClaimedSubscriptions {
   }
 
   #subscription(row: SubscriptionRow): ClaimedSubscription {
-    const { at } = SUBSCRIPTION;
-    const application = row[at.application];
-    const name = row[at.name];
-    return {
-      subscriptionId: row[at.subscriptionId],
-      application,
-      name,
-      handler: row[at.handler],
-      maxRetries: row[at.maxRetries],
-      ...this.#secrets.of(
-        { application, subscription: name },
-        {
-          secret: row[at.secret],
-          previousSecret: row[at.previousSecret],
-          previousUntilMs: row[at.previousUntilMs],
-          bearer: row[at.bearer],
-          bearerToken: row[at.bearerToken],
-        },
-      ),
-      settings: settingsFromJson(row[at.settings]),
-    };
+    const { subscriptionId, application, name, handler, maxRetries } = row;
+    const secrets = this.#secrets.of({ application, subscription: name }, row);
+    const settings = settingsFromJson(row.settings);
+    return { subscriptionId, application, name, handler, maxRetries, ...secrets, settings };
   }
 }
 
@@ -160,44 +97,29 @@ export function recordedClaims(
   subscriptionsOf: ClaimedSubscriptions,
 ): readonly Claim[] {
   const byId = subscriptionsOf.read(subscriptions);
-  return deliveries.map(([deliveryId, subscriptionId]) => {
+  return deliveries.map(({ deliveryId, subscriptionId }) => {
     return { deliveryId, claimId, attempt: 1, failures: 0, event, subscription: byId.get(subscriptionId)! };
   });
 }
 
 export function claimAnswer(
-  reply: ClaimReply,
+  { rows, nextDueAtMs, limitedTiers, ...reply }: ClaimReply,
   bytes: ArrayBuffer | undefined,
   subscriptionsOf: ClaimedSubscriptions,
 ): ClaimAnswer {
-  const { claimId, nextDueAtMs, limitedTiers } = reply;
-  const consumers = new Map(reply.consumers);
   const subscriptions = subscriptionsOf.read(reply.subscriptions);
   const events = new Map<number, ClaimedEvent>();
-  const damaged = new Set(reply.damaged);
-  let { offset } = reply;
-  const claims = (JSON.parse(reply.rows) as ClaimRow[]).map((row): Claim => {
-    const { at } = CLAIM;
-    const eventId = row[at.eventId];
+  const claims = rows.map((row): Claim => {
+    const { deliveryId, claimId, attempt, failures, subscriptionId, eventId, action, timestampedMs } = row;
     let event = events.get(eventId);
     if (event === undefined) {
-      const isDamaged = damaged.has(eventId);
-      const payloadBytes = row[at.payloadBytes];
-      const payload = isDamaged ? undefined : bytesAt(bytes, [offset, payloadBytes]);
-      event = { eventId, action: row[at.action], payload, timestampedMs: row[at.timestampedMs] };
-      events.set(eventId, event);
-      if (!isDamaged) offset += payloadBytes;
+      const payload = row.payload === null ? undefined : bytesAt(bytes, row.payload);
+      events.set(eventId, (event = { eventId, action, payload, timestampedMs }));
     }
+    const isFromReplay = row.isFromReplay === 1;
     // Every delivery has its subscription, which is never removed.
-    return {
-      deliveryId: row[at.deliveryId],
-      claimId: consumers.get(row[at.subscriptionId]) ?? claimId,
-      attempt: row[at.attempt],
-      failures: row[at.failures],
-      isFromReplay: row[at.isFromReplay] === 1,
-      event,
-      subscription: subscriptions.get(row[at.subscriptionId])!,
-    };
+    const subscription = subscriptions.get(subscriptionId)!;
+    return { deliveryId, claimId, attempt, failures, isFromReplay, event, subscription };
   });
   return { claims, nextDueAtMs, limitedTiers };
 }
