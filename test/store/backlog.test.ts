@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { countBacklog } from "../../src/store/libsql/queue/backlog.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
@@ -15,11 +16,11 @@ describe("counting a long backlog", () => {
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
-      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", handler: "h", maxRetries: 1, active: true, secret: "s" };
       for (let id = 1; id <= 50; id += 1) {
         const own = { ...subscription, subscription: `s${id}`, action: "a", active: id % 5 > 0 };
-        audited.createSubscription(sql, own, 1);
+        createSubscription(sql, own, 1);
       }
     });
   });

@@ -3,7 +3,8 @@ import { expect, it } from "vitest";
 import { DELIVERY_STATUSES } from "../../src/domain/delivery.ts";
 import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import type { DeliverySelection } from "../../src/store/queue.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { listDeliveries } from "../../src/store/libsql/queue/delivery-list.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { openFile } from "./open-file.ts";
@@ -17,15 +18,14 @@ const DELIVERIES = 600;
 function filled(): Connection {
   const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
-    for (const action of ["a", "b"])
-      audited.createAction(sql, { action, application: action, schemata: {} }, 1);
+    for (const action of ["a", "b"]) createAction(sql, { action, application: action, schemata: {} }, 1);
     const common = { handler: "h", maxRetries: 1, secret: "s" };
     for (let id = 1; id <= 6; id += 1) {
       const action = id % 2 === 0 ? "a" : "b";
       const names = { application: action, subscription: `s${id}`, action };
-      audited.createSubscription(sql, { ...common, ...names, active: id !== 3 }, 1);
+      createSubscription(sql, { ...common, ...names, active: id !== 3 }, 1);
     }
-    audited.updateSubscription(sql, 4, { settings: { ordered: { key: "/k" }, on_exhausted: "block" } }, 1);
+    updateSubscription(sql, 4, { settings: { ordered: { key: "/k" }, on_exhausted: "block" } }, 1);
     sql.run("UPDATE subscription SET deleted_ms = 5 WHERE rowid = 6");
     const series = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < ${DELIVERIES})`;
     sql.run(

@@ -6,7 +6,7 @@ import { deleteEvents, closeBlocks, closePassedBlocks } from "../../src/store/li
 import { listEvents, nextEvents } from "../../src/store/libsql/events/list.ts";
 import { recordEvents } from "../../src/store/libsql/events/record.ts";
 import { loadLastNumbers } from "../../src/store/libsql/events/timeline.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import { ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
@@ -43,7 +43,7 @@ describe("counts of sealed blocks", () => {
     connection.read.run("PRAGMA synchronous = OFF");
     connection.write((sql) => {
       for (const [index, application] of APPLICATIONS.entries()) {
-        audited.createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
+        createAction(sql, { action: `a${index}`, application, schemata: {} }, 1);
       }
     });
     events = [];

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { openFile } from "./open-file.ts";
@@ -15,7 +15,7 @@ const BYTES = 2_000_000;
 it("a page of large payloads is read in parts, each in its place", () => {
   const connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
-    audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const bytes = new Uint8Array(5 * BYTES);
     for (let n = 0; n < 5; n += 1) bytes.fill(49 + n, n * BYTES, (n + 1) * BYTES);
     const rows = [0, 1, 2, 3, 4].flatMap((n) => [1, 1, n * BYTES, BYTES]);

@@ -6,11 +6,19 @@ import { BACKLOG_CAUSES } from "../../src/domain/stats/stats.ts";
 import { REPLAY_SELECTIONS } from "../../src/domain/replay.ts";
 import type { EventSelection } from "../../src/store/events.ts";
 import { deleteEvents, closeBlocks } from "../../src/store/libsql/events/counts.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
-import { findSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { retryDelivery } from "../../src/store/libsql/queue/deliveries.ts";
+import {
+  createSubscription,
+  deleteSubscription,
+  findSubscription,
+  rotateSecret,
+  updateSubscription,
+} from "../../src/store/libsql/catalog/subscriptions.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
-import { runningReplays } from "../../src/store/libsql/history/replays.ts";
+import { recordChange } from "../../src/store/libsql/history/audit.ts";
+import { cancelReplay, runningReplays, startReplay } from "../../src/store/libsql/history/replays.ts";
 import { removeExpired } from "../../src/store/libsql/history/retention.ts";
 import { listAttention } from "../../src/store/libsql/queue/attention.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
@@ -47,11 +55,10 @@ describe("query plans", () => {
   beforeEach(() => {
     connection = openFile(join(scratch.path, "one.db"));
     connection.write((sql) => {
-      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
-      audited.createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
+      createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      createAction(sql, { action: "b", application: "x", schemata: {} }, 1);
       const subscription = { application: "x", subscription: "s", handler: "h", maxRetries: 1, active: true };
-      for (const action of ["a", "b"])
-        audited.createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
+      for (const action of ["a", "b"]) createSubscription(sql, { ...subscription, action, secret: "s" }, 1);
       const call = { nowMs: 1, atomic: false, rows: [1, 1, 0, 1, 1, 1, 0, 1], keys: ["k", null] };
       recordAndClaim(sql, [eventBatch(call)], Buffer.from("0"));
     });
@@ -120,16 +127,16 @@ describe("query plans", () => {
       } as const;
       finishAttempts(sql, finished([row], 9, { disableAfterMs: 9 }), bytes);
       expect(claimDue(sql, claim, new ByteWriter())).toMatchObject({ rows: [], nextDueAtMs: 99 });
-      audited.retryDelivery(sql, 1, 9);
+      retryDelivery(sql, 1, 9);
       return claimDue(sql, claim, new ByteWriter());
     };
     expect(scans(plansOf(refuse))).toEqual([]);
     expect(scans(plansOf((sql) => releaseLeases(sql, "expired", 5)))).toEqual([]);
     expect(scans(plansOf((sql) => dropMiddleAttempts(sql, [1])))).toEqual([]);
-    expect(scans(plansOf((sql) => audited.updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);
-    expect(scans(plansOf((sql) => audited.deleteSubscription(sql, 1, 9)))).toEqual([]);
+    expect(scans(plansOf((sql) => updateSubscription(sql, 1, { active: false }, 9)))).toEqual([]);
+    expect(scans(plansOf((sql) => deleteSubscription(sql, 1, 9)))).toEqual([]);
     const rotation = { secret: "t", overlapMs: 1 };
-    const rotate = plansOf((sql) => audited.rotateSecret(sql, 1, rotation, 9));
+    const rotate = plansOf((sql) => rotateSecret(sql, 1, rotation, 9));
     // Of the blocked keys, which are counted up to a bound.
     const bounded = "SCAN blocked";
     expect(rotate.filter((detail) => detail.startsWith("SCAN") && detail !== bounded)).toEqual([]);
@@ -201,17 +208,19 @@ describe("query plans", () => {
   });
 
   it("what needs a person is found through the indexes of what is unfinished and failed", () => {
-    connection.write((sql) => void audited.updateSubscription(sql, 1, { active: false }, 1));
+    connection.write((sql) => void updateSubscription(sql, 1, { active: false }, 1));
     const by = { name: "x", tokenId: null, address: null };
     const plans = plansOf((sql) => {
-      audited.updateSubscription(sql, 2, { active: false }, 1, undefined, by);
+      updateSubscription(sql, 2, { active: false }, 1);
+      const members = [{ member: "active", before: true, after: false }];
+      recordChange(sql, { change: "subscription.updated", id: 2, name: "x/t#a.b", members }, 1, by);
       return listAttention(sql, { nowMs: 9, limit: 9 });
     });
     expect(scans(plans)).toEqual([]);
   });
 
   it("an ordered subscription is claimed, blocked and put in order through the index of its order", () => {
-    connection.write((sql) => void audited.updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
+    connection.write((sql) => void updateSubscription(sql, 1, { settings: { ordered: true } }, 1));
     const claim = claimCall(claimRequest({ nowMs: 9 }));
     const plans = [
       ...plansOf((sql) => claimDue(sql, claim, new ByteWriter())),
@@ -223,14 +232,14 @@ describe("query plans", () => {
     expect(ofOrder.length).toBeGreaterThan(1);
     for (const detail of ofOrder) expect(detail).toMatch(/^SEARCH w .*\(subscription_id=\? AND sequence/);
     const updated = plansOf((sql) => {
-      for (const ordered of [false, true]) audited.updateSubscription(sql, 1, { settings: { ordered } }, 9);
+      for (const ordered of [false, true]) updateSubscription(sql, 1, { settings: { ordered } }, 9);
     });
     expect(scans(updated)).toEqual([]);
   });
 
   it("what waits in an order by key is found through the index of its keys", () => {
     const ordered = { key: "/k" };
-    connection.write((sql) => void audited.updateSubscription(sql, 1, { settings: { ordered } }, 1));
+    connection.write((sql) => void updateSubscription(sql, 1, { settings: { ordered } }, 1));
     const payload = Buffer.from('{"k":1}');
     const events = eventBatch({ nowMs: 2, rows: [1, 1, 0, 7, 1, 1, 0, 7] });
     const claim = claimCall(claimRequest({ nowMs: 9 }));
@@ -239,12 +248,12 @@ describe("query plans", () => {
       recordAndClaim(sql, [events], payload);
       const { claimId } = claimDue(sql, claim, new ByteWriter()).rows[0]!;
       finishAttempts(sql, finished([{ deliveryId: 1, claimId, ending }], 9), payload);
-      audited.retryDelivery(sql, 1, 9);
+      retryDelivery(sql, 1, 9);
       releaseLeases(sql, "expired", 9_999_999);
       for (const key of ["/l", "/k"]) {
-        audited.updateSubscription(sql, 1, { settings: { ordered: { key } } }, 9);
+        updateSubscription(sql, 1, { settings: { ordered: { key } } }, 9);
       }
-      audited.updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
+      updateSubscription(sql, 1, { settings: { on_exhausted: "skip" } }, 9);
     });
     expect(scans(plans)).toEqual([]);
     const byKey = plans.filter((detail) => /delivery_key\b/.test(detail));
@@ -287,11 +296,11 @@ describe("query plans", () => {
       const plans = plansOf((sql) => {
         const plan = planReplay(sql, { subscription: 1, selection, fromMs: 0 })!;
         countReplay(sql, plan);
-        audited.startReplay(sql, plan, 9);
+        startReplay(sql, plan, 9);
         if (selection === "waiting") sql.run("UPDATE delivery SET failures = 1, due_ms = 99");
         else sql.run("UPDATE delivery SET state = 3, due_ms = NULL");
         advanceReplay(sql, 1, { nowMs: 9, maxQueued: 10, maxDue: 10, maxUnfinished: 10, total: 1 });
-        audited.cancelReplay(sql, 1, 9);
+        cancelReplay(sql, 1, 9);
         runningReplays(sql);
       }).filter((detail) => detail !== "SCAN delivery");
       expect(scans(plans)).toEqual([]);

@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
 import { NO_SETTINGS } from "../../src/domain/subscription-settings.ts";
 import { listEvents } from "../../src/store/libsql/events/list.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import { bytesAt, ByteWriter } from "../../src/store/libsql/thread/protocol.ts";
 import { eventBatch } from "./batches.ts";
@@ -29,7 +30,7 @@ it.each([
   const keys = given.map((_one, index) => (index % 3 === 0 ? null : `key ${index}`));
   const actions = connection.write((sql) => {
     const made = ["a.a", "a.b", "a.c"].map((action) => {
-      audited.createAction(sql, { action, application: "x", schemata: {} }, 1);
+      createAction(sql, { action, application: "x", schemata: {} }, 1);
       return sql.value<number>("SELECT rowid FROM action WHERE action = ?", action);
     });
     // The second has none, the third an ordered one.
@@ -40,7 +41,7 @@ it.each([
     ] as const) {
       const target = { application: "x", subscription, action, handler: "https://h.example/" };
       const settings = { ...NO_SETTINGS, ordered: action === "a.c" };
-      audited.createSubscription(sql, { ...target, settings, maxRetries: 1, active: true, secret: "s" }, 1);
+      createSubscription(sql, { ...target, settings, maxRetries: 1, active: true, secret: "s" }, 1);
     }
     let offset = 0;
     const rows = given.flatMap(([action, revision], index) => {

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { ReplaySelection } from "../../src/domain/replay.ts";
 import { deleteEvents } from "../../src/store/libsql/events/counts.ts";
-import { findReplay } from "../../src/store/libsql/history/replays.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { findReplay, startReplay } from "../../src/store/libsql/history/replays.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { createSubscription, updateSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { advanceReplay, countReplay, planReplay } from "../../src/store/libsql/history/replay-step.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
@@ -18,14 +19,14 @@ let connection: Connection;
 beforeEach(() => {
   connection = openFile(join(scratch.path, "one.db"));
   connection.write((sql) => {
-    audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+    createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
     const names = { application: "x", handler: "h", maxRetries: 1, action: "a", secret: "s" };
     for (const active of [true, false]) {
-      audited.createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
+      createSubscription(sql, { ...names, subscription: `active ${active}`, active }, 1);
     }
     const rows = Array.from({ length: EVENTS }, () => [1, 1, 0, 1]).flat();
     recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], new Uint8Array(1));
-    audited.updateSubscription(sql, 2, { active: true }, 1);
+    updateSubscription(sql, 2, { active: true }, 1);
     sql.run("UPDATE delivery SET state = 3, due_ms = NULL, finished_ms = 1 WHERE due_ms = ?", 1);
   });
 });
@@ -42,7 +43,7 @@ it.each<[ReplaySelection, number]>([
   expect(total).toBe(EVENTS);
   const step = { nowMs: 5, maxQueued: 4, maxDue: 4, maxUnfinished: 100, total };
   connection.write((sql) => {
-    audited.startReplay(sql, plan, 5);
+    startReplay(sql, plan, 5);
     expect(advanceReplay(sql, 1, step).answer).toEqual({ queued: 4, state: "running" });
     // From the passed ones, those right behind them, those in the middle and the last.
     const removed = [1, 5, 6, 12, EVENTS];

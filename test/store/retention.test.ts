@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { removeExpired } from "../../src/store/libsql/history/retention.ts";
-import { audited } from "../../src/store/libsql/audited-writes.ts";
+import { createAction } from "../../src/store/libsql/catalog/actions.ts";
+import { createSubscription } from "../../src/store/libsql/catalog/subscriptions.ts";
 import { claimDue } from "../../src/store/libsql/queue/claim.ts";
 import { finishAttempts } from "../../src/store/libsql/queue/finish.ts";
 import { recordAndClaim } from "../../src/store/libsql/queue/record-claim.ts";
@@ -29,9 +30,9 @@ describe("removing events", () => {
   it("reuses the freed space, so the file does not grow", () => {
     const file = open();
     file.write((sql) => {
-      audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
+      createAction(sql, { action: "a", application: "x", schemata: {} }, 1);
       const given = { application: "x", subscription: "s", action: "a", handler: "h", secret: "s" };
-      audited.createSubscription(sql, { ...given, maxRetries: 1, active: true }, 1);
+      createSubscription(sql, { ...given, maxRetries: 1, active: true }, 1);
     });
     const fill = (): void => {
       for (let call = 0; call < 10; call += 1) {
@@ -57,7 +58,7 @@ describe("removing events", () => {
 
   it("uses short transactions, however large the payloads are", () => {
     const file = open();
-    file.write((sql) => audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    file.write((sql) => createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     const payload = Buffer.alloc(1_000_000, "x");
     const rows = Array.from({ length: 7 }, () => [1, 1, 0, payload.length]).flat();
     file.write((sql) => recordAndClaim(sql, [eventBatch({ nowMs: 1, rows })], payload));
@@ -66,7 +67,7 @@ describe("removing events", () => {
 
   it("forgets clock steps that no event precedes", () => {
     const file = open();
-    file.write((sql) => audited.createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
+    file.write((sql) => createAction(sql, { action: "a", application: "x", schemata: {} }, 1));
     for (const nowMs of [90_000, 50_000, 60_000, 20_000, 30_000]) {
       const call = { nowMs, atomic: false, rows: [1, 1, 0, 2] };
       file.write((sql) => recordAndClaim(sql, [eventBatch(call)], Buffer.from("{}")));

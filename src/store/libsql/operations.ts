@@ -1,18 +1,48 @@
-import type { Actor } from "../../domain/audit.ts";
-import type { SecretRotation, SubscriptionPatch, SubscriptionRecord } from "../catalog.ts";
+import { type Actor, changedMembers } from "../../domain/audit.ts";
+import type {
+  ActionChange,
+  ActionRecord,
+  SecretRotation,
+  SubscriptionPatch,
+  SubscriptionRecord,
+} from "../catalog.ts";
 import type { EventSelection, NextEvents } from "../events.ts";
 import type { BacklogOf, DeliverySelection } from "../queue.ts";
-import { audited } from "./audited-writes.ts";
-import { findAction, findRevision, listActions, listRevisions } from "./catalog/actions.ts";
-import { findSecret, findToken, listTokens, recordTokenUses } from "./catalog/credentials.ts";
-import { findDeletedSubscription, findSubscription, listSubscriptions } from "./catalog/subscriptions.ts";
+import type { ReplayPlan } from "../replays.ts";
+import type { TokenRecord } from "../store.ts";
+import { audited, newValue, subjectOf, updatedMembers } from "./audited-writes.ts";
+import {
+  createAction,
+  findAction,
+  findRevision,
+  listActions,
+  listRevisions,
+  reviseAction,
+} from "./catalog/actions.ts";
+import {
+  createToken,
+  findSecret,
+  findToken,
+  listTokens,
+  recordTokenUses,
+  revokeToken,
+} from "./catalog/credentials.ts";
+import {
+  createSubscription,
+  deleteSubscription,
+  findDeletedSubscription,
+  findSubscription,
+  listSubscriptions,
+  rotateSecret,
+  updateSubscription,
+} from "./catalog/subscriptions.ts";
 import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
 import { eventBatch, type RecordRows } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { addLog, moveLog } from "./files/copied-log.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
 import { countReplay, planReplay, advanceReplay } from "./history/replay-step.ts";
-import { listAudit, removeAudit } from "./history/audit.ts";
+import { listAudit, recordChange, removeAudit } from "./history/audit.ts";
 import {
   foldStats,
   readOpenStats,
@@ -23,14 +53,14 @@ import {
   statsSubscriptions,
 } from "./history/stats.ts";
 import { countRefused } from "./history/stats-counts.ts";
-import { findReplay, listReplays, runningReplays } from "./history/replays.ts";
+import { cancelReplay, findReplay, listReplays, runningReplays, startReplay } from "./history/replays.ts";
 import { MAX_REMOVED_ROWS, removeExpired } from "./history/retention.ts";
 import { listAttempts } from "./queue/attempts.ts";
 import { listAttention } from "./queue/attention.ts";
 import { countBacklog } from "./queue/backlog.ts";
 import { countDeliveries, eventsWithDeliveries } from "./queue/delivery-counts.ts";
 import { claimDue, claimForConsumers, findSendable } from "./queue/claim.ts";
-import { findDelivery } from "./queue/deliveries.ts";
+import { findDelivery, retryDelivery, skipDelivery } from "./queue/deliveries.ts";
 import { countPending, listDeliveries } from "./queue/delivery-list.ts";
 import { moveWaits } from "./queue/move-waits.ts";
 import { extendLeases, findLeased } from "./queue/pull-leases.ts";
@@ -52,6 +82,11 @@ import {
 } from "./thread/operation.ts";
 import type { Sql } from "./thread/sql.ts";
 
+interface Revocation {
+  readonly managed?: boolean;
+  readonly by?: Actor;
+}
+
 /** So many rows go in a transaction of their own. */
 const ALONE_ROWS = 10_000;
 
@@ -61,27 +96,52 @@ const ALONE_ROWS = 10_000;
  */
 export const OPERATIONS = {
   catalog: {
-    createAction: write(audited.createAction),
+    createAction: audited("action.created", ({ sql }, input: ActionRecord, nowMs: number) =>
+      createAction(sql, input, nowMs),
+    ),
     findAction: read(findAction),
     listActions: read(listActions),
-    reviseAction: write(audited.reviseAction),
+    reviseAction: audited(
+      "action.updated",
+      ({ sql }, input: ActionChange, nowMs: number) => reviseAction(sql, input, nowMs),
+      {
+        before: (sql, [{ action }]) => findAction(sql, action),
+        members: (after, before) => before && changedMembers(before, after),
+      },
+    ),
     findRevision: read(findRevision),
     listRevisions: read(listRevisions),
-    createSubscription: writeWith(({ sql, key }, input: SubscriptionRecord, nowMs: number, by?: Actor) =>
-      audited.createSubscription(sql, input, nowMs, key, by),
+    createSubscription: audited(
+      "subscription.created",
+      ({ sql, key }, input: SubscriptionRecord, nowMs: number) => createSubscription(sql, input, nowMs, key),
     ),
     findSecret: readWith(({ sql, key }, id: number) => findSecret(sql, id, key)),
     findSubscription: read(findSubscription),
     findDeletedSubscription: read(findDeletedSubscription),
     listSubscriptions: read(listSubscriptions),
-    updateSubscription: writeWith((work, id: number, patch: SubscriptionPatch, nowMs: number, by?: Actor) =>
-      report(work, audited.updateSubscription(work.sql, id, patch, nowMs, work.key, by)),
+    updateSubscription: audited(
+      "subscription.updated",
+      (work, id: number, patch: SubscriptionPatch, nowMs: number) =>
+        report(work, updateSubscription(work.sql, id, patch, nowMs, work.key)),
+      {
+        before: (sql, [id]) => findSubscription(sql, id),
+        members: (after, before, [, patch]) => before && updatedMembers(after, before, patch),
+      },
     ),
-    rotateSecret: writeWith(({ sql, key }, id: number, rotation: SecretRotation, nowMs: number, by?: Actor) =>
-      audited.rotateSecret(sql, id, rotation, nowMs, key, by),
+    rotateSecret: audited(
+      "subscription.secret_rotated",
+      ({ sql, key }, id: number, rotation: SecretRotation, nowMs: number) =>
+        rotateSecret(sql, id, rotation, nowMs, key),
     ),
-    noteSecretUse: write(audited.noteSecretUse),
-    deleteSubscription: reporting(audited.deleteSubscription),
+    noteSecretUse: write((sql: Sql, id: number, consumer: string, nowMs: number, by?: Actor) => {
+      const used = findSubscription(sql, id);
+      if (used === undefined) return;
+      const members = newValue("consumer", consumer);
+      recordChange(sql, { change: "subscription.secret_used", ...subjectOf(used), members }, nowMs, by);
+    }),
+    deleteSubscription: audited("subscription.deleted", (work, id: number, nowMs: number) =>
+      report(work, deleteSubscription(work.sql, id, nowMs)),
+    ),
   },
   events: {
     record: joined(({ sql, bytes }, calls: readonly RecordRows[]) =>
@@ -111,8 +171,10 @@ export const OPERATIONS = {
     moveWaits: write(moveWaits, { rows: ALONE_ROWS }),
     list: longRead((sql: Sql, query: DeliverySelection) => listDeliveries(sql, query)),
     find: read(findDelivery),
-    retry: write(audited.retryDelivery),
-    skip: reporting(audited.skipDelivery),
+    retry: audited("delivery.retried", ({ sql }, id: number, nowMs: number) => retryDelivery(sql, id, nowMs)),
+    skip: audited("delivery.skipped", (work, id: number, nowMs: number) =>
+      report(work, skipDelivery(work.sql, id, nowMs)),
+    ),
     findSendable: read(findSendable),
     attempts: longRead(listAttempts),
     attention: longRead(listAttention),
@@ -122,18 +184,39 @@ export const OPERATIONS = {
   replays: {
     plan: longRead(planReplay),
     count: longRead(countReplay),
-    start: write(audited.startReplay),
+    start: audited(
+      "replay.started",
+      ({ sql }, plan: ReplayPlan, nowMs: number) => startReplay(sql, plan, nowMs),
+      { members: ({ selection }) => newValue("selection", selection) },
+    ),
     advance: reporting(advanceReplay),
     running: read(runningReplays),
     find: read(findReplay),
     list: read(listReplays),
-    cancel: reporting(audited.cancelReplay),
+    cancel: audited(
+      "replay.cancelled",
+      (work, id: number, nowMs: number) => report(work, cancelReplay(work.sql, id, nowMs)),
+      {
+        before: (sql, [id]) => findReplay(sql, id),
+        members: (_after, before) => (before?.status === "running" ? [] : undefined),
+      },
+    ),
   },
   tokens: {
-    create: write(audited.createToken),
+    create: audited(
+      "token.created",
+      ({ sql }, input: TokenRecord, nowMs: number) => createToken(sql, input, nowMs),
+      { members: ({ scopes }) => newValue("scopes", scopes.join(" ")) },
+    ),
     find: read(findToken),
     list: read(listTokens),
-    revoke: write(audited.revokeToken),
+    revoke: write((sql: Sql, id: number, nowMs: number, { managed = false, by }: Revocation = {}) => {
+      const revoked = revokeToken(sql, id, managed ? nowMs : undefined);
+      for (const token of revoked) {
+        recordChange(sql, { change: "token.revoked", ...subjectOf(token) }, nowMs, by);
+      }
+      return revoked[0];
+    }),
     recordUses: write(recordTokenUses),
   },
   audit: {
