@@ -13,9 +13,9 @@ import {
   type SubscriptionSettings,
 } from "../../../domain/subscription-settings.ts";
 import type { Subscription } from "../../../domain/subscription.ts";
-import { recordDeliveryEvents, addCounts } from "../events/service-events.ts";
+import { recordDeliveryEvents } from "../events/service-events.ts";
 import { stopRunning } from "../history/replays.ts";
-import type { ServiceEventCounts } from "../../queue.ts";
+import type { Replay } from "../../../domain/replay.ts";
 import { resetHealth, clearWaits } from "../queue/handler-health.ts";
 import { BLOCKED_KEYS, failExhaustedKeys, hasKeys, placeAll } from "../queue/key-order.ts";
 import { settingOf } from "../queue/delivery-state.ts";
@@ -107,12 +107,12 @@ export function updateSubscription(
   if (row === undefined) return { answer: undefined };
   const { handler = row.handler, maxRetries = row.max_retries } = patch;
   const { action = row.action } = patch;
-  let replayEvents: ServiceEventCounts | undefined;
+  let endedReplay: Replay | undefined;
   if (action !== row.action) {
     checkBinding(sql, { ...row, action });
     matchActions(sql, id, action);
     const reason = `The subscription was bound to another action, ${action}.`;
-    replayEvents = stopRunning(sql, id, { status: "failed", reason, nowMs });
+    endedReplay = stopRunning(sql, id, { status: "failed", reason, nowMs });
   }
   const previous = settingsFromJson(row.settings);
   const settings = changedSettings(previous, patch.settings ?? {});
@@ -142,8 +142,8 @@ export function updateSubscription(
   const answer = findSubscription(sql, id)!;
   const { blocked_by } = answer;
   const blocked = blocked_by === null || row.blocked_by !== null ? [] : [blocked_by];
-  const deliveryEvents = recordDeliveryEvents(sql, { failed, blocked }, nowMs);
-  return { answer, serviceEvents: addCounts(replayEvents, deliveryEvents), failed: failed.length };
+  const serviceEvents = recordDeliveryEvents(sql, { failed, blocked, endedReplay }, nowMs);
+  return { answer, serviceEvents, failed: failed.length };
 }
 
 /**
@@ -203,7 +203,8 @@ export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reporte
   endMatches(sql, id);
   deleteSecrets(sql, id);
   const reason = "The subscription was deleted.";
-  return { answer: found, serviceEvents: stopRunning(sql, id, { status: "cancelled", reason, nowMs }) };
+  const endedReplay = stopRunning(sql, id, { status: "cancelled", reason, nowMs });
+  return { answer: found, serviceEvents: recordDeliveryEvents(sql, { endedReplay }, nowMs) };
 }
 
 /** Checks that a subscription may be bound to its action. */

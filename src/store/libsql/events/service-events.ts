@@ -19,23 +19,25 @@ import type { Incoming } from "./record-wire.ts";
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
 // otherwise it costs one query.
 
-/** Changes to be reported. */
-interface DeliveryChanges {
+interface ReportedChanges {
   /** Deliveries that failed for good. */
   readonly failed?: readonly number[];
   /** Deliveries that their subscriptions block for from now on. */
   readonly blocked?: readonly number[];
   readonly deactivated?: readonly Deactivated[];
+  /** A replay, as it is now that it has ended. */
+  readonly endedReplay?: Replay | undefined;
 }
 
 /** Reports changes together, however many there are, and counts what failed. */
 export function recordDeliveryEvents(
   sql: Sql,
-  { failed = [], blocked = [], deactivated = [] }: DeliveryChanges,
+  { failed = [], blocked = [], deactivated = [], endedReplay }: ReportedChanges,
   nowMs: number,
 ): ServiceEventCounts | undefined {
   countFailed(sql, failed, nowMs);
-  if (failed.length + blocked.length + deactivated.length === 0) return undefined;
+  const isQuiet = failed.length + blocked.length + deactivated.length === 0;
+  if (isQuiet && endedReplay === undefined) return undefined;
   const subscribed = loadSubscribedActions(sql);
   const wanted = <T>(name: ServiceEventName, changes: readonly T[]): readonly T[] =>
     subscribed.has(name) ? changes : [];
@@ -47,27 +49,9 @@ export function recordDeliveryEvents(
     ...wanted("evreg.subscription.deactivated", deactivated).map(({ subscriptionId, reason }) =>
       subscriptionDeactivated(loadSubscription(sql, subscriptionId), reason, nowMs),
     ),
+    endedReplay && replayFinished(endedReplay, nowMs),
   ];
   return recordServiceEvents(sql, subscribed, events, nowMs);
-}
-
-/** @param replay as it is now that it has ended */
-export function recordReplayEvent(
-  sql: Sql,
-  replay: Replay | undefined,
-  nowMs: number,
-): ServiceEventCounts | undefined {
-  if (replay === undefined) return undefined;
-  return recordServiceEvents(sql, loadSubscribedActions(sql), [replayFinished(replay, nowMs)], nowMs);
-}
-
-/** The counts of two steps of one write. */
-export function addCounts(
-  one: ServiceEventCounts | undefined,
-  other: ServiceEventCounts | undefined,
-): ServiceEventCounts | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return { events: one.events + other.events, deliveries: one.deliveries + other.deliveries };
 }
 
 function loadDeliveries(sql: Sql, ids: readonly number[]): readonly ReportedDeliveryRow[] {

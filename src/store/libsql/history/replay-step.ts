@@ -1,6 +1,6 @@
 import type { ReplaySelection } from "../../../domain/replay.ts";
 import { CLOCK_TOLERANCE_MS } from "../../rules/recording.ts";
-import { recordReplayEvent } from "../events/service-events.ts";
+import { recordDeliveryEvents } from "../events/service-events.ts";
 import {
   idRangesOf,
   insertSegments,
@@ -24,7 +24,7 @@ export function advanceReplay(sql: Sql, id: number, step: ReplayStep): Reported<
   const [range] = plan.scope;
   if (range === undefined) {
     sql.run("UPDATE replay SET status = 'done', finished_ms = ? WHERE rowid = ?", step.nowMs, id);
-    const serviceEvents = recordReplayEvent(sql, findReplay(sql, id), step.nowMs);
+    const serviceEvents = recordDeliveryEvents(sql, { endedReplay: findReplay(sql, id) }, step.nowMs);
     return { answer: { queued: 0, state: "ended" }, serviceEvents };
   }
   if (!running.isActive) return { answer: { queued: 0, state: "paused" } };

@@ -1,7 +1,6 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
-import { recordReplayEvent } from "../events/service-events.ts";
-import type { ServiceEventCounts } from "../../queue.ts";
+import { recordDeliveryEvents } from "../events/service-events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
@@ -96,15 +95,15 @@ export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Repl
   }
   sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);
   const cancelled = findReplay(sql, id);
-  return { answer: cancelled, serviceEvents: recordReplayEvent(sql, cancelled, nowMs) };
+  return { answer: cancelled, serviceEvents: recordDeliveryEvents(sql, { endedReplay: cancelled }, nowMs) };
 }
 
-/** Ends the running replay of a subscription that was deleted or bound to another action. */
+/** Ends the running replay of a subscription that was deleted or bound to another action; answers it. */
 export function stopRunning(
   sql: Sql,
   subscription: number,
   { status, reason, nowMs }: { status: "cancelled" | "failed"; reason: string; nowMs: number },
-): ServiceEventCounts | undefined {
+): Replay | undefined {
   const ended = sql.first<{ id: number }>(
     `UPDATE replay INDEXED BY replay_running SET status = ?2, reason = ?3, finished_ms = ?4
       WHERE subscription_id = ?1 AND status = 'running' RETURNING rowid AS id`,
@@ -113,7 +112,7 @@ export function stopRunning(
     reason,
     nowMs,
   );
-  return ended === undefined ? undefined : recordReplayEvent(sql, findReplay(sql, ended.id), nowMs);
+  return ended && findReplay(sql, ended.id);
 }
 
 export function runningReplays(sql: Sql): readonly RunningReplay[] {
