@@ -193,18 +193,18 @@ export class EventLoopMonitor {
   read(nowMs: number): LoopDelays | undefined {
     const histogram = this.#histogram;
     if (histogram === undefined) return undefined;
-    const elapsedMs = nowMs - this.#sinceMs;
-    const isWhole = elapsedMs < 0 || elapsedMs >= PERIOD_MS;
-    if (this.#last !== undefined && !isWhole) return this.#last;
+    const isWhole = nowMs - this.#sinceMs >= PERIOD_MS;
+    if (!isWhole && this.#last !== undefined) return this.#last;
     const delays = {
       medianSeconds: secondsLate(histogram.percentile(50)),
       p99Seconds: secondsLate(histogram.percentile(99)),
       maxSeconds: secondsLate(histogram.max),
     };
-    if (!isWhole) return delays;
-    histogram.reset();
-    this.#sinceMs = nowMs;
-    this.#last = delays;
+    if (isWhole) {
+      histogram.reset();
+      this.#sinceMs = nowMs;
+      this.#last = delays;
+    }
     return delays;
   }
 }

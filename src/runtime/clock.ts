@@ -73,17 +73,13 @@ export function aheadMs(clock: Clock): number {
 
 /** ISO 8601 UTC with milliseconds and `Z`, the one form in which times leave the service. */
 export function toIso(epochMs: number): string {
-  // Under load dozens of events share a millisecond.
-  if (epochMs !== lastIso.epochMs) lastIso = { epochMs, text: new Date(epochMs).toISOString() };
-  return lastIso.text;
+  return new Date(epochMs).toISOString();
 }
 
 /** A time in the name of a file. */
 export function fileTimestamp(epochMs: number): string {
   return toIso(epochMs).replaceAll(/[-:.]/g, "");
 }
-
-let lastIso = { epochMs: Number.NaN, text: "" };
 
 /** Resolves when the time is over, or once the signal is aborted; it never rejects. */
 export function sleep(clock: Pick<Clock, "setTimer">, delayMs: number, signal?: AbortSignal): Promise<void> {

@@ -2,7 +2,6 @@ import {
   existsSync,
   lstatSync,
   readdirSync,
-  readFileSync,
   readlinkSync,
   realpathSync,
   rmSync,
@@ -150,11 +149,10 @@ export function assertDataOpen(folder: string, { pid, url = "" }: Owner): void {
 
 /** By the real paths that the system shows, so a link in the folder to a file that some process has open does not count. */
 function hasDataOpen(folder: string, pid: number): boolean {
-  const process = `/proc/${pid}`;
   const data = join(realpathSync(folder), DATA_FILE);
   const isData = (descriptor: string): boolean => {
     try {
-      const path = readlinkSync(`${process}/fd/${descriptor}`);
+      const path = readlinkSync(`/proc/${pid}/fd/${descriptor}`);
       // A server still serves a file that was removed.
       return path === data || path === `${data} (deleted)`;
     } catch {
@@ -163,9 +161,8 @@ function hasDataOpen(folder: string, pid: number): boolean {
     }
   };
   try {
-    const [, uid] = /^Uid:\s+(\d+)/m.exec(readFileSync(`${process}/status`, "utf8")) ?? [];
-    const isKnown = isOurs({ uid: Number(uid) }) || Number(uid) === statSync(folder).uid;
-    return isKnown && readdirSync(`${process}/fd`).some(isData);
+    const { uid } = statSync(`/proc/${pid}`);
+    return (isOurs({ uid }) || uid === statSync(folder).uid) && readdirSync(`/proc/${pid}/fd`).some(isData);
   } catch {
     return false;
   }
