@@ -14,7 +14,7 @@ import {
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { EvregError } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner, writeOwner } from "../../src/runtime/owner-file.ts";
@@ -27,6 +27,9 @@ import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
+
+// The promise under test: nothing more is acknowledged once the data file is not the one at its path, or the log for longer than
+// a second.
 
 const scratch = useScratch();
 const file = (): string => join(scratch.path, "evreg.db");
@@ -51,58 +54,29 @@ const FATAL = expect.objectContaining({ kind: "fatal" }) as unknown;
 const total = async (store: Store): Promise<number> =>
   (await store.events.list({ order: "asc", limit: 1, page: 1 })).total;
 
-describe("a data file that was moved, removed or truncated", () => {
-  const ways: [how: string, named: string, act: () => void, back: () => void][] = [
-    ["was moved", "evreg.db ", () => renameSync(file(), aside()), () => renameSync(aside(), file())],
-    [
-      "was replaced",
-      "evreg.db ",
-      () => {
-        renameSync(file(), aside());
-        copyFileSync(aside(), file());
-      },
-      () => renameSync(aside(), file()),
-    ],
-    ["lost its log", "evreg.db-wal,", () => rmSync(log()), () => undefined],
-    [
-      "had its log replaced",
-      "evreg.db-wal,",
-      () => {
-        rmSync(log());
-        writeFileSync(log(), "");
-      },
-      () => undefined,
-    ],
-  ];
-
-  it.each(ways)(
-    "takes no more writes because it %s, reports that, and keeps all that was acknowledged",
-    async (...way) => {
-      const [, named, act, back] = way;
-      const fatal: EvregError[] = [];
-      const store = await open(fatal);
-      await recordOne(store);
-      const { actionId } = (await store.catalog.findAction("a.b")) ?? { actionId: 0 };
-      act();
-      const event = { actionId, revision: 1, payload: Buffer.from("{}") };
-      await expect(store.events.record([event], 1)).rejects.toMatchObject({
-        code: "unavailable",
-        message: expect.stringContaining(named),
-      });
-      await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
-      expect(store.health()).toMatchObject({
-        status: "unavailable",
-        reason: expect.stringContaining("removed, moved or replaced while evreg was running"),
-      });
-      expect(fatal).toHaveLength(1);
-      await store.close();
-
-      back();
-      const again = await open();
-      expect(await total(again)).toBe(1);
-      await again.close();
-    },
-  );
+describe("a data file that was taken away", () => {
+  it.each<[string, () => void]>([
+    ["moved", () => renameSync(file(), aside())],
+    ["copied and moved", () => (copyFileSync(file(), aside()), renameSync(aside(), file()))],
+  ])("because it was %s takes no more writes or reads, and has all that was acknowledged", async (_, act) => {
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    act();
+    const said = expect.stringContaining(
+      "evreg.db was removed, moved or replaced while evreg was running",
+    ) as string;
+    const action = { action: "c.d", application: "x", schemata: {} };
+    await expect(store.catalog.createAction(action, 1)).rejects.toMatchObject({ message: said });
+    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(store.health()).toMatchObject({ status: "unavailable", reason: said });
+    expect(fatal).toHaveLength(1);
+    await store.close();
+    if (existsSync(aside())) renameSync(aside(), file());
+    const again = await open();
+    expect(await total(again)).toBeLessThanOrEqual(1);
+    await again.close();
+  });
 
   it("is intact in its new place, and leaves nothing that a file in its old place could mistake for its own", async () => {
     const backup = join(scratch.path, "backup");
@@ -128,6 +102,64 @@ describe("a data file that was moved, removed or truncated", () => {
     expect(rawSql(file(), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
   });
 
+  it("is noticed when it is removed, by reads too, and nothing is created in its place", async () => {
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    rmSync(file());
+    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
+    expect(fatal).toHaveLength(1);
+    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable" });
+    await store.close();
+    expect(existsSync(file())).toBe(false);
+  });
+
+  it.each<[string, () => void]>([
+    ["truncated", () => truncateSync(file(), statSync(file()).size - 4_096)],
+    ["overwritten by a smaller one", () => copyFileSync(aside(), file())],
+  ])("is noticed when it is %s, and set aside with no log moved into it", async (_, act) => {
+    writeFileSync(aside(), "a smaller one");
+    const fatal: EvregError[] = [];
+    const store = await open(fatal);
+    await recordOne(store);
+    act();
+    const cut = readFileSync(file());
+    const said = expect.stringMatching(
+      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; what is left of the data file is now evreg\.db\.cut-short-/,
+    );
+    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
+    expect(fatal).toEqual([expect.objectContaining({ message: said })]);
+    await store.close();
+    const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"));
+    expect(readFileSync(join(scratch.path, left!)).equals(cut)).toBe(true);
+    // Nothing is begun in its place.
+    await expect(open()).rejects.toMatchObject({ message: expect.stringContaining("and its log") });
+    rmSync(log());
+    const refused = { code: "unavailable", message: expect.stringContaining("evreg.db.cut-short-") };
+    await expect(open()).rejects.toMatchObject(refused);
+    expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refused));
+  });
+
+  it("fails the commit in progress when it is removed", () => {
+    const connection = openFile(file());
+    const write = (): void =>
+      connection.write((sql) => {
+        sql.run("INSERT INTO write_check VALUES (1, x'')");
+        renameSync(file(), aside());
+      });
+    expect(write).toThrow(expect.objectContaining({ name: "EngineFailure", kind: "fatal" }));
+  });
+
+  it("is not created anew for a connection that replaces another", () => {
+    const connection = Connection.open(file(), (sql) => admitFile(sql, file()));
+    const { file: expected } = connection;
+    renameSync(file(), aside());
+    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
+    expect(existsSync(file())).toBe(false);
+    writeFileSync(file(), "");
+    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
+  });
+
   it("is not created anew while the log of the one before is there", async () => {
     await (await open()).close();
     rmSync(file());
@@ -141,111 +173,6 @@ describe("a data file that was moved, removed or truncated", () => {
     await (await open()).close();
   });
 
-  it("is noticed when it is removed, by reads too, and nothing is created in its place", async () => {
-    const fatal: EvregError[] = [];
-    const store = await open(fatal);
-    await recordOne(store);
-    rmSync(file());
-    await expect(store.events.find(1)).rejects.toMatchObject({ code: "unavailable" });
-    expect(fatal).toHaveLength(1);
-    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable" });
-    await store.close();
-    expect(existsSync(file())).toBe(false);
-  });
-
-  it("is noticed when it is truncated, before anything more is acknowledged", async () => {
-    const fatal: EvregError[] = [];
-    const store = await open(fatal);
-    await recordOne(store);
-    const cut = statSync(file()).size - 4_096;
-    truncateSync(file(), cut);
-    const said = expect.stringMatching(
-      /evreg\.db was cut from \d+ to \d+ bytes while evreg was running; what is left of the data file is now evreg\.db\.cut-short-/,
-    );
-    await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
-    expect(fatal).toEqual([expect.objectContaining({ message: said })]);
-    await store.close();
-    // The log was not moved into what is left, and nothing is begun in its place.
-    const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"));
-    expect(statSync(join(scratch.path, left!)).size).toBe(cut);
-    const refused = { code: "unavailable", message: expect.stringContaining("was cut short while") };
-    await expect(open()).rejects.toMatchObject(refused);
-    rmSync(log());
-    await expect(open()).rejects.toMatchObject(refused);
-    expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refused));
-  });
-
-  it.each([
-    ["wholly", () => 0],
-    ["at a half", (size: number) => Math.floor(size / 2)],
-  ])(
-    "takes no more writes when its log is truncated, %s, and has nothing of it moved into the file",
-    async (_, to) => {
-      const fatal: EvregError[] = [];
-      const store = await open(fatal);
-      for (let n = 0; n < 20; n += 1) await recordOne(store);
-      const before = readFileSync(file());
-      truncateSync(log(), to(statSync(log()).size));
-      const said = expect.stringMatching(
-        /evreg\.db-wal, .* was cut short while evreg was running.*evreg\.db\.cut-short-/,
-      );
-      await expect(recordOne(store)).rejects.toMatchObject({ code: "unavailable", message: said });
-      expect(fatal).toEqual([expect.objectContaining({ message: said })]);
-      await store.close();
-      const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"))!;
-      expect(readFileSync(join(scratch.path, left)).equals(before)).toBe(true);
-      await expect(open()).rejects.toMatchObject({
-        code: "unavailable",
-        message: expect.stringContaining("was cut short while"),
-      });
-    },
-  );
-
-  it("is not mistaken for truncated by a rollback, nor when its log restarts", () => {
-    const connection = openFile(file());
-    const write = (bytes: number): void =>
-      connection.write((sql) => {
-        sql.run(
-          "INSERT INTO write_check VALUES (1, zeroblob(?)) ON CONFLICT DO UPDATE SET filler = excluded.filler",
-          bytes,
-        );
-      });
-    // Each is undone by `work`, having spilled into the log, and the last ones begin the log anew.
-    for (const bytes of [1, 9_000, 700_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
-      write(bytes);
-      const undone = (): void =>
-        connection.write((sql) => {
-          sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
-          throw new Error("undone");
-        });
-      expect(undone).toThrow("undone");
-    }
-    write(1);
-    truncateSync(log(), 32);
-    expect(() => write(1)).toThrow(FATAL);
-    connection.close();
-  });
-
-  it("fails the commit in progress when it is removed", async () => {
-    const connection = openFile(file());
-    const write = (): void =>
-      connection.write((sql) => {
-        sql.run("INSERT INTO write_check VALUES (1, x'')");
-        renameSync(file(), aside());
-      });
-    expect(write).toThrow(expect.objectContaining({ name: "EngineFailure", kind: "fatal" }));
-  });
-
-  it("is not created anew for a connection that replaces another", async () => {
-    const connection = Connection.open(file(), (sql) => admitFile(sql, file()));
-    const { file: expected } = connection;
-    renameSync(file(), aside());
-    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
-    expect(existsSync(file())).toBe(false);
-    writeFileSync(file(), "");
-    expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
-  });
-
   it("may be a link, which is followed and watched too", async () => {
     const elsewhere = join(scratch.path, "elsewhere");
     mkdirSync(elsewhere);
@@ -254,17 +181,81 @@ describe("a data file that was moved, removed or truncated", () => {
     const store = await open();
     await recordOne(store);
     expect(readdirSync(elsewhere).toSorted()).toEqual(["real.db", "real.db-wal"]);
-    rmSync(join(elsewhere, "real.db-wal"));
-    await expect(recordOne(store)).rejects.toMatchObject({
-      message: expect.stringContaining("real.db-wal,"),
-    });
-    await store.close();
-    const again = await open();
-    expect(await total(again)).toBe(1);
     rmSync(file());
     symlinkSync(join(elsewhere, "other.db"), file());
-    await expect(recordOne(again)).rejects.toMatchObject({ message: expect.stringContaining("evreg.db ") });
-    await again.close();
+    await expect(recordOne(store)).rejects.toMatchObject({ message: expect.stringContaining("evreg.db ") });
+    await store.close();
+  });
+});
+
+describe("a log that was taken away", () => {
+  const SECOND_MS = 1_000;
+  afterEach(() => vi.restoreAllMocks());
+
+  const write = (connection: Connection, bytes = 1): void => {
+    connection.write((sql) => {
+      sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
+    });
+  };
+
+  /** A connection whose log was looked at just now, and a second later. */
+  function watched(): { connection: Connection; pass: () => void } {
+    let nowMs = SECOND_MS;
+    vi.spyOn(performance, "now").mockImplementation(() => nowMs);
+    const connection = openFile(file());
+    const pass = (): void => void (nowMs += SECOND_MS);
+    pass();
+    write(connection);
+    pass();
+    write(connection);
+    return { connection, pass };
+  }
+
+  it.each<[string, () => void]>([
+    ["removed", () => rmSync(log())],
+    ["replaced", () => (rmSync(log()), writeFileSync(log(), ""))],
+  ])("because it was %s is noticed within a second, and all of it is moved into the file", (_, act) => {
+    const { connection, pass } = watched();
+    act();
+    write(connection, 77);
+    pass();
+    const said = expect.stringMatching(/^evreg\.db-wal, .* was removed, moved or replaced/) as string;
+    expect(() => write(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
+    connection.close();
+    const [row] = rawSql(file(), "SELECT length(filler) AS bytes FROM write_check");
+    expect(row).toEqual({ bytes: 77 });
+  });
+
+  it.each([0, 0.5])("because it was truncated to %d of it is noticed, and not moved into the file", (share) => {
+    const { connection, pass } = watched();
+    const before = readFileSync(file());
+    truncateSync(log(), Math.floor(statSync(log()).size * share));
+    pass();
+    const said = expect.stringMatching(/^evreg\.db-wal, .* was cut from .*evreg\.db\.cut-short-/) as string;
+    expect(() => write(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
+    connection.close();
+    const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"))!;
+    expect(readFileSync(join(scratch.path, left)).equals(before)).toBe(true);
+  });
+
+  it("is not mistaken for truncated by a rollback, nor when it restarts, is cut to its limit or emptied", () => {
+    const { connection, pass } = watched();
+    for (const bytes of [1, 9_000, 700_000, 90_000_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
+      pass();
+      write(connection, bytes);
+      const undone = (): void =>
+        connection.write((sql) => {
+          sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
+          throw new Error("undone");
+        });
+      expect(undone).toThrow("undone");
+    }
+    expect(statSync(log()).size).toBeLessThan(80_000_000);
+    expect(connection.checkpointFailure).toBeUndefined();
+    connection.checkpoint();
+    pass();
+    write(connection);
+    connection.close();
   });
 });
 

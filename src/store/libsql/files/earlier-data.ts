@@ -4,7 +4,6 @@ import { EvregError } from "../../../domain/error.ts";
 import { shellWord } from "../../../domain/formats.ts";
 import { DATA_FILE } from "../../../runtime/data-files.ts";
 import { isSameFile, sizeOf, withFile } from "../../../runtime/files.ts";
-import { CUT_SHORT } from "../thread/file-guard.ts";
 import { APPLICATION_ID } from "./schema.ts";
 
 /**
@@ -74,20 +73,12 @@ export function mustNeverHaveHeldData(path: string, traces: readonly string[]): 
   const log = `${path}-wal`;
   const isMissing = statSync(path, { throwIfNoEntry: false }) === undefined;
   const isEmpty = isMissing ? "is missing" : "holds nothing";
-  const rest = traces.findLast((name) => name.startsWith(`${basename(path)}${CUT_SHORT}`));
-  if (isMissing && rest !== undefined) {
-    throw refusal(
-      path,
-      `The data file ${path} is missing: it, or its log, was cut short while a server had it open, and what was left of it is ${join(folder, rest)}. ` +
-        `To go on, ${restoreAdvice(folder, sizeOf(log) > 0 ? " --force" : "")}; or, to begin without that data, move that file and the log away.`,
-    );
-  }
   // The engine would take the log, which is the newest part of the data, for a leftover and remove it.
   if (isMissing && sizeOf(log) > 0) {
     throw refusal(
       path,
       `The data file ${path} is missing, and its log ${log}, which has the newest part of the data, is there. ` +
-        "Put the data file back beside it; or, to begin without that data, move the log away.",
+        `Put the data file back beside it, or ${restoreAdvice(folder, " --force")}; or, to begin without that data, move the log away.`,
     );
   }
   if (traces.length === 0) return;

@@ -1,13 +1,19 @@
-import { EvregError, messageOf } from "../../../domain/error.ts";
-import { ConnectionPool } from "@libsql/client/sqlite3";
+import { existsSync, fsyncSync } from "node:fs";
 import { pathToFileURL } from "node:url";
-import { type FileId, FileGuard, fileIdAt, MovedFile, mustBeAt } from "./file-guard.ts";
-import { LogGuard } from "./log-guard.ts";
+import { ConnectionPool } from "@libsql/client/sqlite3";
+import { EvregError, messageOf } from "../../../domain/error.ts";
+import { withFile } from "../../../runtime/files.ts";
+import {
+  type FileId,
+  FileGuard,
+  fileIdAt,
+  LOG_LIMIT_BYTES,
+  LOG_PAGES,
+  MovedFile,
+  mustBeAt,
+} from "./file-guard.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
-
-/** Pages in the log at which the engine moves it into the file: 16 MiB. */
-const LOG_PAGES = 4_000;
 
 /**
  * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
@@ -17,9 +23,6 @@ export type Durable = "now" | "later";
 
 /** Reads take some ten milliseconds at most. */
 const READERS_END_MS = 1_000;
-
-/** When the log restarts: the log and the file as it is moved into that, and its new beginning. */
-const FSYNCS_OF_RESTART = 3;
 
 const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
   now: "PRAGMA synchronous = FULL",
@@ -36,8 +39,7 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
   ["temp_store", "MEMORY", 2],
   ["cache_size", "-8192", -8_192],
   ["wal_autocheckpoint", String(LOG_PAGES), LOG_PAGES],
-  // One that a burst made longer shrinks again.
-  ["journal_size_limit", "67108864", 67_108_864],
+  ["journal_size_limit", String(LOG_LIMIT_BYTES), LOG_LIMIT_BYTES],
 ];
 
 /**
@@ -52,8 +54,7 @@ const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: strin
 export class Connection {
   readonly #pool: ConnectionPool;
   readonly #database: Database;
-  readonly #fileGuard: FileGuard;
-  readonly #logGuard: LogGuard;
+  readonly #guard: FileGuard;
   readonly #steps = new Map<string, Statement>();
   #durable: Durable = "now";
   /** Commits since the last one that was durable at once. */
@@ -81,8 +82,7 @@ export class Connection {
     this.#database = database;
     this.log = log;
     this.read = sql;
-    this.#fileGuard = guard;
-    this.#logGuard = new LogGuard(guard.realPath);
+    this.#guard = guard;
   }
 
   /**
@@ -115,7 +115,6 @@ export class Connection {
    */
   write<T>(work: (sql: Sql) => T, allowed: Durable = "now"): T {
     this.mustBeInPlace();
-    this.#logGuard.check(false);
     if (!this.#isLogMoved) this.checkpoint();
     const durable = this.#unsynced < MAX_UNSYNCED ? allowed : "now";
     // Not inside a transaction, where the engine refuses it.
@@ -130,14 +129,9 @@ export class Connection {
       this.#unsynced = durable === "now" ? 0 : this.#unsynced + 1;
       // Again: the file may have been moved meanwhile, and then nobody would find this in it.
       this.mustBeInPlace();
-      this.#logGuard.check(true);
-      this.lastFsyncs = (durable === "now" ? 1 : 0) + (this.#logGuard.isRestarted ? FSYNCS_OF_RESTART : 0);
+      this.lastFsyncs = durable === "now" ? 1 : 0;
       this.#checkCheckpoint();
       return result;
-    } catch (error) {
-      // The next transaction overwrites what this one wrote to the log.
-      if (error instanceof EngineFailure) this.#logGuard.forget();
-      throw error;
     } finally {
       // Nothing is open any more after a commit, and after some failures of the engine.
       if (this.#database.inTransaction) this.#step("begin", "ROLLBACK");
@@ -147,7 +141,7 @@ export class Connection {
   /** @throws EngineFailure `fatal` when the file it has open is not the one at its path any more, or was cut short */
   mustBeInPlace(): void {
     try {
-      this.#fileGuard.check();
+      this.#guard.check();
     } catch (error) {
       // A file that was moved is made whole, and its log emptied: with another file at its path, the next start would move
       // this log into that one.
@@ -158,7 +152,7 @@ export class Connection {
 
   /** Which file it has open. */
   get file(): FileId {
-    return this.#fileGuard.id;
+    return this.#guard.id;
   }
 
   /**
@@ -173,13 +167,18 @@ export class Connection {
     if (found?.busy !== 0)
       throw new EngineFailure("replace", "the log could not be emptied while it is read");
     try {
-      this.#logGuard.sync();
+      this.#syncLog();
     } catch (error) {
       const message = `the file system failed while the log was emptied (${String(error)})`;
       throw new EngineFailure("fatal", message, { cause: error });
     }
-    this.#logGuard.forget();
+    this.#guard.forgetLog();
     this.#isLogMoved = true;
+  }
+
+  #syncLog(): void {
+    const { logPath } = this.#guard;
+    if (existsSync(logPath)) withFile(logPath, "r+", fsyncSync);
   }
 
   /** Otherwise nothing is lost: the log stays beside the file and is read again at the next start. */
@@ -193,11 +192,11 @@ export class Connection {
 
   /**
    * The engine moves the log into the file when a commit makes it long enough, and restarts it with the next commit. It
-   * reports nothing when it cannot; the log then grows until the disk is full. So where the log went on instead, the
-   * engine is made to say what is wrong.
+   * reports nothing when it cannot; the log then grows until the disk is full. So where it has grown, the engine is made to
+   * say what is wrong.
    */
   #checkCheckpoint(): void {
-    if (this.#logGuard.pagesBefore < LOG_PAGES) this.checkpointFailure = undefined;
+    if (!this.#guard.isLogLong) this.checkpointFailure = undefined;
     else if (this.checkpointFailure === undefined && !areCheckpointsPaused(this.read)) {
       try {
         this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
@@ -222,7 +221,6 @@ export class Connection {
 
   close(): void {
     this.#pool.close();
-    this.#logGuard.close();
   }
 
   #step(step: "begin" | "commit", text: "BEGIN IMMEDIATE" | "COMMIT" | "ROLLBACK"): void {
