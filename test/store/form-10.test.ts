@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { checkFile, moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { checkFile, fileTask } from "../../src/store/libsql/files/file-tasks.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Claim } from "../../src/store/queue.ts";
@@ -177,7 +177,7 @@ describe("a file of form 10", () => {
   it("says when a backup of it was begun, for the numbers that are passed over", async () => {
     const backup = join(scratch.path, "copy.db");
     writeOlderFile(backup, 10, ...oldRows(), `UPDATE probe SET tried = ${NOW + DAY_MS + HOUR_MS}`);
-    const { event } = await moveNumbers(backup, NOW + DAY_MS + 2 * HOUR_MS);
+    const { event } = await fileTask("moveNumbers", backup, NOW + DAY_MS + 2 * HOUR_MS);
     expect(event! - 5).toBe((3_600 + 600) * 1_000_000);
   });
 

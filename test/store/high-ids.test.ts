@@ -3,7 +3,7 @@ import { describe } from "vitest";
 import { backlogSuite } from "../contract/store/backlog.ts";
 import type { OpenedStore } from "../contract/store/fixture.ts";
 import { orderedSuite } from "../contract/store/ordered.ts";
-import { moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
 import { openNewStore } from "./opened-store.ts";
 
 /** Numbers greater than today's time in milliseconds, with which places in an order are compared. */
@@ -12,7 +12,7 @@ const FAR = { event: 2 ** 50, delivery: 2 ** 50 };
 function openFar(): Promise<OpenedStore> {
   return openNewStore(async (folder, open) => {
     await (await open()).close();
-    await moveNumbers(join(folder, "evreg.db"), Date.now(), FAR);
+    await fileTask("moveNumbers", join(folder, "evreg.db"), Date.now(), FAR);
   });
 }
 

@@ -1,15 +1,14 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { moveNumbers } from "../../src/store/libsql/files/file-tasks.ts";
+import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
 import { restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Sequences } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
-import { crashed, damageCommit, putFiles } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -97,25 +96,6 @@ it("no number is used twice, whatever it numbers", async () => {
     expect(anew[noun], noun).toBeGreaterThan(number + 1_000);
 });
 
-it("no number of replaced data is used again, even if their log is damaged", async () => {
-  const store = await open();
-  const bytes = await bytesOf(store);
-  await store.close();
-  const files = crashed((connection) => {
-    connection.write((sql) => sql.run("INSERT INTO sqlite_sequence (name, seq) VALUES ('event', 1e15)"));
-    for (let n = 0; n < 12; n += 1) {
-      connection.write((sql) =>
-        sql.run("INSERT INTO write_check VALUES (1, x'') ON CONFLICT DO UPDATE SET filler = randomblob(8)"),
-      );
-    }
-  });
-  damageCommit(files.wal, 4);
-  putFiles(folder, files);
-  const { next_event: next, kept } = await put(bytes, NOW);
-  expect(next).toBeGreaterThan(1e15);
-  expect(readFileSync(`${kept}-wal`).equals(files.wal)).toBe(true);
-});
-
 describe("how far numbers skip ahead", () => {
   const MILLION = 1_000_000;
   /** Of a store that has one event. */
@@ -138,7 +118,7 @@ describe("how far numbers skip ahead", () => {
   ])("%s", async (_, laterMs, gap, replaced) => {
     const copy = join(scratch.path, "copy.db");
     writeFileSync(copy, bytes!);
-    const { event } = await moveNumbers(copy, NOW + DAY_MS + laterMs, replaced);
+    const { event } = await fileTask("moveNumbers", copy, NOW + DAY_MS + laterMs, replaced);
     expect(event! - 1).toBe(gap);
   });
 
@@ -147,7 +127,7 @@ describe("how far numbers skip ahead", () => {
     await oneOfEach(store, "a", NOW);
     await store.close();
     const nowMs = NOW + 10 * MINUTE_MS;
-    const { event } = await moveNumbers(join(folder, "evreg.db"), nowMs);
+    const { event } = await fileTask("moveNumbers", join(folder, "evreg.db"), nowMs);
     expect(event! - 1).toBe(1_200 * MILLION);
   });
 });

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,6 @@ import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { folderFindings } from "../../src/app/doctor-findings.ts";
 import { unfinishedCopies } from "../../src/runtime/data-files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import { temporaryFolder } from "../support/program.ts";
 import { crashed, damageCommit, putFiles } from "./open-file.ts";
@@ -48,7 +47,7 @@ const keptNames = (): string[] =>
 /** @param injections what strace does to its calls; answers the signal that ended it */
 function restore(...injections: string[]): NodeJS.Signals | null {
   const inject = injections.flatMap((injection) => ["-e", `inject=${injection}`]);
-  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=rename", ...inject];
+  const trace = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=link,rename", ...inject];
   const command = [process.execPath, program, data, join(scratch.path, "other/evreg.db")];
   const { signal, status, stderr } = spawnSync("strace", [...trace, ...command], { env, encoding: "utf8" });
   if (signal === null) expect(status, stderr).toBe(0);
@@ -67,22 +66,25 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
   beforeEach(() => makeData(join(scratch.path, "other"), "from.backup"));
 
   it.each([
-    [1, "before anything is renamed", "was.there", 0],
-    [2, "before the old data has its other name", "was.there", 0],
-    [3, "before the new data has its name", "from.backup", 1],
-  ])("at its rename %i, %s, leaves the data of one, and can be repeated", async (at, _, left, keptCopies) => {
-    expect(restore(`rename:signal=KILL:when=${at}`)).toBe("SIGKILL");
+    ["link", "before the old data has another name", 0],
+    ["rename", "before the new data has its name", 1],
+  ])("at its %s, %s, leaves the old data, and can be repeated", async (call, _, keptCopies) => {
+    expect(restore(`${call}:signal=KILL:when=1`)).toBe("SIGKILL");
     expect(unfinishedCopies(data)).toHaveLength(1);
-    expect(existsSync(file)).toBe(at < 3);
-    if (at === 3) expect(() => inspectMigrations(data)).toThrow("The next start of a server finishes it.");
-    expect(await actions()).toEqual([left]);
     expect(keptNames()).toHaveLength(keptCopies);
+    expect(await actions()).toEqual(["was.there"]);
     expect(restore()).toBeNull();
     expect(await actions()).toEqual(["from.backup"]);
     expect(keptNames()).toHaveLength(keptCopies + 1);
   });
 
-  it("with a damaged log leaves it beside the old data", async () => {
+  it("keeps the old data where files cannot have two names", async () => {
+    expect(restore("link:error=EPERM")).toBeNull();
+    expect(await actions()).toEqual(["from.backup"]);
+    expect(keptNames()).toHaveLength(1);
+  });
+
+  it("with a damaged log keeps that beside the old data, and a start refuses until it is repeated", async () => {
     const files = crashed((connection) => {
       const write =
         "INSERT INTO write_check VALUES (1, x'') ON CONFLICT DO UPDATE SET filler = randomblob(8)";
@@ -91,10 +93,12 @@ describe.skipIf(!canTrace())("a restore that is killed (skipped where strace may
     damageCommit(files.wal, 4);
     putFiles(data, files);
     expect(restore("rename:signal=KILL:when=3")).toBe("SIGKILL");
-    expect(await actions()).toEqual(["from.backup"]);
     const [kept = "", keptLog = ""] = keptNames().toSorted();
     expect(keptLog).toBe(`${kept}-wal`);
     expect(readFileSync(join(data, keptLog)).equals(files.wal)).toBe(true);
+    await expect(actions()).rejects.toMatchObject({ message: expect.stringContaining(kept) });
+    expect(restore()).toBeNull();
+    expect(await actions()).toEqual(["from.backup"]);
   });
 });
 

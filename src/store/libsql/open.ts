@@ -9,7 +9,6 @@ import type { Logger } from "../../runtime/logger.ts";
 import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { StoreChange } from "../store.ts";
-import { acceptLoss } from "./files/accept-loss.ts";
 import { Backups } from "./files/backup.ts";
 import {
   copiesIn,
@@ -22,7 +21,7 @@ import {
   prepareFolder,
 } from "./files/data-folder.ts";
 import { restoreAdvice } from "./files/earlier-data.ts";
-import { finishReplacement } from "./files/replace-file.ts";
+import { acceptLoss } from "./files/restore.ts";
 import { FORM } from "./files/schema.ts";
 import { createLibsqlStore, type FileStore } from "./store.ts";
 import type { FileId } from "./thread/file-guard.ts";
@@ -70,7 +69,6 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     // A server's lock is on the data file that it opened, and does not help once that file was moved. So the server that the
     // owner file names is asked. Where none answers, or that file cannot be trusted, the lock decides.
     if ((await findServer(folder).catch(() => undefined)) !== undefined) throw inUse(folder);
-    finishReplacement(dataFileOf(folder));
     if (options.acceptsLoss === true) await acceptLogLoss(options, clock);
     const { supervisor, report } = await openFile(options, clock);
     const queue = new WriteQueue(supervisor, options.onChange ?? (() => undefined));

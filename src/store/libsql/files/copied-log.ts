@@ -20,34 +20,19 @@ export function addLog(path: string, copy: number): number {
   const log = logOf(path);
   const { wholeBytes, pageBytes } = walk(path, log);
   if (wholeBytes === 0) return fstatSync(copy).size;
-  return withFile(log, "r", (descriptor) => {
-    const { newest, pages } = newestPages(descriptor, wholeBytes, pageBytes);
-    const page = Buffer.alloc(pageBytes);
+  const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
+  withFile(log, "r", (descriptor) => {
     let written = 0;
-    for (const [number, at] of [...newest].toSorted(([one], [other]) => one - other)) {
-      readSync(descriptor, page, 0, pageBytes, at);
-      writeSync(copy, page, 0, pageBytes, (number - 1) * pageBytes);
+    for (let at = LOG_HEADER_BYTES; at < wholeBytes; at += frame.length) {
+      readSync(descriptor, frame, 0, frame.length, at);
+      writeSync(copy, frame, FRAME_HEADER_BYTES, pageBytes, (framePage(frame) - 1) * pageBytes);
       written += 1;
       if (written % SYNC_PAGES === 0) fdatasyncSync(copy);
     }
-    ftruncateSync(copy, pages * pageBytes);
-    return pages * pageBytes;
   });
-}
-
-/** Where the newest copy of each page is in a whole log, and how many pages the file has with it. */
-function newestPages(
-  log: number,
-  wholeBytes: number,
-  pageBytes: number,
-): { newest: ReadonlyMap<number, number>; pages: number } {
-  const newest = new Map<number, number>();
-  const header = Buffer.alloc(FRAME_HEADER_BYTES);
-  for (let at = LOG_HEADER_BYTES; at < wholeBytes; at += FRAME_HEADER_BYTES + pageBytes) {
-    readSync(log, header, 0, FRAME_HEADER_BYTES, at);
-    newest.set(framePage(header), at + FRAME_HEADER_BYTES);
-  }
-  return { newest, pages: committedPages(header) };
+  const bytes = committedPages(frame) * pageBytes;
+  ftruncateSync(copy, bytes);
+  return bytes;
 }
 
 /** Moves most of a long log into the data file, which the other threads have open as `file` and go on with meanwhile. */

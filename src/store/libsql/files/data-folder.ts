@@ -22,7 +22,6 @@ import {
   tracesOfData,
 } from "./earlier-data.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
-import { pendingReplacement } from "./replace-file.ts";
 import { APPLICATION_ID, FORM } from "./schema.ts";
 import { mustHaveUpgradeRoom } from "./upgrade-room.ts";
 
@@ -184,13 +183,10 @@ export function readFileVersion(path: string): number {
 
 /**
  * The form of a folder's data file. One that is missing or holds nothing must never have held anything.
- * @throws EvregError as above; `unavailable` where the data are gone, and where a restore or an upgrade was cut off, which the
- * next start finishes
+ * @throws EvregError as above; `unavailable` where the data are gone
  */
 export function admittedVersion(folder: string): number {
   const path = dataFileOf(folder);
-  const pending = pendingReplacement(path);
-  if (pending !== undefined) throw cutOff(path, pending);
   const traces = tracesOfData(folder);
   const version = readFileVersion(path);
   if (version === 0) mustNeverHaveHeldData(path, traces);
@@ -233,14 +229,6 @@ export function notEvreg(path: string): EvregError {
 
 function unreadable(path: string, error: unknown): EvregError {
   return fileError("unavailable", path, `The data file ${path} cannot be read (${messageOf(error)}).`, error);
-}
-
-function cutOff(file: string, next: string): EvregError {
-  return fileError(
-    "unavailable",
-    file,
-    `The data file ${file} is being replaced by ${next}, or that was cut off. The next start of a server finishes it.`,
-  );
 }
 
 /**

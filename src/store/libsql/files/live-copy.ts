@@ -6,7 +6,7 @@ import type { FileId } from "../thread/file-guard.ts";
 import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
 import { logOf } from "../thread/wal-check.ts";
-import { addLog, moveLog } from "./file-tasks.ts";
+import { fileTask } from "./file-tasks.ts";
 
 interface LiveCopyOptions {
   /** Of the data file. */
@@ -50,11 +50,11 @@ export async function liveCopy(options: LiveCopyOptions): Promise<number> {
     const { size } = await source.stat();
     mustHaveFreeSpace(path, size);
     await copyFile(options, size);
-    bytes = await addLog(path, target.fd);
+    bytes = await fileTask("addLog", path, target.fd);
     await makePlain(target);
   } finally {
     // Where that fails, the engine does it with its next commit.
-    if ((await logBytes(path)) > LONG_LOG_BYTES) await moveLog(path, file).catch(() => undefined);
+    if ((await logBytes(path)) > LONG_LOG_BYTES) await fileTask("moveLog", path, file).catch(() => undefined);
     await supervisor.readByWriter("file.resumeCheckpoints", []);
   }
   return bytes;

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
+import { chmodSync, constants, copyFileSync, existsSync, rmSync, truncateSync } from "node:fs";
 import { open } from "node:fs/promises";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { hashToken } from "../../../domain/token.ts";
 import { fileTimestamp } from "../../../runtime/clock.ts";
@@ -8,7 +9,8 @@ import { isSameFile, removeCreated, sizeOf } from "../../../runtime/files.ts";
 import { findServer, readTokenFile, setTokenFileAside, tokenFileOf } from "../../../runtime/find-server.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
-import { numbersOfDamaged } from "./accept-loss.ts";
+import { checkLog, type LogCheck, logOf } from "../thread/wal-check.ts";
+import type { FileFacts } from "./closed-file.ts";
 import {
   dataFileOf,
   hasDataAt,
@@ -18,9 +20,12 @@ import {
   prepareFolder,
   readFileVersion,
 } from "./data-folder.ts";
-import { checkFile, type FileFacts, moveNumbers, settleFile } from "./file-tasks.ts";
+import { restoreAdvice } from "./earlier-data.ts";
+import { checkFile, fileTask } from "./file-tasks.ts";
 import { makePlain } from "./live-copy.ts";
-import { finishReplacement, removeCopy, replaceFile } from "./replace-file.ts";
+import { fileBehindLink, removeCopy, replaceFile } from "./replace-file.ts";
+
+// Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.
 
 export interface RestoreOptions {
   readonly folder: string;
@@ -59,22 +64,21 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const { folder, name, content, encryption, force, nowMs } = options;
   const made = prepareFolder(folder);
   const releaseFolder = holdFolder(folder);
-  const file = dataFileOf(folder);
-  const copy = `${file}.restore-${randomUUID()}`;
+  const file = fileBehindLink(dataFileOf(folder));
+  const copy = copyOf(file);
   try {
     if ((await findServer(folder)) !== undefined) throw inUse(folder);
-    finishReplacement(file);
     const hasData = hasDataAt(file);
     if (hasData && !force) throw hasDataAlready(folder);
     options.onUnfinished?.(copy);
     await write(copy, content);
     const token = readTokenFile(folder);
     const tokenHash = token === undefined ? undefined : hashToken(token);
-    const examined = await checkFile(copy, { name, encryption: { keys: encryption }, tokenHash });
-    const { hasToken = false, ...facts } = examined;
-    const replaced = hasData ? await settleOld(file, folder, nowMs) : {};
-    const { event = 0 } = await moveNumbers(copy, nowMs, replaced, name);
-    const before = `before-restore-${fileTimestamp(nowMs)}`;
+    const looked = { name, encryption: { keys: encryption }, tokenHash };
+    const { hasToken = false, ...facts } = await checkFile(copy, looked);
+    const replaced = hasData ? await settleOld(file, folder) : {};
+    const { event = 0 } = await fileTask("moveNumbers", copy, nowMs, replaced, name);
+    const before = keptAs(nowMs);
     // A file was created meanwhile, or another restore has replaced the data in this very moment.
     if (hasDataAt(file) !== hasData || existsSync(`${file}.${before}`)) throw inUse(folder);
     if (!hasData) rmSync(file, { force: true });
@@ -132,16 +136,16 @@ async function write(path: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Moves the log of the old data file into it: two files could not be renamed in one step. */
-async function settleOld(file: string, folder: string, nowMs: number): Promise<Sequences> {
+async function settleOld(file: string, folder: string): Promise<Sequences> {
   // The engine would remove the log of an empty file, and somebody's data may be in that.
   if (!fileExists(file) || sizeOf(file) === 0) return {};
   mustBeEvregs(file);
   try {
-    return await settleFile(file);
+    return await fileTask("settleFile", file);
   } catch (error) {
     if (error instanceof EvregError && error.code === "conflict") throw inUse(folder);
     // It may be damaged, and stays as it is.
-    return numbersOfDamaged(file, nowMs);
+    return {};
   }
 }
 
@@ -161,4 +165,57 @@ function hasDataAlready(folder: string): EvregError {
     `The data folder ${folder} has data. Name another with --data; or use --force to put the backup in its place, which keeps what is there beside it.`,
     { folder },
   );
+}
+
+interface AcceptedLoss {
+  readonly log: LogCheck;
+  /** Where the data file is as it was, with its log. */
+  readonly replaced: string;
+}
+
+/**
+ * Goes on without what a damaged log has behind its damage. Numbers go on far beyond, so that none is given twice.
+ *
+ * To be called only while this process has no connection to the file, and holds its folder.
+ * @returns what was given up; `undefined` where the log is not damaged, and nothing was done
+ * @throws EvregError `unavailable` when there is no room for a copy, or what is left is not whole
+ */
+export async function acceptLoss(path: string, nowMs: number): Promise<AcceptedLoss | undefined> {
+  const file = fileBehindLink(path);
+  const log = checkLog(file);
+  if (!log.isDamaged) return undefined;
+  const copy = copyOf(file);
+  try {
+    copyFileSync(file, copy, constants.COPYFILE_EXCL);
+    chmodSync(copy, 0o600);
+    if (log.wholeBytes > 0) {
+      copyFileSync(logOf(file), `${copy}-wal`, constants.COPYFILE_EXCL);
+      truncateSync(`${copy}-wal`, log.wholeBytes);
+    }
+    await fileTask("settleFile", copy);
+    await checkFile(copy, { name: `What ${file} holds without the end of its log` });
+    await fileTask("moveNumbers", copy, nowMs);
+    return { log, replaced: replaceFile(file, copy, keptAs(nowMs)) };
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string };
+    const why = code === "ENOSPC" ? "there is no room for a copy of it" : message.replace(/\.$/, "");
+    const advice = `${restoreAdvice(dirname(file), " --force")}, which keeps the two files.`;
+    throw new EvregError(
+      "unavailable",
+      `The data of ${file} cannot go on without the end of its log: ${why}. Nothing was changed; ${advice}`,
+      { file },
+      { cause: error },
+    );
+  } finally {
+    removeCopy(copy);
+  }
+}
+
+function copyOf(file: string): string {
+  return `${file}.restore-${randomUUID()}`;
+}
+
+/** How the name of replaced data goes on. */
+function keptAs(nowMs: number): string {
+  return `before-restore-${fileTimestamp(nowMs)}`;
 }

@@ -1,13 +1,13 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { EvregError, messageOf } from "../../../domain/error.ts";
-import { syncFolderOf, withFile } from "../../../runtime/files.ts";
+import { withFile } from "../../../runtime/files.ts";
 import { aboutSecret, type EncryptionKeys, type SecretPurpose } from "../../secret-cipher.ts";
 import { addressOf, type Connection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { type FileVaults, fileVaults, proofOf } from "./file-key.ts";
 import { olderForm, SHORTENED_FORM } from "./older-forms.ts";
-import { fileBehindLink, removeCopy, replaceFile } from "./replace-file.ts";
+import { fileBehindLink, move, removeCopy, replaceFile } from "./replace-file.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
 import { forEachPayload } from "./stored-payloads.ts";
 import { KEPT_AS, mustHaveRoom } from "./upgrade-room.ts";
@@ -75,8 +75,7 @@ function withoutLog(sql: Sql, file: string): void {
 /** What is to be encrypted is not kept: it holds the secrets as they are. */
 function takePlace(file: string, made: string, version: number): string | undefined {
   if (version !== FORM) return replaceFile(file, made, KEPT_AS);
-  renameSync(made, file);
-  syncFolderOf(file);
+  move(made, file);
   return undefined;
 }
 
