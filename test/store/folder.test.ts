@@ -126,18 +126,15 @@ describe("what is found in place of the data file", () => {
   const file = (): string => join(scratch.path, "evreg.db");
 
   it.each([
-    ["a link to nothing", () => symlinkSync(join(scratch.path, "nowhere"), file()), "a link to"],
-    ["a link to a folder", () => symlinkSync(scratch.path, file()), "not a file"],
-    ["a link to itself", () => symlinkSync(file(), file()), "cannot be read"],
-    ["a pipe", () => void spawnSync("mkfifo", [file()]), "not a file"],
-    ["a folder", () => mkdirSync(file()), "not a file"],
-  ])("is refused with a clear message when it is %s", async (_, make, words) => {
+    ["a link to nothing", () => symlinkSync(join(scratch.path, "nowhere"), file())],
+    ["a link to a folder", () => symlinkSync(scratch.path, file())],
+    ["a link to itself", () => symlinkSync(file(), file())],
+    ["a pipe", () => void spawnSync("mkfifo", [file()])],
+    ["a folder", () => mkdirSync(file())],
+  ])("is refused with a clear message when it is %s", async (_, make) => {
     make();
     expect(lstatSync(file()).isFile()).toBe(false);
-    const refusal = {
-      code: expect.stringMatching(/^(usage|unavailable)$/),
-      message: expect.stringMatching(new RegExp(`${file()}.*${words}`)),
-    };
+    const refusal = { code: "usage", message: expect.stringContaining(`${file()} is not a file`) };
     await expect(open(scratch.path)).rejects.toMatchObject(refusal);
     expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refusal));
     expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);

@@ -170,6 +170,7 @@ const insert = (rowid: number, payload: Buffer, published: string): string =>
 describe("payloads of form 21, in which names of members are shortened", () => {
   const SCHEMA = '{"properties":{"customer":true,"total":{"properties":{"deep":{}}}}}';
   const SHORT = '{"customer":1,"total":{"deep":[]},"other":"customer"}';
+  const NAMES = `INSERT INTO payload_names VALUES (1, 1, '["customer","total","deep"]')`;
   const LONG = `{"customer":"${"x".repeat(5_000)}"}`;
   /** As version 0.3.0 stores it. */
   const stored = Buffer.from(
@@ -184,15 +185,8 @@ describe("payloads of form 21, in which names of members are shortened", () => {
     insert(3, Buffer.from("[]"), "[]"),
   ];
 
-  it.each([
-    ["their names", `INSERT INTO payload_names VALUES (1, 1, '["customer","total","deep"]')`],
-    [
-      "damaged names, by the schema",
-      `INSERT INTO payload_names VALUES (1, 1, '["custoner","total","deep"]')`,
-    ],
-    ["no names, by the schema", "SELECT 1"],
-  ])("are as they were published afterwards, with %s", async (_, names) => {
-    writeOlderFile(file(), 21, ...all, names);
+  it("are as they were published afterwards", async () => {
+    writeOlderFile(file(), 21, ...all, NAMES);
     expect(await checkFile(file())).toMatchObject({ form: 21, damaged_events: [] });
     const store = await open();
     expect(await payloadsIn(store)).toEqual([SHORT, LONG, "[]"]);
@@ -203,7 +197,7 @@ describe("payloads of form 21, in which names of members are shortened", () => {
   });
 
   it("stay damaged where they were", async () => {
-    writeOlderFile(file(), 21, ...all, "UPDATE event SET payload = x'7b01327d' WHERE rowid = 1");
+    writeOlderFile(file(), 21, ...all, NAMES.replace("customer", "custoner"));
     expect(await checkFile(file())).toMatchObject({ damaged_events: [1] });
     const store = await open();
     expect(await payloadsIn(store)).toEqual([undefined, LONG, "[]"]);

@@ -4,9 +4,9 @@ import { systemClock, toIso } from "../../runtime/clock.ts";
 import { type Logger, silentLogger } from "../../runtime/logger.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import { admittedVersion, dataFileOf, fileExists, holdFolder } from "./files/data-folder.ts";
+import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/older-forms.ts";
 import { fileBehindLink } from "./files/replace-file.ts";
 import { FORM, FORM_NAME } from "./files/schema.ts";
-import { KEPT_AS, mustHaveUpgradeRoom, type UpgradeRoom, upgradeRoom } from "./files/upgrade-room.ts";
 import { openLibsqlStore } from "./open.ts";
 
 export interface MigrationStatus {

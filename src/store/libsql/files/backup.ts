@@ -11,13 +11,6 @@ import { liveCopy, namelessFile, openBeside } from "./live-copy.ts";
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
 
-/** The backup that is being made or read. */
-interface Current {
-  readonly ended: Promise<void>;
-  /** Whether it is no longer wanted, so that it ends in a moment. */
-  isEnding(): boolean;
-}
-
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
   readonly #path: string;
@@ -26,7 +19,8 @@ export class Backups {
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   #source: FileHandle | undefined;
-  #current: Current | undefined;
+  /** The end of the backup that is being made or read. */
+  #current: Promise<void> | undefined;
 
   /** @param path of the data file, which the store has open as `file` */
   constructor(path: string, file: FileId, supervisor: WorkerSupervisor, clock: Clock) {
@@ -41,13 +35,15 @@ export class Backups {
    * @throws EvregError `conflict` while another one is made or read; `unavailable` when it could not be made
    */
   async make(signal?: AbortSignal): Promise<Backup> {
-    await this.#waitForLast();
+    if (this.#current !== undefined) {
+      const why = "Another backup is being made or read just now; try again when it has ended.";
+      throw new EvregError("conflict", why);
+    }
     const closing = this.#closing.signal;
+    if (closing.aborted) throw new EvregError("unavailable", "The store is closed.");
     const stop = signal === undefined ? closing : AbortSignal.any([closing, signal]);
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    let closed: Promise<void> | undefined;
-    const isEnding = (): boolean => signal?.aborted === true || closed !== undefined;
-    this.#current = { ended, isEnding };
+    this.#current = ended;
     const end = (): void => {
       this.#current = undefined;
       resolve();
@@ -71,6 +67,7 @@ export class Backups {
       for await (const piece of piecesOf(target, stop)) hash.update(piece);
       closing.throwIfAborted();
       const file = target;
+      let closed: Promise<void> | undefined;
       const onClosing = (): void => void close();
       const close = (): Promise<void> => {
         closing.removeEventListener("abort", onClosing);
@@ -88,26 +85,12 @@ export class Backups {
   /** To be called while the store still answers. What is made or read ends. */
   async end(): Promise<void> {
     this.#closing.abort(new EvregError("unavailable", "The server stopped before the backup was made."));
-    await this.#current?.ended;
+    await this.#current;
   }
 
   /** Only once the store has closed the data file. */
   async close(): Promise<void> {
     await this.#source?.close();
-  }
-
-  /** The last one may be that of the same caller, and about to end. */
-  async #waitForLast(): Promise<void> {
-    while (this.#current !== undefined) {
-      if (!this.#current.isEnding()) {
-        throw new EvregError(
-          "conflict",
-          "Another backup is being made or read just now; try again when it has ended.",
-        );
-      }
-      await this.#current.ended;
-    }
-    if (this.#closing.signal.aborted) throw new EvregError("unavailable", "The store is closed.");
   }
 }
 

@@ -1,15 +1,12 @@
-import { accessSync, constants, readSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { statSync } from "node:fs";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import { withFile } from "../../../runtime/files.ts";
 import { Connection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
-import { unusable } from "./data-folder.ts";
 import { admitKeys, isEncrypted } from "./file-key.ts";
-import { loadSequences, mustHaveNumbers } from "./id-reservation.ts";
+import { loadSequences } from "./id-reservation.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
 import { APPLICATION_ID, FORM, mustBeAsMade, readForm } from "./schema.ts";
 import { forEachPayload } from "./stored-payloads.ts";
@@ -63,13 +60,12 @@ const CACHE = -65_536;
  * payloads with their checksums. Opens it alone, so that nobody changes it meanwhile. Blocks its thread for
  * seconds a GB.
  * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
- * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be read, or nothing can be written
+ * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be opened
  */
 export function examineFile(
   path: string,
   { name = path, encryption, tokenHash }: ExamineOptions = {},
 ): Examined {
-  mustBeWritable(path);
   try {
     return withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");
@@ -77,39 +73,13 @@ export function examineFile(
       const form = formOf(sql, name);
       mustBeAsMade(sql, name, form);
       mustBeWhole(sql, name);
-      mustHaveNumbers(sql, name);
       if (encryption !== undefined) admitKeys(sql, name, encryption.keys);
       const facts = { ...factsOf(sql, path, form), ...eventsOf(sql, form) };
       if (tokenHash === undefined) return facts;
       return { ...facts, hasToken: sql.value("SELECT 1 FROM token WHERE hash = ?", tokenHash) === 1 };
     });
   } catch (error) {
-    throw explained(error, name, path);
-  }
-}
-
-/** The engine opens nothing where it cannot write beside it, and does not say why. */
-function mustBeWritable(path: string): void {
-  for (const written of [path, dirname(path)]) {
-    try {
-      accessSync(written, constants.R_OK | constants.W_OK);
-    } catch (error) {
-      throw unusable(written, error);
-    }
-  }
-}
-
-/** So that a failing disk is not taken for a damaged file. */
-function mustBeReadable(path: string, name: string): void {
-  const piece = Buffer.allocUnsafe(1024 * 1024);
-  try {
-    withFile(path, "r", (descriptor) => {
-      while (readSync(descriptor, piece) > 0);
-    });
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const why = code === "EIO" ? "the disk failed to read it (EIO)" : message;
-    throw new EvregError("unavailable", `${name} cannot be read: ${why}.`, { file: name }, { cause: error });
+    throw explained(error, name);
   }
 }
 
@@ -180,20 +150,18 @@ function damaged(name: string, why: string, cause?: unknown): EvregError {
   );
 }
 
-function explained(error: unknown, name: string, path: string): unknown {
+function explained(error: unknown, name: string): unknown {
   const failure = engineFailure(error, "statement");
-  if (error instanceof EvregError && error.code === "invalid") mustBeReadable(path, name);
   if (failure === undefined) return error;
-  if (failure.kind === "in_use") {
-    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
-  }
-  mustBeReadable(path, name);
   const { code, message } = failure.cause as Error & { code?: string };
   if (code === "SQLITE_NOTADB") {
     const what = `${name} was not made by evreg, or its beginning is damaged.`;
     return new EvregError("invalid", what, { file: name });
   }
   if (failure.kind === "fatal") return damaged(name, message, error);
+  if (failure.kind === "in_use") {
+    return new EvregError("conflict", `${name} is in use by another process.`, { file: name });
+  }
   const what = `${name} could not be looked through: ${failure.message}.`;
   return new EvregError("unavailable", what, {}, { cause: error });
 }

@@ -5,7 +5,6 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readlinkSync,
   realpathSync,
   statSync,
 } from "node:fs";
@@ -21,9 +20,8 @@ import {
   restoreAdvice,
   tracesOfData,
 } from "./earlier-data.ts";
-import { isKnownForm, unknownForm } from "./older-forms.ts";
+import { isKnownForm, mustHaveUpgradeRoom, unknownForm } from "./older-forms.ts";
 import { APPLICATION_ID, FORM } from "./schema.ts";
-import { mustHaveUpgradeRoom } from "./upgrade-room.ts";
 
 export function dataFileOf(folder: string): string {
   return join(folder, DATA_FILE);
@@ -142,20 +140,17 @@ export function inUse(folder: string): EvregError {
 
 /**
  * Whether there is a file, or a link to one.
- * @throws EvregError `usage` when it is anything else, `unavailable` when it cannot be looked at
+ * @throws EvregError `usage` when it is anything else
  */
 export function fileExists(path: string): boolean {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
   try {
-    const itself = lstatSync(path, { throwIfNoEntry: false });
-    if (itself === undefined) return false;
-    const target = itself.isSymbolicLink() ? statSync(path, { throwIfNoEntry: false }) : itself;
-    if (target?.isFile() === true) return true;
-    const what = target === undefined ? `a link to ${readlinkSync(path)}, where nothing is` : "not a file";
-    throw fileError("usage", path, `${path} is ${what}. Move it away, or give another folder with --data.`);
-  } catch (error) {
-    if (error instanceof EvregError) throw error;
-    throw unreadable(path, error);
+    if (statSync(path).isFile()) return true;
+  } catch {
+    // A link that leads nowhere.
   }
+  const what = "not a file, nor a link to one. Move it away, or give another folder with --data";
+  throw fileError("usage", path, `${path} is ${what}.`);
 }
 
 /**

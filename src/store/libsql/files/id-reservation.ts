@@ -1,5 +1,4 @@
 import { LOCAL_ACTOR } from "../../../domain/audit.ts";
-import { EvregError } from "../../../domain/error.ts";
 import { recordChange } from "../history/audit.ts";
 import { withDatabase } from "../thread/connection.ts";
 import type { Numbered, Sequences } from "../thread/protocol.ts";
@@ -36,7 +35,7 @@ const MAX_AGE_MS = 366 * 86_400_000;
  * Moves the numbers of a restored file on, which is not in its place yet, and gives it an identity of its own. If this is
  * cut off, the file is not to be used.
  * @param replaced of the data that it takes the place of, so that none of these numbers is given again
- * @param name what messages call the file
+ * @param name what the audit calls the file
  * @returns the numbers that the next ones follow
  */
 export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {}, name = path): Sequences {
@@ -52,7 +51,6 @@ export function moveNumbers(path: string, nowMs: number, replaced: Sequences = {
     });
     sql.run("BEGIN IMMEDIATE");
     setSequences(sql, moved);
-    mustHaveNumbers(sql, name);
     renewDataIdentity(sql);
     noteRestore(sql, nowMs, name);
     sql.run("COMMIT");
@@ -70,23 +68,6 @@ export function loadSequences(sql: Sql): Sequences {
   const rows = sql.rows<{ name: string; seq: number }>("SELECT name, seq FROM sqlite_sequence");
   return Object.fromEntries(
     rows.filter(({ name }) => name in PER_SECOND).map(({ name, seq }) => [name, seq]),
-  );
-}
-
-/**
- * Refuses a file of which a table has given a number that cannot be, or its last one.
- * @throws EvregError `invalid`
- */
-export function mustHaveNumbers(sql: Sql, name: string): void {
-  const found = sql.rows<{ name: string }>(
-    `SELECT name FROM sqlite_sequence WHERE seq NOT BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1}`,
-  );
-  if (found.length === 0) return;
-  const tables = found.map((one) => one.name);
-  throw new EvregError(
-    "invalid",
-    `${name} is damaged: no number remains for what is in ${tables.join(", ")}. Restore a backup that you trust.`,
-    { file: name, tables },
   );
 }
 

@@ -1,16 +1,15 @@
 import { closeSync, fsyncSync, openSync, rmSync } from "node:fs";
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import { withFile } from "../../../runtime/files.ts";
-import { aboutSecret, type EncryptionKeys, type SecretPurpose } from "../../secret-cipher.ts";
+import { aboutSecret, type EncryptionKeys } from "../../secret-cipher.ts";
 import { addressOf, type Connection } from "../thread/connection.ts";
 import { mustBeAt } from "../thread/file-guard.ts";
 import type { Sql } from "../thread/sql.ts";
 import { type FileVaults, fileVaults, proofOf } from "./file-key.ts";
-import { olderForm, SHORTENED_FORM } from "./older-forms.ts";
+import { KEPT_AS, olderForm, SHORTENED_FORM } from "./older-forms.ts";
 import { fileBehindLink, move, removeCopy, replaceFile } from "./replace-file.ts";
 import { createTables, FORM, markForm, readForm } from "./schema.ts";
 import { forEachPayload } from "./stored-payloads.ts";
-import { KEPT_AS, mustHaveRoom } from "./upgrade-room.ts";
 
 // A file of an older form, or one whose secrets get another key, is written anew beside itself: the rows of each table are copied
 // into a file of today's form, which then takes its place. Nothing is changed in the old file, so a kill at any moment leaves
@@ -46,7 +45,6 @@ export function rewriteFile(
   const { version } = readForm(sql);
   const vaults = fileVaults(sql, keys);
   if (version === FORM && !vaults.isNewKey) return undefined;
-  if (version === FORM) mustHaveRoom(path, `encrypt the secrets in the data file ${path}`);
   try {
     withoutLog(sql, file);
     const secrets = writeAnew(sql, made, { version, vaults, key: keys?.key });
@@ -54,9 +52,10 @@ export function rewriteFile(
     return { copy: takePlace(file, made, version), encrypted: vaults.isNewKey ? secrets : undefined };
   } catch (error) {
     removeCopy(made);
+    const what = version === FORM ? "encrypted" : `brought from form ${version} to ${FORM}`;
     throw new EvregError(
       "unavailable",
-      `The data file ${path} could not be brought from form ${version} to ${FORM}: ${messageOf(error)}. Nothing was changed.`,
+      `The data file ${path} could not be ${what}: ${messageOf(error)}. Nothing was changed.`,
       { file: path, version },
       { cause: error },
     );
@@ -167,62 +166,50 @@ function copyRestored(sql: Sql): void {
 }
 
 interface SecretRow {
-  readonly subscription_id: number;
   readonly application: string;
   readonly subscription: string;
   readonly secret: string;
   readonly previous_secret: string | null;
-  readonly previous_until_ms: number | null;
-  readonly bearer: string;
   readonly bearer_token: string | null;
 }
 
-const SECRETS_AT_ONCE = 1_000;
-
-function copySecrets(sql: Sql, version: number, { current, next }: FileVaults): number {
-  const sealed = (row: SecretRow, column: "secret" | "previous_secret" | "bearer_token"): string | null => {
-    const stored = row[column];
-    if (stored === null) return null;
-    const purpose: SecretPurpose = column === "bearer_token" ? "bearer token" : "secret";
-    const about = aboutSecret(row, purpose);
-    // Older forms bound it to the number of its subscription.
-    const before =
-      version === FORM ? about : `${column.replace("_", " ")} of subscription ${row.subscription_id}`;
-    const text = current.open(before, stored);
-    // One that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
-    return text === undefined ? stored : next.seal(about, text);
-  };
-  let count = 0;
-  for (let after = 0; ;) {
-    const rows = sql.rows<SecretRow>(
-      `SELECT k.subscription_id, s.application, s.subscription, k.secret, k.previous_secret, k.previous_until_ms, k.bearer,
-          k.bearer_token
+/** @returns how many subscriptions have secrets */
+function copySecrets(sql: Sql, version: number, vaults: FileVaults): number {
+  const rows = sql.rows<{ id: number }>(
+    "SELECT subscription_id AS id FROM main.subscription_secret ORDER BY subscription_id",
+  );
+  for (const { id } of rows) {
+    const row = sql.first<SecretRow>(
+      `SELECT s.application, s.subscription, k.secret, k.previous_secret, k.bearer_token
         FROM main.subscription_secret AS k CROSS JOIN main.subscription AS s ON s.rowid = k.subscription_id
-        WHERE k.subscription_id > ? ORDER BY k.subscription_id LIMIT ${SECRETS_AT_ONCE}`,
-      after,
+        WHERE k.subscription_id = ?`,
+      id,
     );
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    const resealed = rows.map((row) => [
-      row.subscription_id,
-      sealed(row, "secret"),
-      sealed(row, "previous_secret"),
-      row.previous_until_ms,
-      row.bearer,
-      sealed(row, "bearer_token"),
-    ]);
+    if (row === undefined) continue;
+    const sealed = (column: keyof SecretRow): string | null => {
+      const stored = row[column];
+      if (stored === null) return null;
+      const about = aboutSecret(row, column === "bearer_token" ? "bearer token" : "secret");
+      // Older forms bound it to the number of its subscription.
+      const before = version === FORM ? about : `${column.replace("_", " ")} of subscription ${id}`;
+      const text = vaults.current.open(before, stored);
+      // One that cannot be read stays as it is: its subscription sends nothing until it gets a new one.
+      return text === undefined ? stored : vaults.next.seal(about, text);
+    };
     within("subscription_secret", () =>
       sql.run(
         `INSERT INTO made.subscription_secret
             (subscription_id, secret, previous_secret, previous_until_ms, bearer, bearer_token)
-          SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)`,
-        JSON.stringify(resealed),
+          SELECT subscription_id, ?2, ?3, previous_until_ms, bearer, ?4
+          FROM main.subscription_secret WHERE subscription_id = ?1`,
+        id,
+        sealed("secret"),
+        sealed("previous_secret"),
+        sealed("bearer_token"),
       ),
     );
-    count += rows.length;
-    after = last.subscription_id;
   }
-  return count;
+  return rows.length;
 }
 
 /** Numbers that were given stay given, also those of what was removed. */

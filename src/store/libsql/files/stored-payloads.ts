@@ -78,12 +78,9 @@ function payloadsOf(
 
 function publishedPayload(row: EventRow, stored: Uint8Array, names: Names | undefined): StoredPayload {
   const { eventId, actionId, checksum } = row;
-  const isWhole = (payload: Uint8Array): boolean =>
-    checksum === null || eventChecksum(eventId, actionId, payload) === checksum;
-  let payload = names?.restored(row, stored, "payload_names") ?? stored;
-  // The schema shows its names, too, where their row is damaged.
-  if (names !== undefined && !isWhole(payload)) payload = names.restored(row, stored, "schema");
-  return { eventId, payload, isDamaged: !isWhole(payload) };
+  const payload = names?.restored(row, stored) ?? stored;
+  const isDamaged = checksum !== null && eventChecksum(eventId, actionId, payload) !== checksum;
+  return { eventId, payload, isDamaged };
 }
 
 const FIRST_TEXT = 0x20;
@@ -93,16 +90,15 @@ const SINGLE = Array.from({ length: 0x1a }, (_, index) => index + 1).filter(
 );
 /** From this one on to the last control character, each stands for 256 names, and the byte behind it says which. */
 const FIRST_LEAD = 0x1b;
-const MAX_NAMES = SINGLE.length + (FIRST_TEXT - FIRST_LEAD) * 256;
 /** Longer payloads are stored as they came. */
 const MAX_SHORTENED_BYTES = 4_096;
 /** Revisions whose names are held in memory. */
 const MAX_REVISIONS = 200;
 
-/** The names in the schemas of all revisions. */
+/** The names of members, of each revision as its row in `payload_names` has them. */
 class Names {
   readonly #sql: Sql;
-  /** By action, revision and where they are from: each name by its number. */
+  /** By action and revision: each name by its number. */
   readonly #texts = new LRUCache<string, readonly Uint8Array[]>({ max: MAX_REVISIONS });
   readonly #restored = Buffer.alloc(MAX_SHORTENED_BYTES);
 
@@ -110,9 +106,9 @@ class Names {
     this.#sql = sql;
   }
 
-  restored(row: EventRow, stored: Uint8Array, from: "payload_names" | "schema"): Uint8Array {
+  restored(row: EventRow, stored: Uint8Array): Uint8Array {
     if (stored.length > MAX_SHORTENED_BYTES || !stored.some(isCode)) return stored;
-    const texts = this.#textsOf(row, from);
+    const texts = this.#textsOf(row);
     const out = this.#restored;
     let end = 0;
     for (let at = 0; at < stored.length && end < out.length; at += 1) {
@@ -131,13 +127,12 @@ class Names {
     return Uint8Array.from(out.subarray(0, end));
   }
 
-  #textsOf({ actionId, revision }: EventRow, from: "payload_names" | "schema"): readonly Uint8Array[] {
-    const key = `${actionId} ${revision} ${from}`;
+  #textsOf({ actionId, revision }: EventRow): readonly Uint8Array[] {
+    const key = `${actionId} ${revision}`;
     let texts = this.#texts.get(key);
     if (texts === undefined) {
-      const query = from === "schema" ? NAMES_IN_SCHEMA : "SELECT names FROM main.payload_names";
       const stored = this.#sql.value<string | undefined>(
-        `${query} WHERE action_id = ? AND revision = ?`,
+        "SELECT names FROM main.payload_names WHERE action_id = ? AND revision = ?",
         actionId,
         revision,
       );
@@ -147,12 +142,6 @@ class Names {
     return texts;
   }
 }
-
-const NAMES_IN_SCHEMA = `SELECT (SELECT json_group_array(name) FROM (
-    SELECT DISTINCT key AS name FROM json_tree(iif(json_valid(schemata), schemata, '{}'))
-    WHERE path GLOB '*.properties' AND octet_length(key) BETWEEN 1 AND 64 AND key NOT GLOB '*[^ !#-[^-~]*'
-    LIMIT ${MAX_NAMES})) AS names
-  FROM main.action_revision`;
 
 function namesIn(text: string): readonly string[] {
   try {
