@@ -188,15 +188,15 @@ describe("a data file that was taken away", () => {
   });
 });
 
+function write(connection: Connection, bytes = 1): void {
+  connection.write((sql) => {
+    sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
+  });
+}
+
 describe("a log that was taken away", () => {
   const SECOND_MS = 1_000;
   afterEach(() => vi.restoreAllMocks());
-
-  const write = (connection: Connection, bytes = 1): void => {
-    connection.write((sql) => {
-      sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
-    });
-  };
 
   /** A connection whose log was looked at just now, and a second later. */
   function watched(): { connection: Connection; pass: () => void } {
