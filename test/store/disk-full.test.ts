@@ -3,11 +3,12 @@ import { cpSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
+import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { Retention } from "../../src/service/retention.ts";
-import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import { openLibsqlStore, startAlone } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
+import { EngineFailure } from "../../src/store/libsql/thread/sql.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
@@ -151,57 +152,21 @@ describe.skipIf(small === undefined)("a log found at a start on a full disk", ()
   });
 });
 
-describe.skipIf(small === undefined)("old events on a disk that is full", () => {
-  const disk = small?.path ?? "";
-  const folder = join(disk, "old");
-  const filler = join(disk, "filler");
-
-  it("are removed as soon as there is room, and are all there until then", async () => {
-    for (const name of readdirSync(disk)) rmSync(join(disk, name), { recursive: true });
-    const clock = new ManualClock();
-    mkdirSync(folder);
-    const store = await openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock });
-    const { rowid } = await store.catalog.createAction({ action: "a.b", application: "x", schemata: {} }, 1);
-    const payload = Buffer.alloc(2_000, "x");
-    const batch = Array.from({ length: 900 }, () => ({ actionId: rowid, revision: 1, payload }));
-    await store.events.record(batch, clock.now());
-    const total = async (): Promise<number> =>
-      (await store.events.list({ order: "desc", limit: 1, page: 1 })).total;
-    await clock.advance(120_000);
-    // Takes all there is, to the last byte.
-    spawnSync("dd", ["if=/dev/zero", `of=${filler}`, "bs=4096"]);
-    const retention = new Retention({
-      events: store.events,
-      clock,
-      logger: silentLogger,
-      retentionMs: 60_000,
-      audit: store.audit,
-      auditMs: 0,
+it.each([
+  ["full", 6],
+  ["replace", 1],
+] as const)(
+  "a store that cannot be opened by a failure of the kind %s ends a command with %i",
+  async (kind, code) => {
+    const failed = startAlone("/data", () => Promise.reject(new EngineFailure(kind, "the disk is full")));
+    const error: EvregError = await failed.catch((thrown) => thrown);
+    expect(error).toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining("the disk is full"),
     });
-    const goOn = async (): Promise<void> => {
-      const next = clock.nextTimerMs;
-      if (next !== undefined) await clock.advance(next - clock.now());
-    };
-    retention.start();
-    await until("the store to find no room", async () => {
-      await goOn();
-      return store.health().status === "unavailable";
-    });
-    for (let turn = 0; turn < 20; turn += 1) await goOn();
-    expect(store.health().status).toBe("unavailable");
-    expect(await total()).toBe(900);
-
-    rmSync(filler);
-    await until("the old events to be gone", async () => {
-      await goOn();
-      return (await total()) === 0;
-    });
-    expect(store.health().status).toBe("ok");
-    await retention.stop();
-    await store.close();
-    expect(rawSql(join(folder, "evreg.db"), "PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
-  });
-});
+    expect(exitCodeFor(error)).toBe(code);
+  },
+);
 
 function record(payload: Uint8Array): WriteCall {
   const rows = [1, 1, 0, payload.byteLength];

@@ -188,7 +188,7 @@ describe("a data file that was taken away", () => {
   });
 });
 
-function write(connection: Connection, bytes = 1): void {
+function fill(connection: Connection, bytes = 1): void {
   connection.write((sql) => {
     sql.run("INSERT OR REPLACE INTO write_check (one, filler) VALUES (1, zeroblob(?))", bytes);
   });
@@ -205,9 +205,9 @@ describe("a log that was taken away", () => {
     const connection = openFile(file());
     const pass = (): void => void (nowMs += SECOND_MS);
     pass();
-    write(connection);
+    fill(connection);
     pass();
-    write(connection);
+    fill(connection);
     return { connection, pass };
   }
 
@@ -217,10 +217,10 @@ describe("a log that was taken away", () => {
   ])("because it was %s is noticed within a second, and all of it is moved into the file", (_, act) => {
     const { connection, pass } = watched();
     act();
-    write(connection, 77);
+    fill(connection, 77);
     pass();
     const said = expect.stringMatching(/^evreg\.db-wal, .* was removed, moved or replaced/) as string;
-    expect(() => write(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
+    expect(() => fill(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
     connection.close();
     // Without its log, and free of the lock of this process.
     copyFileSync(file(), aside());
@@ -236,7 +236,7 @@ describe("a log that was taken away", () => {
       truncateSync(log(), Math.floor(statSync(log()).size * share));
       pass();
       const said = expect.stringMatching(/^evreg\.db-wal, .* was cut from .*evreg\.db\.cut-short-/) as string;
-      expect(() => write(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
+      expect(() => fill(connection)).toThrow(expect.objectContaining({ kind: "fatal", message: said }));
       connection.close();
       const left = readdirSync(scratch.path).find((name) => name.includes("cut-short"))!;
       expect(readFileSync(join(scratch.path, left)).equals(before)).toBe(true);
@@ -247,7 +247,7 @@ describe("a log that was taken away", () => {
     const { connection, pass } = watched();
     for (const bytes of [1, 9_000, 700_000, 90_000_000, 1, 5_000_000, 12_000_000, 1, 400_000, 1]) {
       pass();
-      write(connection, bytes);
+      fill(connection, bytes);
       const undone = (): void =>
         connection.write((sql) => {
           sql.run("UPDATE write_check SET filler = zeroblob(15000000)");
@@ -259,7 +259,7 @@ describe("a log that was taken away", () => {
     expect(connection.checkpointFailure).toBeUndefined();
     connection.checkpoint();
     pass();
-    write(connection);
+    fill(connection);
     connection.close();
   });
 });

@@ -46,17 +46,6 @@ describe("SQLITE_BUSY", () => {
     await store.close();
     expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 20 }]);
   });
-
-  it("never occurs while it is open, whatever others try", async () => {
-    const store = await open();
-    const file = join(scratch.path, "evreg.db");
-    const writes = Array.from({ length: 50 }, (_, n) => newAction(store, `a.n${n}`));
-    expect(() => rawSql(file, "INSERT INTO write_check VALUES (1, x'')")).toThrow("SQLITE_BUSY");
-    await Promise.all(writes);
-    expect(store.health()).toEqual({ status: "ok" });
-    await store.close();
-    expect(rawSql(file, "SELECT count(*) AS n FROM action WHERE built_in = 0")).toEqual([{ n: 50 }]);
-  });
 });
 
 describe("the connection", () => {
@@ -109,29 +98,6 @@ describe("the connection", () => {
 });
 
 describe("the store's thread", () => {
-  it("does not block the event loop of other threads", async () => {
-    const store = await open();
-    const action = await newAction(store);
-    const payload = new Uint8Array(16_000).fill(120);
-    const batch = Array.from({ length: 500 }, () => ({ actionId: action.rowid, revision: 1, payload }));
-    let turns = 0;
-    let done = false;
-    const turn = (): void => {
-      turns += 1;
-      if (!done) setImmediate(turn);
-    };
-    const written = store.events
-      .record(batch, 1)
-      .then(() => store.events.list({ order: "asc", limit: 500, page: 1 }));
-    turn();
-    const { events } = await written;
-    done = true;
-    expect(events).toHaveLength(500);
-    // Blocked, it would have turned a few times at most.
-    expect(turns).toBeGreaterThan(50);
-    await store.close();
-  });
-
   it.each([
     ["reads", "is ended", 0, (worker: Worker) => void worker.terminate()],
     ["reads", "throws", 0, (worker: Worker) => worker.postMessage(null, [])],

@@ -4,7 +4,6 @@ import {
   chmodSync,
   chownSync,
   constants,
-  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -16,7 +15,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { readOwner } from "../../src/runtime/owner-file.ts";
-import { inspectMigrations } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { testOwner } from "./owner.ts";
@@ -118,26 +116,6 @@ describe("the data folder", () => {
     expect(told.message).toContain(scratch.path);
     expect(told.message).toContain("change its owner or permissions");
     expect(readdirSync(scratch.path)).toEqual([]);
-  });
-});
-
-describe("what is found in place of the data file", () => {
-  const scratch = useScratch();
-  const file = (): string => join(scratch.path, "evreg.db");
-
-  it.each([
-    ["a link to nothing", () => symlinkSync(join(scratch.path, "nowhere"), file())],
-    ["a link to a folder", () => symlinkSync(scratch.path, file())],
-    ["a link to itself", () => symlinkSync(file(), file())],
-    ["a pipe", () => void spawnSync("mkfifo", [file()])],
-    ["a folder", () => mkdirSync(file())],
-  ])("is refused with a clear message when it is %s", async (_, make) => {
-    make();
-    expect(lstatSync(file()).isFile()).toBe(false);
-    const refusal = { code: "usage", message: expect.stringContaining(`${file()} is not a file`) };
-    await expect(open(scratch.path)).rejects.toMatchObject(refusal);
-    expect(() => inspectMigrations(scratch.path)).toThrow(expect.objectContaining(refusal));
-    expect(readdirSync(scratch.path)).toEqual(["evreg.db"]);
   });
 });
 

@@ -1,15 +1,28 @@
 import { createHash, randomUUID } from "node:crypto";
-import type { FileHandle } from "node:fs/promises";
+import { statfsSync } from "node:fs";
+import { type FileHandle, open, rm, stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import type { Backup } from "../../../domain/operations.ts";
 import type { Clock } from "../../../runtime/clock.ts";
 import type { FileId } from "../thread/file-guard.ts";
+import { singleWrite } from "../thread/protocol.ts";
 import type { WorkerSupervisor } from "../thread/supervisor.ts";
-import { liveCopy, namelessFile, openBeside } from "./live-copy.ts";
+import { logOf } from "../thread/wal-check.ts";
+import { fileTask } from "./file-tasks.ts";
 
 /** Small enough that hashing one delays no request. */
 const READ_BYTES = 256 * 1024;
 const FREED_BYTES = 32 * 1024 * 1024;
+const CHUNK_BYTES = 1024 * 1024;
+/** Stored on the disk before more is written: a commit's fsync waits for what others have written, seconds for a GB. */
+const SYNC_BYTES = 8 * 1024 * 1024;
+/** Left free for what is published meanwhile. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+/** With more in its log every page takes longer to find, and a start after a crash longer than some seconds. */
+const MAX_LOG_BYTES = 4 * 1024 * 1024 * 1024;
+/** A log that is longer is moved into the file beside the thread that writes, which would do it with its next commit. */
+const LONG_LOG_BYTES = 32 * 1024 * 1024;
 
 /** Makes backups of one data file, one at a time: each takes as much room as the file until it is read. */
 export class Backups {
@@ -52,17 +65,7 @@ export class Backups {
     try {
       // Beside the data file, where nobody else has access and the room is known.
       target = await namelessFile(`${this.#path}.backup-${randomUUID()}`);
-      const source = (this.#source ??= await openBeside(this.#path, this.#file));
-      const nowMs = this.#clock.now();
-      const bytes = await liveCopy({
-        path: this.#path,
-        file: this.#file,
-        source,
-        target,
-        supervisor: this.#supervisor,
-        nowMs,
-        signal: stop,
-      });
+      const bytes = await this.#copyTo(target, stop);
       const hash = createHash("sha256");
       for await (const piece of piecesOf(target, stop)) hash.update(piece);
       closing.throwIfAborted();
@@ -92,6 +95,77 @@ export class Backups {
   async close(): Promise<void> {
     await this.#source?.close();
   }
+
+  /**
+   * Copies the data file while it is written to: it does not change while checkpoints are paused, and what is committed
+   * meanwhile is then taken from the log.
+   * @returns the copy's bytes
+   * @throws EvregError `unavailable` when there is no room, too much was written meanwhile or the store was opened anew; the
+   * reason of `stop`
+   */
+  async #copyTo(target: FileHandle, stop: AbortSignal): Promise<number> {
+    const source = (this.#source ??= await openBeside(this.#path, this.#file));
+    await this.#supervisor.readByWriter("file.pauseCheckpoints", []);
+    try {
+      // So that a restore knows how old it is (see `id-reservation.ts`). After this commit the log does not restart, either.
+      await this.#supervisor.write(singleWrite("file.noteBackup", this.#clock.now()));
+      await this.#copyFile(source, target, stop);
+      const bytes = await fileTask("addLog", this.#path, target.fd);
+      await makePlain(target);
+      return bytes;
+    } finally {
+      // Where that fails, the engine does it with its next commit.
+      if ((await this.#logBytes()) > LONG_LOG_BYTES)
+        await fileTask("moveLog", this.#path, this.#file).catch(() => undefined);
+      await this.#supervisor.readByWriter("file.resumeCheckpoints", []);
+    }
+  }
+
+  async #copyFile(source: FileHandle, target: FileHandle, stop: AbortSignal): Promise<void> {
+    const { size } = await source.stat();
+    this.#mustHaveFreeSpace(size);
+    const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+    let unsynced = 0;
+    for (let at = 0; at < size;) {
+      stop.throwIfAborted();
+      const { bytesRead } = await source.read(buffer, 0, Math.min(CHUNK_BYTES, size - at), at);
+      if (bytesRead === 0) return;
+      await target.write(buffer, 0, bytesRead, at);
+      at += bytesRead;
+      unsynced += bytesRead;
+      if (unsynced < SYNC_BYTES) continue;
+      unsynced = 0;
+      await target.datasync();
+      const waiting = await this.#logBytes();
+      this.#mustHaveFreeSpace(waiting);
+      if (waiting > MAX_LOG_BYTES) throw tooMuchWritten(waiting);
+    }
+  }
+
+  async #logBytes(): Promise<number> {
+    return (await stat(logOf(this.#path)).catch(() => undefined))?.size ?? 0;
+  }
+
+  /** In the folder, where the copy is: the data file may be a link to another disk. */
+  #mustHaveFreeSpace(bytes: number): void {
+    const { bavail, bsize } = statfsSync(dirname(this.#path));
+    const left = bavail * bsize;
+    const needed = bytes + RESERVE_BYTES;
+    if (left >= needed) return;
+    throw new EvregError(
+      "unavailable",
+      `There is no room for a copy of the data on its disk: ${left} bytes are free, and ${needed} are needed. Make room and try again; nothing was changed.`,
+      { free: left, needed },
+    );
+  }
+}
+
+function tooMuchWritten(bytes: number): EvregError {
+  return new EvregError(
+    "unavailable",
+    `The backup was given up: ${bytes} bytes were written to the log while the data file was copied, and that cannot grow without end. Try again when less is published, or on a faster disk; nothing was changed.`,
+    { bytes },
+  );
 }
 
 async function* piecesOf(file: FileHandle, stop: AbortSignal): AsyncGenerator<Uint8Array> {
@@ -113,6 +187,42 @@ async function free(file: FileHandle, bytes: number): Promise<void> {
   } finally {
     await file.close();
   }
+}
+
+/** A file without a name, so that nothing is left of it however this process ends. */
+async function namelessFile(path: string): Promise<FileHandle> {
+  const file = await open(path, "wx+", 0o600);
+  try {
+    await rm(path);
+    return file;
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens the data file for reading. Closing it would drop the process's lock (see `data-folder.ts`), so it stays open until
+ * the store is closed.
+ * @throws EvregError `unavailable` when it is not the file that the store has open
+ */
+async function openBeside(path: string, file: FileId): Promise<FileHandle> {
+  const source = await open(path, "r");
+  const { dev, ino } = await source.stat({ bigint: true });
+  if (dev === file.dev && ino === file.ino) return source;
+  // It is another file, so closing it does not touch the lock.
+  await source.close();
+  throw new EvregError("unavailable", `The data file ${path} is not the one that the store has open.`);
+}
+
+/** In the first page of a file: the formats in which it is written and read. */
+const FORMAT_AT = 18;
+const WITHOUT_LOG = Buffer.from([1, 1]);
+
+/** Marks a copy as whole without a log. Serving it makes it a file with a log again. */
+export async function makePlain(copy: FileHandle): Promise<void> {
+  const { size } = await copy.stat();
+  if (size > FORMAT_AT) await copy.write(WITHOUT_LOG, 0, WITHOUT_LOG.length, FORMAT_AT);
 }
 
 function asUnavailable(error: unknown): unknown {

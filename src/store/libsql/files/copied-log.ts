@@ -5,7 +5,7 @@ import { type FileId, mustBeAt } from "../thread/file-guard.ts";
 import { committedPages, FRAME_HEADER_BYTES, framePage, LOG_HEADER_BYTES } from "../thread/log-format.ts";
 import { logOf, walk } from "../thread/wal-check.ts";
 
-// The second half of a copy that is made while the data file is written to; see `live-copy.ts`.
+// The second half of a copy that is made while the data file is written to; see `backup.ts`.
 
 /** Pages that are written before they are stored on the disk: a commit's fsync waits for what others have written. */
 const SYNC_PAGES = 2_000;
@@ -18,7 +18,7 @@ const SYNC_PAGES = 2_000;
  */
 export function addLog(path: string, copy: number): number {
   const log = logOf(path);
-  const { wholeBytes, pageBytes } = walk(path, log);
+  const { wholeBytes, pageBytes } = walk(log);
   if (wholeBytes === 0) return fstatSync(copy).size;
   const frame = Buffer.alloc(FRAME_HEADER_BYTES + pageBytes);
   withFile(log, "r", (descriptor) => {

@@ -22,7 +22,7 @@ import {
 } from "./data-folder.ts";
 import { restoreAdvice } from "./earlier-data.ts";
 import { checkFile, fileTask } from "./file-tasks.ts";
-import { makePlain } from "./live-copy.ts";
+import { makePlain } from "./backup.ts";
 import { fileBehindLink, removeCopy, replaceFile } from "./replace-file.ts";
 
 // Data are replaced by a copy that was made and checked beside them: by a backup, or by what a damaged log has left of them.

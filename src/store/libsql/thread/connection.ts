@@ -13,7 +13,7 @@ import {
   mustBeAt,
 } from "./file-guard.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
-import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged, mustBeWholeLength } from "./wal-check.ts";
+import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
 
 /**
  * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
@@ -95,7 +95,7 @@ export class Connection {
     if (expected !== undefined) mustBeAt(path, expected);
     const id = expected ?? fileIdAt(path);
     const log = mustBeUndamaged(path);
-    const { pool, database, sql } = acquire(path, log);
+    const { pool, database, sql } = acquire(path);
     try {
       admit(sql);
       for (const pragma of PRAGMAS) setPragma(sql, ...pragma);
@@ -241,15 +241,12 @@ interface OpenedDatabase {
 }
 
 /**
- * Opens a file with the engine. Nothing else does, so that no file is opened through another layer, or with a log of which
- * the engine would drop a part.
- * @param log what was found in the log; left out where another connection of this process has the file open
- * @throws EngineFailure; EvregError `unavailable` for a file that was cut short
+ * Opens a file with the engine. Nothing else does, so that no file is opened through another layer.
+ * @throws EngineFailure
  */
-export function acquire(path: string, log?: LogCheck): OpenedDatabase {
+export function acquire(path: string): OpenedDatabase {
   try {
     const pool = new ConnectionPool(addressOf(path), {}, 1);
-    if (log !== undefined) mustBeWholeLength(path, log);
     const database = pool.acquireSync();
     return { pool, database, sql: new Statements(database) };
   } catch (error) {
@@ -264,7 +261,7 @@ function setPragma(sql: Sql, name: string, value: string, expected: string | num
   throw new EngineFailure("fatal", `the setting ${name} = ${value} was not taken (it is ${String(found)})`);
 }
 
-/** From now on the data file does not change, for a copy that is made of it (see `files/live-copy.ts`). */
+/** From now on the data file does not change, for a copy that is made of it (see `files/backup.ts`). */
 export function pauseCheckpoints(sql: Sql): void {
   sql.run("PRAGMA wal_autocheckpoint = 0");
   // So that the log is short, and the next commit either restarts it or is the first that has to be copied from it.

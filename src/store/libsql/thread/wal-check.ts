@@ -7,7 +7,6 @@ import { restoreAdvice } from "../files/earlier-data.ts";
 import {
   committedPages,
   FRAME_HEADER_BYTES,
-  framePage,
   frameSalts,
   isLogHeader,
   LOG_HEADER_BYTES,
@@ -42,8 +41,6 @@ export interface LogCheck {
   /** From that frame to the last of those commits. */
   readonly pagesBehind: number;
   readonly pageBytes: number;
-  /** Pages that the log adds at the end of the data file. */
-  readonly addedPages: number;
   /** Whether those commits, or all but the last few, were acknowledged. */
   readonly isDamaged: boolean;
 }
@@ -57,7 +54,6 @@ const NOTHING: LogCheck = {
   commitsBehind: 0,
   pagesBehind: 0,
   pageBytes: PAGE_BYTES,
-  addedPages: 0,
   isDamaged: false,
 };
 
@@ -70,21 +66,30 @@ const NOTHING: LogCheck = {
  */
 export function checkLog(file: string, recheckMs = RECHECK_MS): LogCheck {
   const log = logOf(file);
-  const found = walk(file, log);
+  const found = walk(log);
   if (!found.isDamaged) return found;
   const before = look(log);
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, recheckMs);
-  const again = walk(file, log);
+  const again = walk(log);
   const after = look(log);
   const isAtRest = before?.mtimeNs === after?.mtimeNs && before?.size === after?.size;
   return isAtRest ? again : { ...again, isDamaged: false };
 }
 
-/** @throws EvregError `unavailable` for a damaged log, with what would be lost and what can be done */
+/**
+ * @throws EvregError `unavailable` for a damaged log, with what would be lost and what can be done; and for one beside an empty
+ * file, of which the engine would remove it
+ */
 export function mustBeUndamaged(file: string): LogCheck {
   const found = checkLog(file);
   if (found.isDamaged) throw damagedLog(file, found);
-  return found;
+  if (found.wholeBytes === 0 || sizeOf(file) > 0) return found;
+  throw new EvregError(
+    "unavailable",
+    `The data file ${file} is empty, and its log is not. Nothing was changed. ` +
+      `Put it back from a copy, or ${restoreAdvice(dirname(file), " --force")}, which keeps what is there.`,
+    { file },
+  );
 }
 
 /** The engine follows a link, and puts the log beside the file itself. */
@@ -124,14 +129,14 @@ interface Header {
 }
 
 /** Reads it once, as it is; whoever writes it may have added to it meanwhile. */
-export function walk(file: string, log: string): LogCheck {
+export function walk(log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
       const { size } = fstatSync(descriptor);
       if (size < LOG_HEADER_BYTES) return NOTHING;
       const block = alignedBuffer(LOG_HEADER_BYTES);
       readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
-      return walkFrames(descriptor, size, readHeader(block), sizeOf(file));
+      return walkFrames(descriptor, size, readHeader(block));
     });
   } catch (error) {
     // There is none, or its owner has just removed it.
@@ -153,14 +158,11 @@ function readHeader(header: Buffer): Header {
     : { isWhole, pageBytes: PAGE_BYTES, salts: undefined, sum };
 }
 
-function walkFrames(descriptor: number, size: number, header: Header, fileBytes: number): LogCheck {
+function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
   const { pageBytes } = header;
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
   const frames = Math.floor((size - LOG_HEADER_BYTES) / frameBytes);
   const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
-  const filePages = Math.floor(fileBytes / pageBytes);
-  const added = new Set<number>();
-  let addedPages = 0;
   let { salts, sum } = header;
   /** The first frame that is not whole. */
   let broken = header.isWhole ? undefined : 0;
@@ -183,16 +185,13 @@ function walkFrames(descriptor: number, size: number, header: Header, fileBytes:
       sum = stored;
       const isWhole = hasSalts && follows;
       if (!isWhole) broken ??= first + index;
-      if (broken === undefined && framePage(block, at) > filePages) added.add(framePage(block, at));
       // Or only its salts were changed. Frames from before a restart follow from each other as well.
       const isOurs = hasSalts || (follows && isOfThisLog);
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
-      if (broken === undefined) {
-        whole = first + index + 1;
-        addedPages = added.size;
-      } else {
+      if (broken === undefined) whole = first + index + 1;
+      else {
         commitsBehind += 1;
         wholeBehind += isWhole ? 1 : 0;
         lastBehind = first + index;
@@ -204,7 +203,6 @@ function walkFrames(descriptor: number, size: number, header: Header, fileBytes:
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
-    addedPages,
     isDamaged: header.isWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
 }
@@ -252,45 +250,5 @@ function unreadable(log: string, error: unknown): EvregError {
     `The log ${log}, which holds the newest part of the data, cannot be read: ${code ?? message}. Nothing was changed.`,
     { file: log },
     { cause: error },
-  );
-}
-
-/** In the header of a data file: the size of a page, and how many there are. */
-const PAGE_BYTES_AT = 16;
-const PAGES_AT = 28;
-const FILE_HEADER_BYTES = 32;
-
-/**
- * Refuses a data file that has fewer pages than its header says, unless the log holds the others, as it does after a
- * crash while the engine moved the log into the file. The engine would notice only when it reads there; of an empty file it
- * would remove the log.
- * @param file to which this process has no connection
- * @throws EvregError `unavailable`
- */
-export function mustBeWholeLength(file: string, log: LogCheck): void {
-  // The engine creates one.
-  if (!existsSync(file)) return;
-  withFile(file, "r", (data) => {
-    const header = Buffer.alloc(FILE_HEADER_BYTES);
-    const read = readSync(data, header, 0, FILE_HEADER_BYTES, 0);
-    const { size } = fstatSync(data);
-    const pageBytes = header.readUInt16BE(PAGE_BYTES_AT);
-    const pages = read < FILE_HEADER_BYTES ? 0 : header.readUInt32BE(PAGES_AT);
-    if (size === 0 ? log.wholeBytes === 0 : Math.floor(size / pageBytes) + log.addedPages >= pages) return;
-    // Unless another process has it open, and has moved the log into it meanwhile.
-    if (fstatSync(data).size === size) throw cutShort(file, size, pages * pageBytes);
-  });
-}
-
-function cutShort(file: string, bytes: number, expected: number): EvregError {
-  const what =
-    bytes === 0
-      ? "is empty, and its log is not"
-      : `has ${bytes} of ${expected} bytes, and its log does not hold the rest`;
-  return new EvregError(
-    "unavailable",
-    `The data file ${file} is damaged: it ${what}. It was cut short while nobody had it open. Nothing was changed. ` +
-      `Put it back from a copy, or ${restoreAdvice(dirname(file), " --force")}, which keeps what is there.`,
-    { file },
   );
 }

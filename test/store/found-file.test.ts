@@ -1,0 +1,247 @@
+import { spawnSync } from "node:child_process";
+import {
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { beforeEach, describe, expect, it } from "vitest";
+import { withFile } from "../../src/runtime/files.ts";
+import { silentLogger } from "../../src/runtime/logger.ts";
+import { restore } from "../../src/store/libsql/files/restore.ts";
+import { FORM } from "../../src/store/libsql/files/schema.ts";
+import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
+import { openLibsqlStore } from "../../src/store/libsql/open.ts";
+import type { Store } from "../../src/store/store.ts";
+import { testOwner } from "./owner.ts";
+import { rawSql } from "./processes.ts";
+import { useScratch } from "./scratch.ts";
+
+// What a start finds at the path of the data file, and begins or refuses.
+
+const scratch = useScratch();
+let folder = "";
+const at = (name: string): string => join(folder, name);
+const file = (): string => at("evreg.db");
+const open = (): Promise<Store> => openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger });
+
+beforeEach(async () => {
+  folder = join(scratch.path, "data");
+  const store = await open();
+  await store.catalog.createAction({ action: "was.there", application: "x", schemata: {} }, 1);
+  await store.close();
+});
+
+function contentOf(name: string): string {
+  return lstatSync(at(name)).isFile() ? readFileSync(at(name), "base64") : "no file";
+}
+
+/** All files of the folder. */
+function snapshot(): Record<string, string> {
+  return Object.fromEntries(readdirSync(folder).map((name) => [name, contentOf(name)]));
+}
+
+async function isRefused(code: string, words: RegExp | string): Promise<void> {
+  const before = snapshot();
+  const message = typeof words === "string" ? expect.stringContaining(words) : expect.stringMatching(words);
+  const refusal = { code, message: message as string };
+  await expect(open()).rejects.toMatchObject(refusal);
+  await expect(migrate(folder)).rejects.toMatchObject(refusal);
+  expect(() => inspectMigrations(folder)).toThrow(expect.objectContaining(refusal));
+  expect(snapshot()).toEqual(before);
+}
+
+const replaced = (make: () => void) => (): void => {
+  rmSync(file());
+  make();
+};
+const gone = (lose: () => void, trace: string) => (): void => {
+  lose();
+  writeFileSync(at(trace), "x");
+};
+const missing = (): void => rmSync(file());
+const emptied = (): void => truncateSync(file(), 0);
+const hasHad = (how: string, trace: string): RegExp =>
+  new RegExp(
+    `evreg\\.db ${how}, but the folder has had data: it has ${trace}\\. .*\`evreg restore FILE --data \\S+/data\``,
+  );
+
+it.each<[what: string, make: () => void, code: string, words: RegExp]>([
+  [
+    "one of a newer evreg",
+    () => rawSql(file(), "PRAGMA journal_mode = DELETE", `PRAGMA user_version = ${FORM + 1}`),
+    "usage",
+    /A newer evreg made it/,
+  ],
+  [
+    "another program's",
+    replaced(() => rawSql(file(), "CREATE TABLE mine (x)", "PRAGMA application_id = 7")),
+    "usage",
+    /not made by evreg/,
+  ],
+  ["no database", () => writeFileSync(file(), "a letter, ".repeat(50)), "usage", /not made by evreg/],
+  ["too short for one", () => writeFileSync(file(), "short"), "usage", /not made by evreg/],
+  ["a link to nothing", replaced(() => symlinkSync(at("nowhere"), file())), "usage", /is not a file/],
+  ["a link to a folder", replaced(() => symlinkSync(folder, file())), "usage", /is not a file/],
+  ["a link to itself", replaced(() => symlinkSync(file(), file())), "usage", /is not a file/],
+  ["a pipe", replaced(() => void spawnSync("mkfifo", [file()])), "usage", /is not a file/],
+  ["a folder", replaced(() => mkdirSync(file())), "usage", /is not a file/],
+  ["missing beside a token", gone(missing, "token"), "unavailable", hasHad("is missing", "token")],
+  ["empty beside a token", gone(emptied, "token"), "unavailable", hasHad("holds nothing", "token")],
+  [
+    "missing beside a token that a restore set aside",
+    gone(missing, "token.before-restore-20260301T120000000Z"),
+    "unavailable",
+    hasHad("is missing", "token.before-restore-\\w+"),
+  ],
+  [
+    "missing beside the name of who had the folder last",
+    gone(missing, "owner.json"),
+    "unavailable",
+    hasHad("is missing", "owner.json"),
+  ],
+  [
+    "missing beside a file of another program that read it",
+    gone(missing, "evreg.db-shm"),
+    "unavailable",
+    hasHad("is missing", "evreg.db-shm"),
+  ],
+])("a data file that is %s is refused, and nothing is changed", async (_, make, code, words) => {
+  make();
+  await isRefused(code, words);
+});
+
+it("another program's database without a mark of its own is refused, and not changed", async () => {
+  rmSync(file());
+  rawSql(file(), "CREATE TABLE mine (x)");
+  const before = readFileSync(file());
+  await expect(open()).rejects.toMatchObject({ code: "usage" });
+  expect(readFileSync(file()).equals(before)).toBe(true);
+});
+
+/** A copy as a backup is, without the marks of a log. */
+function putCopy(name: string, writtenS: number): void {
+  copyFileSync(file(), at(name));
+  utimesSync(at(name), writtenS, writtenS);
+}
+
+async function restoreFrom(name: string): Promise<void> {
+  const content = async function* (): AsyncGenerator<Uint8Array> {
+    yield await Promise.resolve(readFileSync(at(name)));
+  };
+  await restore({ folder, name, content: content(), encryption: undefined, force: true, nowMs: 1 });
+  const restored = await open();
+  expect(await restored.catalog.findAction("was.there")).toBeDefined();
+  await restored.close();
+}
+
+describe.each([
+  ["missing", missing],
+  ["empty", emptied],
+])("a data file that is %s", (_, lose) => {
+  it("is refused with the name of the newest copy, which can be restored", async () => {
+    putCopy("evreg.db.before-v20", 1_000);
+    putCopy("mine.db", 3_000);
+    putCopy("newer-but-with-a-log.db", 4_000);
+    writeFileSync(at("newer-but-with-a-log.db-wal"), "newest part");
+    writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
+    lose();
+    const words = `restore the newest backup in the folder, or another, with \`evreg restore ${at("mine.db")} --data ${folder}\``;
+    await isRefused("unavailable", words);
+    await restoreFrom("mine.db");
+  });
+
+  it("is begun anew where only files of others are", async () => {
+    lose();
+    writeFileSync(at("notes.txt"), "mine");
+    writeFileSync(at("another-program.db"), "SQLite format 3\0 of somebody");
+    mkdirSync(at("folder.db"));
+    await (await open()).close();
+  });
+});
+
+it("an empty data file with nothing else in the folder is begun anew with a warning", async () => {
+  emptied();
+  expect(inspectMigrations(folder)).toMatchObject({ exists: true, current: 0 });
+  const warnings: string[] = [];
+  const logger = { ...silentLogger, warn: (_: object, message: string) => void warnings.push(message) };
+  await (await openLibsqlStore({ folder, owner: testOwner(), logger })).close();
+  expect(warnings).toEqual([expect.stringContaining("empty, so the data begin anew")]);
+});
+
+it("a new file is reported before and after it is made, and a dry run does nothing", async () => {
+  folder = join(scratch.path, "new");
+  const pending = [{ version: FORM, name: expect.any(String) as string }];
+  expect(inspectMigrations(folder)).toMatchObject({ exists: false, current: 0, pending });
+  expect(await migrate(folder, { dryRun: true })).toMatchObject({ applied: [], pending });
+  expect(lstatSync(folder, { throwIfNoEntry: false })).toBeUndefined();
+  const made = { file: file(), exists: true, current: FORM, latest: FORM, pending: [], applied: [FORM] };
+  expect(await migrate(folder)).toEqual(made);
+  expect(await migrate(folder)).toMatchObject({ applied: [], pending: [] });
+  expect(readdirSync(folder)).toEqual(["evreg.db"]);
+});
+
+const program = fileURLToPath(new URL("store-child.ts", import.meta.url));
+const start = (command = process.execPath, ...more: string[]) =>
+  spawnSync(command, [...more, program, "hold", folder], { input: "" });
+
+describe("a first start that is killed", () => {
+  const canTrace =
+    spawnSync("strace", ["-qq", "-o", "/dev/null", "-e", "inject=link:error=EIO", "true"]).status === 0;
+
+  it.skipIf(!canTrace)("can be repeated, wherever it was (skipped where strace may not trace)", () => {
+    for (const [call, count] of [
+      ["pwrite64", 3],
+      ["pwrite64", 30],
+      ["fsync,fdatasync", 6],
+      ["ftruncate", 1],
+      ["rename", 1],
+    ] as const) {
+      rmSync(folder, { recursive: true });
+      const kill = `inject=${call}:signal=KILL:when=${count}`;
+      const trace = ["-f", "-qq", "-o", "/dev/null", "-e", `trace=${call}`, "-e", kill, process.execPath];
+      expect([call, count, start("strace", ...trace).signal]).toEqual([call, count, "SIGKILL"]);
+      const again = start();
+      expect(again.stdout.toString()).toBe("open\n");
+    }
+  });
+});
+
+function damage(offset: number): void {
+  withFile(file(), "r+", (descriptor) => writeSync(descriptor, Buffer.from([0xff]), 0, 1, offset));
+}
+
+describe("a data file whose beginning is damaged", () => {
+  it.each([0, 16, 18, 21, 47, 56, 60, 68])(
+    "at byte %i is called damaged where the folder has had data",
+    async (offset) => {
+      putCopy("mine.db", 3_000);
+      damage(offset);
+      const words =
+        /is damaged: it does not begin as evreg writes it.*evreg restore \S+\/mine\.db --force --data \S+\/data`\.$/;
+      await isRefused("invalid", words);
+    },
+  );
+
+  it("can be replaced by a backup", async () => {
+    putCopy("mine.db", 3_000);
+    damage(0);
+    await restoreFrom("mine.db");
+  });
+
+  it("may be another program's where nothing else is in the folder, and is left alone", async () => {
+    damage(0);
+    linkSync(file(), at("a-second-name.db"));
+    await isRefused("usage", /was not made by evreg, or its beginning is damaged/);
+  });
+});
