@@ -1,10 +1,12 @@
 import { statSync } from "node:fs";
+import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { Connection, withDatabase } from "../thread/connection.ts";
 import type { EncryptionKeys } from "../../secret-cipher.ts";
 import type { Sequences } from "../thread/protocol.ts";
 import { EngineFailure, engineFailure, type Sql } from "../thread/sql.ts";
+import { mustBeWritable } from "./data-folder.ts";
 import { admitKeys, isEncrypted } from "./file-key.ts";
 import { loadSequences } from "./id-reservation.ts";
 import { isKnownForm, unknownForm } from "./older-forms.ts";
@@ -60,12 +62,14 @@ const CACHE = -65_536;
  * payloads with their checksums. Opens it alone, so that nobody changes it meanwhile. Blocks its thread for
  * seconds a GB.
  * @throws EvregError `invalid` when it is damaged, not evreg's, or a newer evreg's; `conflict` when another process has
- * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be opened
+ * it; `usage` for a key that is missing or wrong; `unavailable` where it cannot be written to or opened
  */
 export function examineFile(
   path: string,
   { name = path, encryption, tokenHash }: ExamineOptions = {},
 ): Examined {
+  // The engine opens nothing where it cannot write beside it, and does not say why.
+  for (const written of [path, dirname(path)]) mustBeWritable(written);
   try {
     return withDatabase(path, (sql) => {
       sql.run("PRAGMA query_only = ON");

@@ -83,13 +83,18 @@ export function prepareFile(
     syncFolderOf(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw unusable(folder, error);
-    try {
-      accessSync(path, constants.R_OK | constants.W_OK);
-    } catch (denied) {
-      throw unusable(path, denied);
-    }
+    mustBeWritable(path);
   }
   return { path, form };
+}
+
+/** @throws EvregError `unavailable` with what to do */
+export function mustBeWritable(path: string): void {
+  try {
+    accessSync(path, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    throw unusable(path, error);
+  }
 }
 
 /** Whether anything would be lost. A log without its file is somebody's data too. */
@@ -110,7 +115,7 @@ function notAFolder(folder: string): EvregError {
 }
 
 /** What a failed system call on a data folder or in it means, and what to do. */
-export function unusable(path: string, error: unknown): EvregError {
+function unusable(path: string, error: unknown): EvregError {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "EEXIST" || code === "ENOTDIR") return notAFolder(path);
   const why: Record<string, string> = {
