@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
@@ -6,7 +5,6 @@ import type { AttemptResult } from "../../src/store/queue.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
 import { testOwner } from "./owner.ts";
-import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
 
 const scratch = useScratch();
@@ -77,27 +75,4 @@ it("After a start they are found in a backlog, among what waits and failed", asy
   expect(await shown(4)).toEqual(["302.1", "301.1", "300.1", "299.1"]);
   await attempt(1, NOW + 3_000, DELIVERED);
   expect(await shown(4)).toEqual(["303.1", "302.1", "301.1", "300.1"]);
-});
-
-it("An attempt that was cut short by the end of its lease is among them", async () => {
-  await publish(1);
-  await store.queue.claim(claimRequest({ nowMs: NOW, leaseMs: 1_000 }));
-  await store.queue.releaseExpired(NOW + 2_000);
-  expect(await store.queue.attempts(1, 1)).toMatchObject([
-    { delivery_id: 1, event_id: 1, outcome: "returned", error_code: "interrupted" },
-  ]);
-});
-
-it("Their cost does not grow with the deliveries there are", async () => {
-  await store.close();
-  const series = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 20000)";
-  rawSql(
-    join(scratch.path, "evreg.db"),
-    `${series} INSERT INTO event (rowid, action_id, revision, timestamped_ms, payload)
-      SELECT n, 1, 1, 1, x'7b7d' FROM n`,
-    `${series} INSERT INTO delivery (rowid, event_id, subscription_id, state, attempt, created_ms, finished_ms, first_start_ms, first_duration_ms, first_status_code)
-      SELECT n, n, 1, 2, 1, n, n, 0, 1, 200 FROM n`,
-  );
-  await open();
-  expect(await shown(2)).toEqual(["20000.1", "19999.1"]);
 });

@@ -32,18 +32,12 @@ export function idRangesOf(
     newest,
   );
   const starts = [0, ...steps.map(({ first }) => first)];
-  const ranges: RowidRange[] = [];
-  for (const [index, start] of starts.entries()) {
-    const end = (starts[index + 1] ?? newest + 1) - 1;
-    const part = partOfSegment(sql, table, { low: start, high: end }, fromMs, toMs);
-    const last = ranges.at(-1);
-    if (part !== undefined && last?.high === part.low - 1) {
-      ranges.splice(-1, 1, { low: last.low, high: part.high });
-    } else if (part !== undefined) {
-      ranges.push(part);
-    }
-  }
-  return ranges;
+  return starts.flatMap((low, index) => {
+    const high = (starts[index + 1] ?? newest + 1) - 1;
+    const from = fromMs === undefined ? low : firstSince(sql, table, low, high, fromMs);
+    const to = toMs === undefined ? high : firstSince(sql, table, low, high, toMs) - 1;
+    return from <= to ? [{ low: from, high: to }] : [];
+  });
 }
 
 /** The rest of the ranges past a rowid, in the direction of the order. */
@@ -57,27 +51,6 @@ export function rangesAfter(
       order === "asc" ? { low: Math.max(low, after + 1), high } : { low, high: Math.min(high, after - 1) },
     )
     .filter(({ low, high }) => low <= high);
-}
-
-function partOfSegment(
-  sql: Sql,
-  table: keyof typeof TABLES,
-  { low, high }: RowidRange,
-  fromMs = -Infinity,
-  toMs = Infinity,
-): RowidRange | undefined {
-  const { time } = TABLES[table];
-  const times = sql.first<{ first: number | null; last: number | null }>(
-    `SELECT (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid LIMIT 1) AS first,
-      (SELECT ${time} FROM ${table} WHERE rowid BETWEEN ?1 AND ?2 ORDER BY rowid DESC LIMIT 1) AS last`,
-    low,
-    high,
-  );
-  if (times === undefined || times.first === null || times.last === null) return undefined;
-  if (times.last < fromMs || times.first >= toMs) return undefined;
-  const from = times.first >= fromMs ? low : firstSince(sql, table, low, high, fromMs);
-  const to = times.last < toMs ? high : firstSince(sql, table, low, high, toMs) - 1;
-  return from <= to ? { low: from, high: to } : undefined;
 }
 
 /** The first rowid from `start` to `end` whose time is `ms` or later; `end + 1` when there is none. */

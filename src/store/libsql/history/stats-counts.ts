@@ -21,25 +21,6 @@ export function tenSecondsOf(ms: number): number {
   return Math.floor(ms / TEN_SECONDS_MS);
 }
 
-/** The events of an action, or its deliveries to a subscription, in ten seconds. */
-class Series {
-  readonly at: number;
-  readonly actionId: number;
-  readonly subscriptionId: number;
-  readonly counts = new Map<number, number>();
-  lastError: string | null = null;
-
-  constructor(at: number, actionId: number, subscriptionId: number) {
-    this.at = at;
-    this.actionId = actionId;
-    this.subscriptionId = subscriptionId;
-  }
-
-  count(measure: number): void {
-    this.counts.set(measure, (this.counts.get(measure) ?? 0) + 1);
-  }
-}
-
 /** An attempt that ended by itself; `null` is what there was none of. */
 interface EndedAttempt {
   readonly ending: AttemptEnding;
@@ -49,24 +30,39 @@ interface EndedAttempt {
   readonly errorCode: string | null;
 }
 
+/** A row of `stats_open`, by its columns in order. */
+type OpenCount = [
+  at: number,
+  actionId: number,
+  subscriptionId: number,
+  measure: number,
+  count: number,
+  lastError: string | null,
+];
+
 /** What a transaction counts. */
 export class StatsCounts {
-  readonly #series = new Map<string, Series>();
-  #last: Series | undefined;
+  readonly #counts = new Map<string, OpenCount>();
 
-  #seriesOf(ms: number, actionId: number, subscriptionId: number): Series {
+  #add(
+    ms: number,
+    actionId: number,
+    subscriptionId: number,
+    measure: number,
+    error: string | null = null,
+  ): void {
     const at = tenSecondsOf(ms);
-    const last = this.#last;
-    if (last?.at === at && last.actionId === actionId && last.subscriptionId === subscriptionId) return last;
-    const key = `${at},${actionId},${subscriptionId}`;
-    let series = this.#series.get(key);
-    if (series === undefined) this.#series.set(key, (series = new Series(at, actionId, subscriptionId)));
-    this.#last = series;
-    return series;
+    const key = `${at},${actionId},${subscriptionId},${measure}`;
+    const counted = this.#counts.get(key);
+    if (counted === undefined) this.#counts.set(key, [at, actionId, subscriptionId, measure, 1, error]);
+    else {
+      counted[4] += 1;
+      counted[5] = error;
+    }
   }
 
   published(actionId: number, timestampedMs: number): void {
-    this.#seriesOf(timestampedMs, actionId, 0).count(MEASURE.published);
+    this.#add(timestampedMs, actionId, 0, MEASURE.published);
   }
 
   attempted(
@@ -75,30 +71,23 @@ export class StatsCounts {
     { ending, durationMs, latencyMs, statusCode, errorCode }: EndedAttempt,
     nowMs: number,
   ): void {
-    const series = this.#seriesOf(nowMs, actionId, subscriptionId);
-    series.count(MEASURE.attempt + bucketOf(durationMs));
+    const add = (measure: number, error?: string): void =>
+      this.#add(nowMs, actionId, subscriptionId, measure, error);
+    add(MEASURE.attempt + bucketOf(durationMs));
     if (ending === "delivered") {
-      series.count(MEASURE.delivered);
-      if (latencyMs !== null) series.count(MEASURE.latency + bucketOf(latencyMs));
+      add(MEASURE.delivered);
+      if (latencyMs !== null) add(MEASURE.latency + bucketOf(latencyMs));
     } else {
-      series.count(MEASURE.failedAttempts);
-      series.lastError = errorCode ?? String(statusCode);
+      add(MEASURE.failedAttempts, errorCode ?? String(statusCode));
     }
   }
 
   write(sql: Sql): void {
-    if (this.#series.size === 0) return;
-    const rows: unknown[] = [];
-    for (const { at, actionId, subscriptionId, counts, lastError } of this.#series.values()) {
-      for (const [measure, count] of counts) {
-        const error = measure === MEASURE.failedAttempts ? lastError : null;
-        rows.push([at, actionId, subscriptionId, measure, count, error]);
-      }
-    }
+    if (this.#counts.size === 0) return;
     sql.run(
       addingTo(`SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5
         FROM json_each(?) WHERE true`),
-      JSON.stringify(rows),
+      JSON.stringify([...this.#counts.values()]),
     );
   }
 }
