@@ -1,6 +1,6 @@
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { ReplayProgress, ReplayStore, RunningReplay } from "../store/replays.ts";
+import type { ReplayProgress, ReplayStore, RunningReplay } from "../store/history.ts";
 import { StoreRetry } from "./store-calls.ts";
 
 /**

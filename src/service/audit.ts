@@ -1,6 +1,6 @@
 import { AUDIT_LIMITS, AUDIT_QUERY } from "../domain/audit.ts";
 import type { AuditPort } from "../evreg.ts";
-import type { AuditSelection } from "../store/audit.ts";
+import type { AuditSelection } from "../store/history.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { checkQuery, omitUndefined, timeRange } from "./requests.ts";

@@ -7,7 +7,7 @@ import type { Subscription } from "../domain/subscription.ts";
 import type { DeliveriesPort, ReplaysPort } from "../evreg.ts";
 import { toIso } from "../runtime/clock.ts";
 import type { DeliverySelection } from "../store/queue.ts";
-import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/replays.ts";
+import { type ReplayPlan, type ReplayRequest, type ReplaySelector } from "../store/history.ts";
 import type { Access } from "./auth.ts";
 import type { ServiceContext } from "./context.ts";
 import { listenable } from "./subscriptions.ts";

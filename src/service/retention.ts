@@ -1,7 +1,7 @@
 import { EvregError } from "../domain/error.ts";
 import { type Clock, sleep } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
-import type { AuditStore } from "../store/audit.ts";
+import type { AuditStore } from "../store/history.ts";
 import type { EventStore, RemovedEvents } from "../store/events.ts";
 
 export interface RetentionOptions {

@@ -1,12 +1,10 @@
 import type { Actor } from "../domain/audit.ts";
 import type { Backup } from "../domain/operations.ts";
 import type { Token } from "../domain/token.ts";
-import type { AuditStore } from "./audit.ts";
+import type { AuditStore, StatsStore, ReplayStore } from "./history.ts";
 import type { CatalogStore } from "./catalog.ts";
 import type { EventStore } from "./events.ts";
 import type { DeliveryQueue, ServiceEventCounts } from "./queue.ts";
-import type { StatsStore } from "./stats.ts";
-import type { ReplayStore } from "./replays.ts";
 
 /**
  * Stores everything.

@@ -7,7 +7,7 @@ import type { Replay, ReplaySelection } from "../../src/domain/replay.ts";
 import type { Subscription } from "../../src/domain/subscription.ts";
 import { systemClock, systemRandom } from "../../src/runtime/clock.ts";
 import { ValidationThread } from "../../src/service/validation-thread.ts";
-import type { ReplayStore } from "../../src/store/replays.ts";
+import type { ReplayStore } from "../../src/store/history.ts";
 import type { Receiver } from "../support/receiver.ts";
 import { until } from "../support/until.ts";
 import { type Bench, portWith, useBench } from "./engine-setup.ts";

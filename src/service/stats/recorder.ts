@@ -2,7 +2,7 @@ import { messageOf } from "../../domain/error.ts";
 import { floorTo, MINUTE_MS, TEN_SECONDS_MS } from "../../domain/stats/stats.ts";
 import type { Clock } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import type { RefusedCount, StatsStore } from "../../store/stats.ts";
+import type { RefusedCount, StatsStore } from "../../store/history.ts";
 
 interface RecorderParts {
   readonly store: Pick<StatsStore, "countRefused" | "fold" | "removeExpired">;

@@ -9,7 +9,7 @@ import {
   type StatsQuery,
   type StatsRange,
 } from "../../domain/stats/stats.ts";
-import type { StatsOf } from "../../store/stats.ts";
+import type { StatsOf } from "../../store/history.ts";
 import type { Access } from "../auth.ts";
 import { checkQuery } from "../requests.ts";
 

@@ -21,7 +21,7 @@ import {
   type StatsSpan,
   type StatsTime,
   type SubscriptionSubject,
-} from "../../store/stats.ts";
+} from "../../store/history.ts";
 import type { Store } from "../../store/store.ts";
 import type { Access } from "../auth.ts";
 import type { StatsRecorder } from "./recorder.ts";

@@ -1,5 +1,5 @@
 import { LRUCache } from "lru-cache";
-import type { StatsSteps, StatsStore, StatsTotals, StoredStep, StoredTotal } from "../../store/stats.ts";
+import type { StatsSteps, StatsStore, StatsTotals, StoredStep, StoredTotal } from "../../store/history.ts";
 import type { StatsRecorder } from "./recorder.ts";
 
 const MAX_READS = 64;

@@ -8,7 +8,7 @@ import type {
 } from "../catalog.ts";
 import type { EventSelection, NextEvents } from "../events.ts";
 import type { BacklogOf, DeliverySelection } from "../queue.ts";
-import type { ReplayPlan } from "../replays.ts";
+import type { ReplayPlan } from "../history.ts";
 import type { TokenRecord } from "../store.ts";
 import { audited, newValue, subjectOf, updatedMembers } from "./audited-writes.ts";
 import {

@@ -6,8 +6,8 @@ import {
   type StatsTotals,
   type StoredStep,
   type StoredTotal,
-} from "../stats.ts";
-import type { ReplayPlan } from "../replays.ts";
+  type ReplayPlan,
+} from "../history.ts";
 import type { OPERATIONS } from "./operations.ts";
 import type { ThreadCalls } from "./thread/thread-calls.ts";
 

@@ -9,7 +9,7 @@ import type {
   FinishOutcome,
   RecordClaim,
 } from "../queue.ts";
-import type { ReplayStore } from "../replays.ts";
+import type { ReplayStore } from "../history.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent, WireNextEvent } from "./events/list.ts";
 import { recordRows, type StoredOutcome } from "./events/record-wire.ts";

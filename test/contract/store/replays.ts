@@ -4,7 +4,7 @@ import type { Action } from "../../../src/domain/action.ts";
 import type { Replay, ReplaySelection } from "../../../src/domain/replay.ts";
 import type { Subscription } from "../../../src/domain/subscription.ts";
 import type { AttemptEnding } from "../../../src/store/queue.ts";
-import type { ReplayProgress } from "../../../src/store/replays.ts";
+import type { ReplayProgress } from "../../../src/store/history.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 

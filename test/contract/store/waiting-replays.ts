@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Action } from "../../../src/domain/action.ts";
 import type { SubscriptionSettings } from "../../../src/domain/subscription-settings.ts";
 import type { Claim } from "../../../src/store/queue.ts";
-import type { ReplayProgress } from "../../../src/store/replays.ts";
+import type { ReplayProgress } from "../../../src/store/history.ts";
 import { claimRequest } from "../../support/claim-request.ts";
 import { eventOf, Fixture, NOW, type OpenStore, recordedRowid, resultOf } from "./fixture.ts";
 

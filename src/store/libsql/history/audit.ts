@@ -1,6 +1,6 @@
 import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../domain/audit.ts";
 import { toIso } from "../../../runtime/clock.ts";
-import type { AuditSelection } from "../../audit.ts";
+import type { AuditSelection } from "../../history.ts";
 import type { Sql } from "../thread/sql.ts";
 import { readableOr } from "../thread/stored-json.ts";
 

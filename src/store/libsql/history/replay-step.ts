@@ -8,7 +8,7 @@ import {
   type RowidRange,
   loadLastNumbers,
 } from "../events/timeline.ts";
-import type { ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../replays.ts";
+import type { ReplayPlan, ReplayProgress, ReplayRequest, ReplayStep } from "../../history.ts";
 import { DELIVERY_STATE, LEASE_OF, NORMAL, UNFINISHED_STATES } from "../queue/delivery-state.ts";
 import { keyPointerOf, placeByKey } from "../queue/key-order.ts";
 import { isPattern } from "../../../domain/names.ts";

@@ -1,7 +1,7 @@
 import { EvregError } from "../../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
-import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../replays.ts";
+import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";

@@ -2,7 +2,7 @@ import { bucketOf } from "../../../domain/stats/histogram.ts";
 import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
 import type { AttemptEnding } from "../../queue.ts";
-import type { RefusedCount } from "../../stats.ts";
+import type { RefusedCount } from "../../history.ts";
 import type { EventBatch, StoredOutcome } from "../events/record-wire.ts";
 import type { Sql } from "../thread/sql.ts";
 

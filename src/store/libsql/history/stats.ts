@@ -15,7 +15,7 @@ import {
   type StoredStep,
   type StoredTotal,
   type SubscriptionSubject,
-} from "../../stats.ts";
+} from "../../history.ts";
 import { matchOf } from "../catalog/matching.ts";
 import { type Sql, type SqlValue, textOf, timeOf, wholeOf } from "../thread/sql.ts";
 import { tenSecondsOf } from "./stats-counts.ts";
