@@ -1,7 +1,7 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
-import type { EventBatch, RecordRows } from "../../src/store/libsql/events/record-wire.ts";
+import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
 import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
@@ -13,22 +13,13 @@ interface Events {
   readonly keys?: readonly (string | null)[];
 }
 
-/** A call that records events, as the store's thread has it. */
+/** A call that records events. */
 export function eventBatch({ nowMs, atomic = false, rows, keys }: Events): EventBatch {
   const events = Array.from({ length: rows.length / 4 }, (_, index) => {
     const [actionId = 0, revision = 0, offset = 0, length = 0] = rows.slice(index * 4, index * 4 + 4);
     return { actionId, revision, offset, length, idempotencyKey: keys?.[index] ?? null, nowMs };
   });
   return { atomic, events };
-}
-
-/** A call that records events, as it goes over; see `Events.rows`, whose offsets are those of one behind the other. */
-export function recordCall({ nowMs, atomic = false, rows, keys }: Events): RecordRows {
-  const { events } = eventBatch({ nowMs, rows, ...(keys === undefined ? {} : { keys }) });
-  const list = events.map(
-    ({ actionId, revision, length, idempotencyKey }) => [actionId, revision, length, idempotencyKey] as const,
-  );
-  return { atomic, nowMs, offset: events[0]?.offset ?? 0, events: list };
 }
 
 type Given = Pick<FinishedRow, "deliveryId" | "claimId" | "ending"> & Partial<FinishedRow>;

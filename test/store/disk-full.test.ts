@@ -13,7 +13,7 @@ import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
 import { until } from "../support/until.ts";
-import { call, commit, recordCall } from "./batches.ts";
+import { call, commit, eventBatch } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
@@ -170,7 +170,7 @@ it.each([
 
 function record(payload: Uint8Array): WriteCall {
   const rows = [1, 1, 0, payload.byteLength];
-  return ["events.record", recordCall({ nowMs: 1, rows })];
+  return ["events.record", eventBatch({ nowMs: 1, rows })];
 }
 
 function createAction(action: string): WriteCall {

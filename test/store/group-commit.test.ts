@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { call, commit, recordCall, finished } from "./batches.ts";
+import { call, commit, eventBatch, finished } from "./batches.ts";
 import { openFile } from "./open-file.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -11,7 +11,7 @@ const createAction = (action: string) =>
 it("finds each event's own payload among the bytes of its batch, also with no events in a call", () => {
   const connection = open();
   commit(connection, [createAction("a.b")]);
-  const calls = [[1, 1, 2, 3, 1, 1, 5, 4], [], [1, 1, 9, 5]].map((rows) => recordCall({ nowMs: 1, rows }));
+  const calls = [[1, 1, 2, 3, 1, 1, 5, 4], [], [1, 1, 9, 5]].map((rows) => eventBatch({ nowMs: 1, rows }));
   const { outcomes } = commit(
     connection,
     calls.map((one) => ["events.record", one] as const),

@@ -14,7 +14,7 @@ import { writeOlderFile } from "../support/older-file.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
-import { call, commit, recordCall, finished } from "./batches.ts";
+import { call, commit, eventBatch, finished } from "./batches.ts";
 
 const scratch = useScratch();
 const NAME = "evreg.delivery.failed";
@@ -102,7 +102,7 @@ it("with no room for it nothing of the finish is done, and with room both", () =
   ]);
   const rows = Array.from({ length: failures }, (_, index) => [actionId, 1, 2 * index, 2]).flat();
   const bytes = Buffer.alloc(2 * failures, payload);
-  commit(connection, [["events.record", recordCall({ nowMs: 1, atomic: true, rows })]], bytes);
+  commit(connection, [["events.record", eventBatch({ nowMs: 1, atomic: true, rows })]], bytes);
   connection.write((sql) =>
     sql.run(
       "INSERT INTO lease (delivery_id, claim_id, claimed_ms, until_ms) SELECT rowid, rowid, 1, 9 FROM delivery",

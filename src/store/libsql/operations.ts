@@ -37,7 +37,7 @@ import {
   updateSubscription,
 } from "./catalog/subscriptions.ts";
 import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
-import { eventBatch, type RecordRows } from "./events/record-wire.ts";
+import type { EventBatch } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { addLog, moveLog } from "./files/copied-log.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
@@ -144,9 +144,7 @@ export const OPERATIONS = {
     ),
   },
   events: {
-    record: joined(({ sql, bytes }, calls: readonly RecordRows[]) =>
-      recordAndClaim(sql, calls.map(eventBatch), bytes),
-    ),
+    record: joined(({ sql, bytes }, calls: readonly EventBatch[]) => recordAndClaim(sql, calls, bytes)),
     list: readWith(({ sql, out }, query: EventSelection) => listEvents(sql, query, out), true),
     find: readWith(({ sql, out }, id: number) => findEvent(sql, id, out)),
     withDeliveries: read(eventsWithDeliveries),

@@ -12,7 +12,7 @@ import type {
 import type { ReplayStore } from "../history.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent, WireNextEvent } from "./events/list.ts";
-import { recordRows, type StoredOutcome } from "./events/record-wire.ts";
+import { eventBatch, type StoredOutcome } from "./events/record-wire.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
 import {
@@ -107,7 +107,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const call = { events: own, nowMs, atomic, claim: isFirst ? claim : undefined };
       let taken: readonly StoredOutcome[];
       try {
-        taken = await calls.join("events.record", own.length, (bytes) => recordRows(call, bytes));
+        taken = await calls.join("events.record", own.length, (bytes) => eventBatch(call, bytes));
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;

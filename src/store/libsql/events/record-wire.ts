@@ -5,22 +5,16 @@ import type { ByteWriter } from "../thread/protocol.ts";
 
 // Calls that record events, and their outcomes, as they cross the thread.
 
-/** A call as it crosses, as JSON. */
-export interface RecordRows {
-  readonly atomic: boolean;
+export interface RecordCall {
+  readonly events: readonly EventRecord[];
   readonly nowMs: number;
-  /** Where the payloads start, one behind the other, in the batch's bytes. */
-  readonly offset: number;
-  /** As lists they cost a third of what objects do, and a batch has hundreds. */
-  readonly events: readonly EventRow[];
-  readonly claim?: Pick<RecordClaim, "subscriptions" | "leaseMs">;
+  readonly atomic: boolean;
+  readonly claim?: RecordClaim | undefined;
 }
 
-type EventRow = readonly [actionId: number, revision: number, payloadBytes: number, key: string | null];
-
-/** A call as the store's thread has it. */
+/** A call as it crosses. */
 export interface EventBatch extends RecordingCall<Incoming> {
-  readonly claim?: Pick<RecordClaim, "subscriptions" | "leaseMs"> | undefined;
+  readonly claim?: RecordClaim | undefined;
 }
 
 /** An event that is to be decided on. */
@@ -47,32 +41,12 @@ export type StoredOutcome =
 const NO_REVISION = 0;
 
 /** @param bytes takes the payloads */
-export function recordRows({ events, nowMs, atomic, claim }: RecordCall, bytes: ByteWriter): RecordRows {
-  const offset = bytes.length;
-  const rows = events.map(({ actionId, revision, payload, idempotencyKey, lookupOnly }): EventRow => {
-    bytes.add(payload);
-    const checked = lookupOnly === true ? NO_REVISION : revision;
-    return [actionId, checked, payload.byteLength, idempotencyKey ?? null];
-  });
-  const call = { atomic, nowMs, offset, events: rows };
-  if (claim === undefined) return call;
-  const { subscriptions, leaseMs } = claim;
-  return { ...call, claim: { subscriptions, leaseMs } };
-}
-
-export function eventBatch({ atomic, nowMs, offset: start, events, claim }: RecordRows): EventBatch {
-  let offset = start;
-  const incoming = events.map(([actionId, revision, length, idempotencyKey]): Incoming => {
-    const event = { actionId, revision, offset, length, idempotencyKey, nowMs };
-    offset += length;
-    return event;
+export function eventBatch({ events, nowMs, atomic, claim }: RecordCall, bytes: ByteWriter): EventBatch {
+  const incoming = events.map((event): Incoming => {
+    const { actionId, payload, idempotencyKey = null } = event;
+    const revision = event.lookupOnly === true ? NO_REVISION : event.revision;
+    const [offset, length] = bytes.add(payload);
+    return { actionId, revision, offset, length, idempotencyKey, nowMs };
   });
   return { atomic, events: incoming, claim };
-}
-
-export interface RecordCall {
-  readonly events: readonly EventRecord[];
-  readonly nowMs: number;
-  readonly atomic: boolean;
-  readonly claim?: RecordClaim | undefined;
 }
