@@ -110,9 +110,6 @@ describe("the tables of a data file", () => {
   });
 });
 
-/** `{"not":{"not":…}}`. */
-const DEEP = `replace(hex(zeroblob(2500)), '00', '{"not":') || '{}' || replace(hex(zeroblob(2500)), '00', '}')`;
-
 describe("rows that evreg could not have written", () => {
   it("do not occur in evreg's own files", () => {
     expect(examined(crafted())).toMatchObject({ damaged_events: [], events_without_checksum: 0 });
@@ -165,18 +162,15 @@ describe("rows that evreg could not have written", () => {
   it("are an error only for callers who read them", async () => {
     const store = await open(
       crafted(
-        `UPDATE action_revision SET schemata = ${DEEP} WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
+        `UPDATE action_revision SET schemata = '{' WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
         // As JSON each of its bytes is six: too much, were all of it read.
         "UPDATE attempt SET response = zeroblob(12000000)",
-        "UPDATE delivery SET last_error = hex(zeroblob(34000000)) WHERE rowid = 2",
       ),
     );
     const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
     await expect(store.catalog.findAction("a.b")).rejects.toMatchObject(refused);
     await expect(store.catalog.listActions({})).rejects.toMatchObject(refused);
     expect((await store.queue.find(1))?.attempts).toHaveLength(1);
-    await expect(store.queue.find(2)).rejects.toMatchObject(refused);
-    await expect(store.queue.list({ limit: 10 })).rejects.toMatchObject(refused);
     expect(await store.catalog.findAction("evreg.delivery.failed")).toBeDefined();
     expect(store.health()).toEqual({ status: "ok" });
     await store.close();
@@ -205,7 +199,7 @@ describe("rows that evreg could not have written", () => {
       const { total } = await store.events.list({ order: "asc", limit: 9, page: 1 });
       expect(total).toBe(2);
       // A delivery without subscription stays with its event: nobody knows whether it is finished.
-      expect(await store.events.removeExpired({ beforeMs: NOW + 1 })).toMatchObject({ next: undefined });
+      expect((await store.events.removeExpired({ beforeMs: NOW + 1 })).next).toBeUndefined();
       expect(store.health()).toEqual({ status: "ok" });
       await store.close();
     }

@@ -13,24 +13,15 @@ import {
 } from "./thread/protocol.ts";
 import { EngineFailure, type Sql } from "./thread/sql.ts";
 
-const BY_NAME: ReadonlyMap<string, Operation> = named(OPERATIONS);
-
-function named(parts: Operations): ReadonlyMap<string, Operation> {
-  const all = Object.entries(parts).flatMap(([part, operations]) =>
+const BY_NAME: ReadonlyMap<string, Operation> = new Map(
+  Object.entries(OPERATIONS as Operations).flatMap(([part, operations]) =>
     Object.entries(operations).map(([name, operation]) => [`${part}.${name}`, operation] as const),
-  );
-  return new Map(all);
-}
+  ),
+);
 
-/** What the main thread's side is made from. */
+/** What the main thread's side is made from: all of each operation but what runs here. */
 export function operationTraits(): Readonly<Record<string, OperationTraits>> {
-  return Object.fromEntries(
-    [...BY_NAME].map(([name, operation]): [string, OperationTraits] => {
-      if (operation.kind === "read") return [name, { kind: "read" }];
-      const { kind, rows, durable } = operation;
-      return [name, { kind, rows, durable }];
-    }),
-  );
+  return JSON.parse(JSON.stringify(Object.fromEntries(BY_NAME))) as Record<string, OperationTraits>;
 }
 
 function writeOf(name: string): WriteOperation {

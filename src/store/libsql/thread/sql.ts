@@ -1,6 +1,5 @@
 import type { ConnectionPool } from "@libsql/client/sqlite3";
-import { LRUCache } from "lru-cache";
-import { EvregError, invalidField } from "../../../domain/error.ts";
+import { invalidField } from "../../../domain/error.ts";
 
 /** What the driver throws, with the engine's extended result code. */
 interface DriverError extends Error {
@@ -115,9 +114,6 @@ interface Query {
   readonly gathered: Statement;
 }
 
-/** More than any page of records. Rows that something else made larger are refused: past 512 MiB the driver panics. */
-const MAX_GATHERED_BYTES = 64 * 1024 * 1024;
-
 /** The times that can be written as ISO 8601 with four digits for the year. */
 export const FIRST_MS = Date.parse("0000-01-01T00:00:00.000Z");
 export const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
@@ -148,7 +144,7 @@ export function optionally(column: string, sql: string): string {
 /** What can be a subquery; PRAGMA and EXPLAIN cannot. */
 const QUERY = /^\s*(?:SELECT|WITH)\b/;
 
-/** Texts vary little (by how many actions are walked side by side), so there are some hundreds at most. */
+/** Texts vary little (by how many actions are walked side by side), so there are hardly ever so many. */
 const MAX_STATEMENTS = 500;
 
 /**
@@ -157,8 +153,8 @@ const MAX_STATEMENTS = 500;
  */
 export class Statements implements Sql {
   readonly #database: Database;
-  readonly #prepared = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
-  readonly #queries = new LRUCache<string, Query>({ max: MAX_STATEMENTS });
+  readonly #prepared = new Map<string, Statement>();
+  readonly #queries = new Map<string, Query>();
 
   constructor(database: Database) {
     this.#database = database;
@@ -171,10 +167,8 @@ export class Statements implements Sql {
     const bound = bindable(values);
     if (!QUERY.test(text)) return attempted(() => this.#statement(text).all(bound)) as T[];
     const { columns, gathered } = attempted(() => this.#query(text));
-    const [row] = attempted(() => gathered.all(bound)) as { gathered: ArrayBuffer | null }[];
-    if (row?.gathered === null) throw tooLarge();
-    const rows = row === undefined ? [] : jsonOf<unknown[][]>(row.gathered);
-    return rows.map((cells) => {
+    const [row] = attempted(() => gathered.all(bound)) as [{ readonly gathered: ArrayBuffer }];
+    return jsonOf<unknown[][]>(row.gathered).map((cells) => {
       const record: Record<string, unknown> = {};
       for (let index = 0; index < columns.length; index += 1) record[columns[index]!] = cells[index];
       return record as T;
@@ -201,41 +195,36 @@ export class Statements implements Sql {
   }
 
   #statement(text: string): Statement {
-    let statement = this.#prepared.get(text);
-    if (statement === undefined) this.#prepared.set(text, (statement = this.#database.prepare(text)));
-    return statement;
+    return remembered(this.#prepared, text, () => this.#database.prepare(text));
   }
 
   #query(text: string): Query {
-    let query = this.#queries.get(text);
-    if (query === undefined) {
-      const columns = this.#database
-        .prepare(text)
-        .columns()
-        .map(({ name }) => name);
+    return remembered(this.#queries, text, () => {
+      const columns = this.#database.prepare(text).columns();
+      const names = columns.map(({ name }) => name);
       // A column is a BLOB only when it is damaged.
-      const cells = columns.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
+      const cells = names.map((name) => `iif(typeof("${name}") = 'blob', NULL, "${name}")`).join(", ");
       // In the query's order, which the engine keeps for an aggregate like this.
       const gathered = this.#database.prepare(
-        `SELECT iif(octet_length(gathered) <= ${MAX_GATHERED_BYTES}, CAST(gathered AS BLOB), NULL) AS gathered
-          FROM (SELECT json_group_array(json_array(${cells})) AS gathered FROM (${text}))`,
+        `SELECT CAST(json_group_array(json_array(${cells})) AS BLOB) AS gathered FROM (${text})`,
       );
-      this.#queries.set(text, (query = { columns, gathered }));
-    }
-    return query;
+      return { columns: names, gathered };
+    });
   }
+}
+
+function remembered<T>(all: Map<string, T>, text: string, prepare: () => T): T {
+  let one = all.get(text);
+  if (one === undefined) {
+    if (all.size >= MAX_STATEMENTS) all.clear();
+    all.set(text, (one = prepare()));
+  }
+  return one;
 }
 
 /** JSON made by a statement is returned as a BLOB: text that is not UTF-8, as a flipped bit makes it, crashes the driver. */
 export function jsonOf<T>(gathered: ArrayBuffer): T {
   return JSON.parse(Buffer.from(gathered).toString()) as T;
-}
-
-function tooLarge(): EvregError {
-  return new EvregError(
-    "internal",
-    "A record in the data file is larger than evreg could have made it. `evreg doctor --deep` tells which; restore a backup from before.",
-  );
 }
 
 function attempted<T>(act: () => T): T {
