@@ -19,7 +19,7 @@ export interface EventStore {
   ): Promise<readonly RecordOutcome[]>;
   list(query: EventSelection): Promise<EventPage>;
   find(id: number): Promise<StoredEvent | undefined>;
-  /** Those of the events whose deliveries are so, over the deliveries to these applications, or to all. */
+  /** Which of the events have such deliveries, over the deliveries to these applications, or to all. */
   withDeliveries(
     ids: readonly number[],
     wanted: WantedDeliveries,
@@ -61,7 +61,7 @@ export type RecordOutcome =
       readonly rowid: number;
       readonly timestampedMs: number;
       readonly deliveries: number;
-      /** Those of the deliveries that were leased at once. */
+      /** The deliveries that were leased at once. */
       readonly claims?: readonly Claim[];
     }
   /** The key was used before with the same action and payload, whatever revision this record names. */

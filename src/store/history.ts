@@ -34,7 +34,7 @@ export interface ReplayRequest {
 }
 
 export interface ReplayPlan extends ReplayRequest {
-  /** Of the subscription: a name or a pattern. */
+  /** What the subscription is bound to: a name or a pattern. */
   readonly action: string;
   /** Which events it goes through, rising. */
   readonly scope: readonly EventRange[];
@@ -121,7 +121,7 @@ export interface StatsTime {
 /** Whose figures are read: those of everything, where nothing is given. */
 export interface StatsOf {
   readonly applications?: readonly string[] | undefined;
-  /** Also a pattern. */
+  /** A name or a pattern. */
   readonly action?: string | undefined;
   readonly subscription?: number | undefined;
 }
@@ -163,7 +163,7 @@ export interface OpenStats extends StatsOf, StatsTime {
 }
 
 export interface OpenFigures {
-  /** Of ten seconds each, rising. */
+  /** Each has ten seconds; rising. */
   readonly steps: readonly StoredStep[];
   /** None without `by`. */
   readonly totals: readonly StoredTotal[];
@@ -178,7 +178,7 @@ export interface StatsSubjects extends StatsOf {
 export interface ActionSubject {
   readonly action: string;
   readonly application: string;
-  /** Of its last event. */
+  /** When its last event was published. */
   readonly lastPublishedMs: number | null;
 }
 

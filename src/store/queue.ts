@@ -97,7 +97,7 @@ export interface ConsumerRequest {
   readonly consumers: ReadonlyMap<number, PullConsumer>;
   /** Most deliveries to lease for all of them. */
   readonly maxClaims: number;
-  /** As in `ClaimRequest`. */
+  /** Each event's payload counts once; one delivery is leased whatever its size. */
   readonly maxPayloadBytes: number;
 }
 
@@ -137,7 +137,7 @@ export interface TierLimit {
 
 /** Leases deliveries in the transaction that makes them, see `EventStore.record`. */
 export interface RecordClaim {
-  /** Of the events. */
+  /** What the events are of. */
   readonly action: string;
   /** Rowids of subscriptions that have capacity for one more. */
   readonly subscriptions: readonly number[];
@@ -181,9 +181,9 @@ export interface Claim {
   readonly failures: number;
   /** Made by a replay, after its event. */
   readonly isFromReplay?: boolean;
-  /** The same object in all claims of one answer that are for this event. */
+  /** All claims of one answer that are for this event have the same object. */
   readonly event: ClaimedEvent;
-  /** The same object in all claims of one answer that are for this subscription. */
+  /** All claims of one answer that are for this subscription have the same object. */
   readonly subscription: ClaimedSubscription;
 }
 
@@ -351,7 +351,7 @@ export interface Backlog {
   readonly blocked: BacklogPart;
   /** Leased. `sinceMs`: since when the first of them is. */
   readonly delivering: BacklogPart;
-  /** Of paused subscriptions. `sinceMs`: when the first of them came due. */
+  /** Those of paused subscriptions. `sinceMs`: when the first of them came due. */
   readonly held: BacklogPart;
   /** Whether all were counted. Otherwise there are at least so many of each. */
   readonly isWhole: boolean;

@@ -86,6 +86,6 @@ export interface TokenRecord {
   readonly scopes: readonly string[];
   readonly hash: string;
   readonly expiresAtMs?: number;
-  /** Of a browser's: the token that it was signed in with, and ends with; 0 for the owner of the data folder. */
+  /** The token that a browser was signed in with, and ends with; 0 for the owner of the data folder. */
   readonly parentId?: number;
 }

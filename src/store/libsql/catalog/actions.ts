@@ -88,13 +88,13 @@ export function listActions(sql: Sql, query: ActionSelection): readonly Action[]
 }
 
 export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Action | "stale" | undefined {
-  const found = findRow(sql, input.action);
-  if (found === undefined) return undefined;
-  if (found.version !== input.expectedVersion) return "stale";
-  const after = actionAfter(found, input, nowMs);
-  const { schemata = schemataOf(found), admission } = input;
-  if (after.revision !== found.revision) {
-    insertRevision(sql, found.rowid, after.revision, schemata, nowMs, admission);
+  const before = findRow(sql, input.action);
+  if (before === undefined) return undefined;
+  if (before.version !== input.expectedVersion) return "stale";
+  const after = actionAfter(before, input, nowMs);
+  const { schemata = schemataOf(before), admission } = input;
+  if (after.revision !== before.revision) {
+    insertRevision(sql, before.rowid, after.revision, schemata, nowMs, admission);
   }
   sql.run(
     `UPDATE action SET version = version + 1, revision = ?, application = ?, compatibility = ?,
@@ -106,7 +106,7 @@ export function reviseAction(sql: Sql, input: ActionChange, nowMs: number): Acti
     after.deprecatedMs,
     after.retiredMs,
     after.successor,
-    found.rowid,
+    before.rowid,
   );
   return actionOf(findRow(sql, input.action)!);
 }

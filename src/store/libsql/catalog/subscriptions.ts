@@ -175,9 +175,9 @@ export function rotateSecret(
   nowMs: number,
   key?: Uint8Array,
 ): Subscription | undefined {
-  const found = findRow(sql, id);
-  if (found === undefined) return undefined;
-  const { application, subscription, mode } = found;
+  const owner = findRow(sql, id);
+  if (owner === undefined) return undefined;
+  const { application, subscription, mode } = owner;
   const all = sql.rows<{ id: number }>(
     `SELECT rowid AS id FROM subscription INDEXED BY subscription_living
       WHERE application = ? AND subscription = ? AND mode = ? AND deleted_ms IS NULL`,
@@ -188,7 +188,7 @@ export function rotateSecret(
   replaceSecrets(
     sql,
     all.map((each) => each.id),
-    found,
+    owner,
     rotation,
     nowMs,
     key,
@@ -197,14 +197,14 @@ export function rotateSecret(
 }
 
 export function deleteSubscription(sql: Sql, id: number, nowMs: number): Reported<Subscription | undefined> {
-  const found = findSubscription(sql, id);
-  if (found === undefined) return { answer: undefined };
+  const deleted = findSubscription(sql, id);
+  if (deleted === undefined) return { answer: undefined };
   sql.run("UPDATE subscription SET deleted_ms = ? WHERE rowid = ?", nowMs, id);
   endMatches(sql, id);
   deleteSecrets(sql, id);
   const reason = "The subscription was deleted.";
   const endedReplay = stopRunning(sql, id, { status: "cancelled", reason, nowMs });
-  return { answer: found, serviceEvents: recordDeliveryEvents(sql, { endedReplay }, nowMs) };
+  return { answer: deleted, serviceEvents: recordDeliveryEvents(sql, { endedReplay }, nowMs) };
 }
 
 /** Checks that a subscription may be bound to its action. */
@@ -246,7 +246,7 @@ const SUBSCRIPTION_COLUMNS = `
     coalesce(max(s.slowed_until_ms, s.retry_wait_until_ms), s.slowed_until_ms, s.retry_wait_until_ms) AS slowed_until,
     ${BLOCKED_BY} AS blocked_by, ${BLOCKED_KEY_COUNT} AS blocked_keys, s.last_claim_ms AS last_claim_at, ${textOf("s.settings")} AS settings, ${timeOf("s.created_ms")} AS timestamped`;
 
-/** Of those that were not deleted; goes on with conditions on `s`. */
+/** The subscriptions that were not deleted; goes on with conditions on `s`. */
 const SELECT_SUBSCRIPTION = `${SUBSCRIPTION_COLUMNS}
   FROM subscription s JOIN subscription_secret k ON k.subscription_id = s.rowid
   WHERE s.deleted_ms IS NULL`;

@@ -12,7 +12,7 @@ interface Changed {
   readonly members?: readonly ChangedMember[];
 }
 
-/** In the transaction of the change. Without `by`, evreg itself made it, which is not kept. */
+/** Runs in the transaction of the change. Without `by`, evreg itself made it, which is not kept. */
 export function recordChange(
   sql: Sql,
   { change, id, name, members = [] }: Changed,

@@ -161,7 +161,7 @@ function walkOf({ action, selection }: WalkedReplay): Walk {
       // With a join the engine would ignore the end of the window, and walk to the end of the index.
       chosen: `EXISTS (SELECT 1 FROM ${from} WHERE ${matches} AND e.rowid = d.event_id)`,
     },
-    // Those of an action that it had before too: they are unfinished, and sent in any case.
+    // Deliveries of an action that it had before count too: they are unfinished, and sent in any case.
     waiting: {
       columns: DELIVERY_COLUMNS,
       from: "delivery AS d INDEXED BY delivery_waiting_event",

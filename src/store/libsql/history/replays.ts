@@ -85,12 +85,12 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
 }
 
 export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Replay | undefined> {
-  const found = findReplay(sql, id);
-  if (found === undefined || found.status === "cancelled") return { answer: found };
-  if (found.status !== "running") {
-    throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${found.status} already.`, {
+  const replay = findReplay(sql, id);
+  if (replay === undefined || replay.status === "cancelled") return { answer: replay };
+  if (replay.status !== "running") {
+    throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${replay.status} already.`, {
       rowid: id,
-      status: found.status,
+      status: replay.status,
     });
   }
   sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);

@@ -25,13 +25,13 @@ interface OwnedDelivery {
 export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, after = 0): RemovedEvents {
   const [range, ...others] = rangesAfter(idRangesOf(sql, "event", fromMs, beforeMs), after, "asc");
   if (range === undefined) return { events: 0, deliveries: 0, next: undefined };
-  const found = sql.rows<{ id: number; bytes: number }>(
+  const searched = sql.rows<{ id: number; bytes: number }>(
     "SELECT rowid AS id, length(payload) AS bytes FROM event WHERE rowid BETWEEN ? AND ? ORDER BY rowid LIMIT ?",
     range.low,
     range.high,
     MAX_REMOVED_ROWS,
   );
-  const selected = firstWithin(found, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
+  const selected = firstWithin(searched, ({ bytes }) => bytes, MAX_REMOVED_BYTES).map(({ id }) => id);
   const owned = loadOwned(sql, selected);
   const reached = firstWithin(owned, ({ rows }) => rows, MAX_REMOVED_ROWS);
   const unfinished = new Set(reached.filter((row) => row.is_unfinished === 1).map(({ event }) => event));
@@ -48,7 +48,7 @@ export function removeExpired(sql: Sql, { fromMs, beforeMs }: ExpiredRange, afte
   const events = deleteEvents(sql, removable);
   if (events > 0) dropOldClockSteps(sql);
   const last = isPart ? cutOff - 1 : (whole.at(-1) ?? range.high);
-  const isDone = whole.length === found.length && found.length < MAX_REMOVED_ROWS;
+  const isDone = whole.length === searched.length && searched.length < MAX_REMOVED_ROWS;
   const next = !isDone ? last : others.length > 0 ? range.high : undefined;
   return { events, deliveries: deliveries.length, next };
 }
