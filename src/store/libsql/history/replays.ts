@@ -1,8 +1,8 @@
-import { EvregError } from "../../../domain/error.ts";
 import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
+import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
 import { isoOrNull, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
@@ -21,21 +21,7 @@ export function startReplay(sql: Sql, plan: ReplayPlan, nowMs: number): Replay |
   const { subscription, action, selection, fromMs, toMs = nowMs, scope } = plan;
   const current = boundAction(sql, subscription);
   if (current === undefined) return undefined;
-  if (current !== action) {
-    throw new EvregError(
-      "conflict",
-      `Subscription ${subscription} was just bound to another action; look at it, then ask again.`,
-      { subscription },
-    );
-  }
-  const [running] = loadRunning(sql, "r.subscription_id = ?", subscription);
-  if (running !== undefined) {
-    throw new EvregError(
-      "conflict",
-      `Replay ${running.rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`,
-      { rowid: running.rowid, subscription },
-    );
-  }
+  checkReplayStart(plan, current, loadRunning(sql, "r.subscription_id = ?", subscription)[0]);
   const { id } = sql.first<{ id: number }>(
     `INSERT INTO replay (subscription_id, action, selection, from_ms, to_ms, ranges, created_ms)
       VALUES (?, ?, ?, ?, ?, ?, ?) RETURNING rowid AS id`,
@@ -86,13 +72,7 @@ export function listReplays(sql: Sql, query: ReplaySelector): readonly Replay[] 
 
 export function cancelReplay(sql: Sql, id: number, nowMs: number): Reported<Replay | undefined> {
   const replay = findReplay(sql, id);
-  if (replay === undefined || replay.status === "cancelled") return { answer: replay };
-  if (replay.status !== "running") {
-    throw new EvregError("conflict", `Replay ${id} cannot be cancelled: it is ${replay.status} already.`, {
-      rowid: id,
-      status: replay.status,
-    });
-  }
+  if (replay === undefined || !isToBeCancelled(replay)) return { answer: replay };
   sql.run("UPDATE replay SET status = 'cancelled', finished_ms = ? WHERE rowid = ?", nowMs, id);
   const cancelled = findReplay(sql, id);
   return { answer: cancelled, serviceEvents: recordDeliveryEvents(sql, { endedReplay: cancelled }, nowMs) };
@@ -157,14 +137,11 @@ export function loadRunning(
 }
 
 function replayOf({ timestamped, finished_at, ...row }: ReplayRow): Replay {
-  const skipped = row.status === "done" && row.total !== null ? row.total - row.queued : 0;
   return {
     ...row,
     from: toIso(row.from),
     to: toIso(row.to),
-    // What failed anew while it ran may be more than was counted.
-    total: row.total === null ? null : Math.max(row.total, row.queued),
-    skipped: Math.max(0, skipped),
+    ...replayCounts(row),
     timestamped: toIso(timestamped),
     finished_at: isoOrNull(finished_at),
   };

@@ -1,0 +1,45 @@
+import { EvregError } from "../../domain/error.ts";
+import type { Replay } from "../../domain/replay.ts";
+import type { ReplayPlan } from "../history.ts";
+
+/**
+ * @param action of the subscription now
+ * @param running the replay of the subscription that runs
+ * @throws EvregError `conflict` where the plan was made for another action, or another replay runs
+ */
+export function checkReplayStart(
+  { subscription, action: planned }: Pick<ReplayPlan, "subscription" | "action">,
+  action: string,
+  running: Pick<Replay, "rowid"> | undefined,
+): void {
+  if (action !== planned) {
+    const message = `Subscription ${subscription} was just bound to another action; look at it, then ask again.`;
+    throw new EvregError("conflict", message, { subscription });
+  }
+  if (running === undefined) return;
+  const { rowid } = running;
+  const message = `Replay ${rowid} of subscription ${subscription} still runs: wait for its end, or cancel it.`;
+  throw new EvregError("conflict", message, { rowid, subscription });
+}
+
+/**
+ * Whether a replay is to be cancelled, or is cancelled already.
+ * @throws EvregError `conflict` for one that has ended otherwise
+ */
+export function isToBeCancelled({ rowid, status }: Pick<Replay, "rowid" | "status">): boolean {
+  if (status === "running" || status === "cancelled") return status === "running";
+  throw new EvregError("conflict", `Replay ${rowid} cannot be cancelled: it is ${status} already.`, {
+    rowid,
+    status,
+  });
+}
+
+/** What a replay went through. What failed anew while it ran may be more than was counted at its start. */
+export function replayCounts({
+  status,
+  total,
+  queued,
+}: Pick<Replay, "status" | "total" | "queued">): Pick<Replay, "total" | "skipped"> {
+  if (total === null) return { total, skipped: 0 };
+  return { total: Math.max(total, queued), skipped: status === "done" ? Math.max(0, total - queued) : 0 };
+}

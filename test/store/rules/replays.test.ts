@@ -1,0 +1,28 @@
+import { expect, it } from "vitest";
+import { checkReplayStart, isToBeCancelled, replayCounts } from "../../../src/store/rules/replays.ts";
+
+const PLAN = { subscription: 7, action: "order.created" };
+
+it("a replay starts for the action that it was planned for, beside no other one", () => {
+  checkReplayStart(PLAN, "order.created", undefined);
+  expect(() => checkReplayStart(PLAN, "order.paid", undefined)).toThrow("was just bound to another action");
+  expect(() => checkReplayStart(PLAN, "order.created", { rowid: 3 })).toThrow(
+    "Replay 3 of subscription 7 still runs",
+  );
+});
+
+it("a replay is cancelled while it runs, and once", () => {
+  expect(isToBeCancelled({ rowid: 3, status: "running" })).toBe(true);
+  expect(isToBeCancelled({ rowid: 3, status: "cancelled" })).toBe(false);
+  expect(() => isToBeCancelled({ rowid: 3, status: "done" })).toThrow("it is done already");
+});
+
+it.each([
+  ["running", null, 4, { total: null, skipped: 0 }],
+  ["running", 9, 4, { total: 9, skipped: 0 }],
+  ["done", 9, 4, { total: 9, skipped: 5 }],
+  ["done", 9, 11, { total: 11, skipped: 0 }],
+  ["cancelled", 9, 4, { total: 9, skipped: 0 }],
+] as const)("of one that is %s, counted as %s, with %s sent is shown %o", (status, total, queued, counts) => {
+  expect(replayCounts({ status, total, queued })).toEqual(counts);
+});
