@@ -102,7 +102,7 @@ export function diskFinding(
 
 function sizes(folder: string): Finding {
   const copies = readdirSync(folder).filter((name) =>
-    /^evreg\.db\.(?:(?:before|restore|next)-|unfinished$)/.test(name),
+    /^evreg\.db\.(?:(?:before|restore)-|unfinished$)/.test(name),
   );
   const data = `The data file is ${byteCount(sizeOf(folder, "evreg.db"))}, its log ${byteCount(sizeOf(folder, "evreg.db-wal"))}`;
   if (copies.length === 0) return fine("size", `${data}.`);

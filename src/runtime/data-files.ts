@@ -13,7 +13,7 @@ const MARKS = [DATA_FILE, `${DATA_FILE}-wal`, OWNER_FILE, TOKEN_FILE];
 
 /** The names that evreg gives its files in a data folder, but for those of backups. */
 const OWN_NAME =
-  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|next|backup|cut-short)-.*|\.unfinished)?|(?:token|owner\.json)(?:\..*)?)$/;
+  /^(?:evreg\.db(?:-(?:wal|shm|journal)|\.(?:before|restore|backup|cut-short)-.*|\.unfinished)?|(?:token|owner\.json)(?:\..*)?)$/;
 
 /**
  * The data folders this process has open, by their real paths.
@@ -64,7 +64,5 @@ function exists(path: string): boolean {
  * folder.
  */
 export function unfinishedCopies(folder: string): readonly string[] {
-  return readdirSync(folder).filter((name) =>
-    /^evreg\.db\.(?:restore-[-\da-f]{36}|next-.*|unfinished)$/.test(name),
-  );
+  return readdirSync(folder).filter((name) => /^evreg\.db\.(?:restore-[-\da-f]{36}|unfinished)$/.test(name));
 }

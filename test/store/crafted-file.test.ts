@@ -5,10 +5,10 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeAll, describe, expect, it } from "vitest";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { type Examined, examineFile } from "../../src/store/libsql/files/closed-file.ts";
-import { restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
 import { claimRequest } from "../support/claim-request.ts";
+import { putBackup } from "./backups-of.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -64,21 +64,8 @@ function examined(folder: string): Examined {
   return examineFile(join(folder, "evreg.db"));
 }
 
-function restored(folder: string): Promise<Restored> {
-  const bytes = readFileSync(join(folder, "evreg.db"));
-  async function* content(): AsyncGenerator<Uint8Array> {
-    yield await Promise.resolve(bytes);
-  }
-  const into = join(scratch.path, "restored");
-  return restore({
-    folder: into,
-    name: "b.db",
-    content: content(),
-    encryption: undefined,
-    force: false,
-    nowMs: NOW,
-  });
-}
+const restored = (folder: string) =>
+  putBackup(join(scratch.path, "restored"), readFileSync(join(folder, "evreg.db")));
 
 describe("the tables of a data file", () => {
   it.each([
@@ -116,45 +103,28 @@ describe("rows that evreg could not have written", () => {
   });
 
   it.each([
-    ["UPDATE action SET action = 'a b' WHERE action = 'a.b'", "CHECK constraint failed in action"],
-    [
-      "UPDATE action SET application = replace(hex(zeroblob(200)), '00', 'é')",
-      "CHECK constraint failed in action",
-    ],
-    [
-      "UPDATE action_revision SET schemata = '{' WHERE action_id = 1",
-      "CHECK constraint failed in action_revision",
-    ],
-    [
-      "UPDATE event SET timestamped_ms = 9000000000000000 WHERE rowid = 2",
-      "CHECK constraint failed in event",
-    ],
-    ["UPDATE event SET payload = zeroblob(16777217) WHERE rowid = 2", "CHECK constraint failed in event"],
-    [
-      "UPDATE event SET idempotency_key = 'a' || char(10) WHERE rowid = 1",
-      "CHECK constraint failed in event",
-    ],
-    ["UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2", "CHECK constraint failed in event"],
-    ["UPDATE event SET rowid = -2 WHERE rowid = 2", "CHECK constraint failed in event"],
-    [
-      "UPDATE subscription SET handler = 'https://h.example/' || char(0) || 'x'",
-      "CHECK constraint failed in subscription",
-    ],
-    ["UPDATE subscription SET settings = '[1'", "CHECK constraint failed in subscription"],
-    ["UPDATE subscription SET max_retries = -1", "CHECK constraint failed in subscription"],
-    [
-      "UPDATE subscription_secret SET secret = hex(zeroblob(10000))",
-      "CHECK constraint failed in subscription_secret",
-    ],
-    ["UPDATE delivery SET state = 1, due_ms = NULL WHERE rowid = 1", "CHECK constraint failed in delivery"],
-    ["UPDATE delivery SET first_status_code = 7 WHERE rowid = 1", "CHECK constraint failed in delivery"],
-    ["UPDATE delivery SET event_id = 77 WHERE rowid = 1", "delivery 1 without its event"],
-    ["UPDATE attempt SET response = zeroblob(20000)", "CHECK constraint failed in attempt"],
-    ["UPDATE token SET scopes = 'admin'", "CHECK constraint failed in token"],
-    ["UPDATE data_identity SET id = 'x'", "CHECK constraint failed in data_identity"],
-  ])("are found by doctor and refused by a restore: %s", async (statement, found) => {
+    ["action", "UPDATE action SET action = 'a b' WHERE action = 'a.b'"],
+    ["action", "UPDATE action SET application = replace(hex(zeroblob(200)), '00', 'é')"],
+    ["action_revision", "UPDATE action_revision SET schemata = '{' WHERE action_id = 1"],
+    ["event", "UPDATE event SET timestamped_ms = 9000000000000000 WHERE rowid = 2"],
+    ["event", "UPDATE event SET payload = zeroblob(16777217) WHERE rowid = 2"],
+    ["event", "UPDATE event SET idempotency_key = 'a' || char(10) WHERE rowid = 1"],
+    ["event", "UPDATE event SET rowid = 9223372036854775807 WHERE rowid = 2"],
+    ["event", "UPDATE event SET rowid = -2 WHERE rowid = 2"],
+    ["subscription", "UPDATE subscription SET handler = 'https://h.example/' || char(0) || 'x'"],
+    ["subscription", "UPDATE subscription SET settings = '[1'"],
+    ["subscription", "UPDATE subscription SET max_retries = -1"],
+    ["subscription_secret", "UPDATE subscription_secret SET secret = hex(zeroblob(10000))"],
+    ["delivery", "UPDATE delivery SET state = 1, due_ms = NULL WHERE rowid = 1"],
+    ["delivery", "UPDATE delivery SET first_status_code = 7 WHERE rowid = 1"],
+    ["delivery 1 without its event", "UPDATE delivery SET event_id = 77 WHERE rowid = 1"],
+    ["attempt", "UPDATE attempt SET response = zeroblob(20000)"],
+    ["token", "UPDATE token SET scopes = 'admin'"],
+    ["data_identity", "UPDATE data_identity SET id = 'x'"],
+  ])("are found by doctor and refused by a restore: %s, by %s", async (table, statement) => {
     const folder = crafted(statement);
-    const refused = { code: "invalid", message: expect.stringContaining(found) as string };
+    const why = table.includes(" ") ? table : `CHECK constraint failed in ${table}`;
+    const refused = { code: "invalid", message: expect.stringContaining(why) as string };
     expect(() => examined(folder)).toThrow(expect.objectContaining(refused));
     await expect(restored(folder)).rejects.toMatchObject(refused);
   });
@@ -163,14 +133,11 @@ describe("rows that evreg could not have written", () => {
     const store = await open(
       crafted(
         `UPDATE action_revision SET schemata = '{' WHERE action_id = (SELECT rowid FROM action WHERE action = 'a.b')`,
-        // As JSON each of its bytes is six: too much, were all of it read.
-        "UPDATE attempt SET response = zeroblob(12000000)",
       ),
     );
     const refused = { code: "internal", message: expect.stringContaining("doctor --deep") };
     await expect(store.catalog.findAction("a.b")).rejects.toMatchObject(refused);
     await expect(store.catalog.listActions({})).rejects.toMatchObject(refused);
-    expect((await store.queue.find(1))?.attempts).toHaveLength(1);
     expect(await store.catalog.findAction("evreg.delivery.failed")).toBeDefined();
     expect(store.health()).toEqual({ status: "ok" });
     await store.close();

@@ -18,11 +18,11 @@ import { fileURLToPath } from "node:url";
 import { beforeEach, describe, expect, it } from "vitest";
 import { withFile } from "../../src/runtime/files.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { restore } from "../../src/store/libsql/files/restore.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
+import { putBackup } from "./backups-of.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -136,10 +136,7 @@ function putCopy(name: string, writtenS: number): void {
 }
 
 async function restoreFrom(name: string): Promise<void> {
-  const content = async function* (): AsyncGenerator<Uint8Array> {
-    yield await Promise.resolve(readFileSync(at(name)));
-  };
-  await restore({ folder, name, content: content(), encryption: undefined, force: true, nowMs: 1 });
+  await putBackup(folder, readFileSync(at(name)), { force: true });
   const restored = await open();
   expect(await restored.catalog.findAction("was.there")).toBeDefined();
   await restored.close();

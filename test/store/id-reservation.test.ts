@@ -4,11 +4,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { hashToken } from "../../src/domain/token.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
 import { fileTask } from "../../src/store/libsql/files/file-tasks.ts";
-import { restore, type Restored } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Sequences } from "../../src/store/libsql/thread/protocol.ts";
 import type { Store } from "../../src/store/store.ts";
 import { ManualClock } from "../support/manual-clock.ts";
+import { backupOf, putBackup } from "./backups-of.ts";
 import { testOwner } from "./owner.ts";
 import { useScratch } from "./scratch.ts";
 
@@ -25,21 +25,7 @@ beforeEach(() => (folder = join(scratch.path, "data")));
 const open = (nowMs = NOW): Promise<Store> =>
   openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, clock: new ManualClock(nowMs) });
 
-async function bytesOf(store: Store): Promise<Buffer> {
-  const backup = await store.files!.backup();
-  const pieces: Uint8Array[] = [];
-  for await (const piece of backup.content()) pieces.push(piece);
-  await backup.close();
-  return Buffer.concat(pieces);
-}
-
-function put(bytes: Uint8Array, nowMs: number): Promise<Restored> {
-  const content = (async function* () {
-    await Promise.resolve();
-    yield bytes;
-  })();
-  return restore({ folder, name: "b.db", content, encryption: undefined, force: true, nowMs });
-}
+const put = (bytes: Uint8Array, nowMs: number) => putBackup(folder, bytes, { force: true, nowMs });
 
 /** One more of all that has a number; answers the numbers. */
 async function oneOfEach(store: Store, name: string, nowMs: number): Promise<Record<string, number>> {
@@ -83,7 +69,7 @@ async function publish(store: Store, count: number, nowMs: number): Promise<numb
 it("no number is used twice, whatever it numbers", async () => {
   const store = await open();
   await oneOfEach(store, "a", NOW);
-  const bytes = await bytesOf(store);
+  const bytes = await backupOf(store);
   const since = await oneOfEach(store, "since", NOW);
   await store.close();
   const { last_event: last, next_event: next } = await put(bytes, NOW);
@@ -104,7 +90,7 @@ describe("how far numbers skip ahead", () => {
     if (bytes !== undefined) return;
     const store = await open(NOW + DAY_MS);
     await oneOfEach(store, "a", NOW);
-    bytes = await bytesOf(store);
+    bytes = await backupOf(store);
     await store.close();
   });
 
@@ -136,7 +122,7 @@ it("lists, replays and retention work on both sides of the skipped numbers", asy
   const store = await open();
   await oneOfEach(store, "a", NOW);
   const before = [1, ...(await publish(store, 5_000, NOW + 1_000))];
-  const bytes = await bytesOf(store);
+  const bytes = await backupOf(store);
   await store.close();
   await put(bytes, NOW + 100 * DAY_MS);
   const restored = await open(NOW + 100 * DAY_MS);

@@ -5,10 +5,11 @@ import { EvregError, type EvregErrorCode } from "../../src/domain/error.ts";
 import { hashToken } from "../../src/domain/token.ts";
 import { writeTokenFile } from "../../src/runtime/find-server.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { mustBeBackup, restore, type Restored } from "../../src/store/libsql/files/restore.ts";
+import { mustBeBackup } from "../../src/store/libsql/files/restore.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { EncryptionKeys } from "../../src/store/secret-cipher.ts";
 import type { Store } from "../../src/store/store.ts";
+import { backupOf, putBackup } from "./backups-of.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -21,35 +22,17 @@ const open = (folder: string, encryption?: EncryptionKeys): Promise<Store> =>
   openLibsqlStore({ folder, owner: testOwner(), logger: silentLogger, encryption });
 
 /** A backup of a store with this action and one event of it. */
-async function backupOf(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
+async function newBackup(action: string, encryption?: EncryptionKeys): Promise<Buffer> {
   const store = await open(join(scratch.path, action), encryption);
   const { rowid } = await store.catalog.createAction({ action, application: "x", schemata: {} }, NOW);
   await store.events.record([{ actionId: rowid, revision: 1, payload: Buffer.from("{}") }], NOW);
-  return closedTo(store);
-}
-
-/** A backup of a store, which is closed. */
-async function closedTo(store: Store): Promise<Buffer> {
-  const backup = await store.files!.backup();
-  const pieces: Uint8Array[] = [];
-  for await (const piece of backup.content()) pieces.push(piece);
+  const bytes = await backupOf(store);
   await store.close();
-  return Buffer.concat(pieces);
+  return bytes;
 }
 
-async function* piecewise(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  await Promise.resolve();
-  for (let at = 0; at < bytes.length; at += 50_000) yield bytes.subarray(at, at + 50_000);
-}
-
-const put = (
-  bytes: Uint8Array,
-  options: { force?: boolean; encryption?: EncryptionKeys } = {},
-): Promise<Restored> => {
-  const { force = false, encryption } = options;
-  const folder = join(scratch.path, "data");
-  return restore({ folder, name: "b.db", content: piecewise(bytes), encryption, force, nowMs: NOW });
-};
+const put = (bytes: Uint8Array, options: { force?: boolean; encryption?: EncryptionKeys } = {}) =>
+  putBackup(join(scratch.path, "data"), bytes, { nowMs: NOW, ...options });
 
 async function refusal(call: Promise<unknown>, code: EvregErrorCode): Promise<string> {
   const error: unknown = await call.then(
@@ -75,7 +58,7 @@ describe("restoring a backup", () => {
 
   beforeEach(async () => {
     data = join(scratch.path, "data");
-    backup ??= await backupOf("from.backup");
+    backup ??= await newBackup("from.backup");
   });
 
   it("makes the backup the data of a new folder, and leaves nothing else there", async () => {
@@ -103,7 +86,7 @@ describe("restoring a backup", () => {
 
   it("gives the data a new identity, which stays at every opening", async () => {
     const ids: string[] = [];
-    const own = await backupOf("from.backup");
+    const own = await newBackup("from.backup");
     for (const folder of [join(scratch.path, "from.backup"), join(scratch.path, "from.backup"), data, data]) {
       if (folder === data && ids.length === 2) await put(own);
       const store = await open(folder);
@@ -123,7 +106,8 @@ describe("restoring a backup", () => {
     const [mine, other] = [`evreg_${"a".repeat(36)}`, `evreg_${"b".repeat(36)}`];
     const source = await open(join(scratch.path, "from.backup"));
     await source.tokens.create({ name: "mine", scopes: ["admin"], hash: hashToken(mine) }, NOW);
-    const bytes = await closedTo(source);
+    const bytes = await backupOf(source);
+    await source.close();
 
     expect(await put(bytes)).toMatchObject({ tokens: 1, token_file: null, token_file_kept: null });
     const path = writeTokenFile(data, mine);
@@ -186,7 +170,7 @@ describe("restoring a backup", () => {
   });
 
   it("refuses a backup whose secrets the key does not open", async () => {
-    const sealed = await backupOf("sealed.backup", KEY);
+    const sealed = await newBackup("sealed.backup", KEY);
     expect(await refusal(put(sealed), "usage")).toContain("EVREG_ENCRYPTION_KEY");
     await refusal(put(sealed, { encryption: { key: Buffer.alloc(32, 2) } }), "usage");
     expect(existsSync(join(data, "evreg.db"))).toBe(false);

@@ -17,7 +17,6 @@ import { eventChecksum } from "../../src/store/libsql/events/payloads.ts";
 import { checkFile } from "../../src/store/libsql/files/file-tasks.ts";
 import { openDataFile } from "../../src/store/libsql/files/open-file.ts";
 import { FORM } from "../../src/store/libsql/files/schema.ts";
-import { restore } from "../../src/store/libsql/files/restore.ts";
 import { inspectMigrations, migrate } from "../../src/store/libsql/migration-status.ts";
 import { openLibsqlStore } from "../../src/store/libsql/open.ts";
 import type { Store } from "../../src/store/store.ts";
@@ -25,6 +24,7 @@ import { lengthOf, someOf } from "../faults/length.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 import { writeOlderFile } from "../support/older-file.ts";
 import { mountSmallDisk } from "../support/small-disk.ts";
+import { putBackup } from "./backups-of.ts";
 import { testOwner } from "./owner.ts";
 import { rawSql, startChild } from "./processes.ts";
 import { useScratch } from "./scratch.ts";
@@ -59,18 +59,7 @@ describe.each([10, 21] as const)("a file of form %i", (form) => {
     expect(readFileSync(file()).equals(before)).toBe(true);
 
     const folder = join(scratch.path, "restored");
-    async function* content(): AsyncGenerator<Uint8Array> {
-      yield await Promise.resolve(before);
-    }
-    const backup = {
-      folder,
-      name: "b.db",
-      content: content(),
-      encryption: undefined,
-      force: false,
-      nowMs: 1,
-    };
-    expect(await restore(backup)).toMatchObject({ form, latest: FORM });
+    expect(await putBackup(folder, before)).toMatchObject({ form, latest: FORM });
     await (await open(folder)).close();
     expect(inspectMigrations(folder)).toMatchObject({ current: FORM, pending: [] });
   });

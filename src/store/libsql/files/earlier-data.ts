@@ -10,8 +10,7 @@ import { APPLICATION_ID } from "./schema.ts";
  * What evreg puts into a data folder only once the data file is on the disk. A first start that was cut off before that
  * leaves none of it.
  */
-const LATER_FILE =
-  /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|next|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
+const LATER_FILE = /^(?:evreg\.db(?:-shm|\.(?:before|cut-short|restore)-.*)|(?:token|owner\.json)(?:\..*)?)$/;
 
 const MAGIC = "SQLite format 3\0";
 const HEADER_BYTES = 100;

@@ -3,17 +3,12 @@ import { pathToFileURL } from "node:url";
 import { ConnectionPool } from "@libsql/client/sqlite3";
 import { EvregError, messageOf } from "../../../domain/error.ts";
 import { withFile } from "../../../runtime/files.ts";
-import {
-  type FileId,
-  FileGuard,
-  fileIdAt,
-  LOG_LIMIT_BYTES,
-  LOG_PAGES,
-  MovedFile,
-  mustBeAt,
-} from "./file-guard.ts";
+import { type FileId, FileGuard, fileIdAt, LOG_LIMIT_BYTES, MovedFile, mustBeAt } from "./file-guard.ts";
 import { type Database, EngineFailure, engineFailure, type Sql, type Statement, Statements } from "./sql.ts";
 import { type LogCheck, MAX_UNSYNCED, mustBeUndamaged } from "./wal-check.ts";
+
+/** Pages in the log at which the engine moves it into the file: 16 MiB. */
+const LOG_PAGES = 4_000;
 
 /**
  * When a transaction is on the disk: before `write` returns, or with the next one that is `now`, or the next checkpoint.
@@ -196,13 +191,14 @@ export class Connection {
    * say what is wrong.
    */
   #checkCheckpoint(): void {
-    if (!this.#guard.isLogLong) this.checkpointFailure = undefined;
-    else if (this.checkpointFailure === undefined && !areCheckpointsPaused(this.read)) {
-      try {
-        this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
-      } catch (error) {
-        this.checkpointFailure = messageOf(error);
-      }
+    const isLogLong = this.#guard.isLogLong();
+    if (isLogLong === false) this.checkpointFailure = undefined;
+    if (isLogLong !== true || areCheckpointsPaused(this.read)) return;
+    try {
+      this.read.run("PRAGMA wal_checkpoint(PASSIVE)");
+      this.checkpointFailure = undefined;
+    } catch (error) {
+      this.checkpointFailure = messageOf(error);
     }
   }
 

@@ -1,14 +1,11 @@
-import { type BigIntStats, readvSync, realpathSync, renameSync, statSync } from "node:fs";
+import { type BigIntStats, realpathSync, renameSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { fileTimestamp } from "../../../runtime/clock.ts";
-import { syncFolderOf, withFile } from "../../../runtime/files.ts";
-import { FRAME_HEADER_BYTES, frameSalts, LOG_HEADER_BYTES, logSalts, PAGE_BYTES } from "./log-format.ts";
+import { syncFolderOf } from "../../../runtime/files.ts";
 import { EngineFailure } from "./sql.ts";
 
-/** Pages in the log at which the engine moves it into the file: 16 MiB. */
-export const LOG_PAGES = 4_000;
-/** A log that a burst made longer is cut to this when it restarts. */
-export const LOG_LIMIT_BYTES = 64 * 1024 * 1024;
+/** A log that was longer is cut to this when it restarts: twice the length at which the engine moves it into the file. */
+export const LOG_LIMIT_BYTES = 32 * 1024 * 1024;
 
 /** Which file it is, whatever its name. */
 export interface FileId {
@@ -31,8 +28,6 @@ export function fileIdAt(path: string): FileId | undefined {
 
 /** On current Linux a look at the log makes its next fsync store its times as well: 70 µs more for a commit, on ext4. */
 const LOG_CHECK_MS = 1_000;
-/** A log that has grown to twice its length cannot be moved into the file. */
-const LONG_LOG_AT = LOG_HEADER_BYTES + 2 * LOG_PAGES * (FRAME_HEADER_BYTES + PAGE_BYTES);
 
 /**
  * Checks that the open data file and its log are still at their paths, and no shorter. The system lets both be removed,
@@ -52,7 +47,7 @@ export class FileGuard {
   /** Unknown until the engine has created it, with the first commit into a file that was empty. */
   #log: BigIntStats | undefined;
   #logCheckedMs = -Infinity;
-  #isLogLong = false;
+  #isLogLong: boolean | undefined;
 
   /**
    * @param path of the data file, which the engine has open by now
@@ -84,9 +79,11 @@ export class FileGuard {
     this.#checkLog();
   }
 
-  /** Whether the engine fails to move the log into the data file, as it was at the last look at it. */
-  get isLogLong(): boolean {
-    return this.#isLogLong;
+  /** Whether the log did not restart when it was time; `undefined` where that was asked since the last look at it. */
+  isLogLong(): boolean | undefined {
+    const found = this.#isLogLong;
+    this.#isLogLong = undefined;
+    return found;
   }
 
   /** To be called when the log was emptied. */
@@ -98,7 +95,7 @@ export class FileGuard {
     const found = look(this.logPath);
     const before = this.#log;
     this.#log = found;
-    this.#isLogLong = found !== undefined && isLong(this.logPath, found);
+    this.#isLogLong = (found?.size ?? 0n) > LOG_LIMIT_BYTES;
     if (before === undefined) return;
     if (found === undefined || !isFile(found, before)) throw logMoved(this.logPath);
     const shortest = before.size < LOG_LIMIT_BYTES ? before.size : BigInt(LOG_LIMIT_BYTES);
@@ -143,23 +140,6 @@ function look(path: string): BigIntStats | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** Whether a frame so far behind was written since the log restarted. What cannot be read says nothing. */
-function isLong(path: string, { size }: BigIntStats): boolean {
-  if (size < LONG_LOG_AT + FRAME_HEADER_BYTES) return false;
-  const header = Buffer.alloc(LOG_HEADER_BYTES);
-  const frame = Buffer.alloc(FRAME_HEADER_BYTES);
-  try {
-    withFile(path, "r", (log) => {
-      // By another system call than the engine's, so that a test which fails those (`disk-errors`) hits only the engine.
-      readvSync(log, [header], 0);
-      readvSync(log, [frame], LONG_LOG_AT);
-    });
-  } catch {
-    return false;
-  }
-  return frameSalts(frame) === logSalts(header);
 }
 
 /** Names without the folder: the reason is shown to anyone who requests the server's health. */
