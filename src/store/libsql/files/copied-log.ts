@@ -2,8 +2,14 @@ import { fdatasyncSync, fstatSync, ftruncateSync, readSync, writeSync } from "no
 import { withFile } from "../../../runtime/files.ts";
 import { acquire } from "../thread/connection.ts";
 import { type FileId, mustBeAt } from "../thread/file-guard.ts";
-import { committedPages, FRAME_HEADER_BYTES, framePage, LOG_HEADER_BYTES } from "../thread/log-format.ts";
-import { logOf, walk } from "../thread/wal-check.ts";
+import {
+  committedPages,
+  FRAME_HEADER_BYTES,
+  framePage,
+  LOG_HEADER_BYTES,
+  logOf,
+  walk,
+} from "../thread/wal-check.ts";
 
 // The second half of a copy that is made while the data file is written to; see `backup.ts`.
 

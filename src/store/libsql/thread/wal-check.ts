@@ -1,18 +1,9 @@
-import { existsSync, fstatSync, readSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { EvregError } from "../../../domain/error.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { sizeOf, withFile } from "../../../runtime/files.ts";
 import { restoreAdvice } from "../files/earlier-data.ts";
-import {
-  committedPages,
-  FRAME_HEADER_BYTES,
-  frameSalts,
-  isLogHeader,
-  LOG_HEADER_BYTES,
-  logSalts,
-  PAGE_BYTES,
-} from "./log-format.ts";
 
 // The engine reads the log up to the first frame that is not whole and silently drops the rest. That is right for what a
 // power cut leaves, and wrong for a log that was damaged later: what lies behind was acknowledged. So the log is read
@@ -45,9 +36,31 @@ export interface LogCheck {
   readonly isDamaged: boolean;
 }
 
+// The log (WAL) of SQLite is a header, then a frame with its own header for each page that was written.
+// See https://sqlite.org/fileformat2.html#walformat. No lock is ever held on it, so opening and closing it is harmless.
+
+export const LOG_HEADER_BYTES = 32;
+export const FRAME_HEADER_BYTES = 24;
+/** The page size of every file that evreg makes. */
+const PAGE_BYTES = 4_096;
+/** Begins a log whose checksums are made of words with the lowest byte first, as on every machine that evreg runs on. */
+const MAGIC = 0x377f0682;
 const BLOCK_FRAMES = 256;
-const FORMAT = 3_007_000;
 const RECHECK_MS = 250;
+
+export function framePage(block: Buffer, at = 0): number {
+  return block.readUInt32BE(at);
+}
+
+/** In the last frame of a commit, how many pages the data file has with it; 0 in all others. */
+export function committedPages(block: Buffer, at = 0): number {
+  return block.readUInt32BE(at + 4);
+}
+
+/** Two numbers that change each time the log restarts. Each frame repeats them. */
+function saltsAt(block: Buffer, at: number): string {
+  return block.toString("latin1", at, at + 8);
+}
 
 const NOTHING: LogCheck = {
   wholeBytes: 0,
@@ -120,23 +133,13 @@ function writtenAt(path: string): string {
 
 type Sum = readonly [number, number];
 
-interface Header {
-  readonly isWhole: boolean;
-  readonly pageBytes: number;
-  /** As it stands in frames; absent where the header does not tell. */
-  readonly salts: string | undefined;
-  readonly sum: Sum;
-}
-
 /** Reads it once, as it is; whoever writes it may have added to it meanwhile. */
 export function walk(log: string): LogCheck {
   try {
     return withFile(log, "r", (descriptor) => {
-      const { size } = fstatSync(descriptor);
-      if (size < LOG_HEADER_BYTES) return NOTHING;
-      const block = alignedBuffer(LOG_HEADER_BYTES);
-      readSync(descriptor, block, 0, LOG_HEADER_BYTES, 0);
-      return walkFrames(descriptor, size, readHeader(block));
+      const header = alignedBuffer(LOG_HEADER_BYTES);
+      const read = readSync(descriptor, header, 0, LOG_HEADER_BYTES, 0);
+      return read < LOG_HEADER_BYTES ? NOTHING : walkFrames(descriptor, header);
     });
   } catch (error) {
     // There is none, or its owner has just removed it.
@@ -145,42 +148,29 @@ export function walk(log: string): LogCheck {
   }
 }
 
-function readHeader(header: Buffer): Header {
-  const sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)];
-  const pageBytes = header.readUInt32BE(8);
-  const isWhole =
-    isLogHeader(header) &&
-    header.readUInt32BE(4) === FORMAT &&
-    isPageSize(pageBytes) &&
-    isSame(sumOf(wordsOf(header), 0, 6, [0, 0]), sum);
-  return isWhole
-    ? { isWhole, pageBytes, salts: logSalts(header), sum }
-    : { isWhole, pageBytes: PAGE_BYTES, salts: undefined, sum };
-}
-
-function walkFrames(descriptor: number, size: number, header: Header): LogCheck {
-  const { pageBytes } = header;
+function walkFrames(descriptor: number, header: Buffer): LogCheck {
+  let sum = sumAt(header, 24);
+  const isHeaderWhole = header.readUInt32BE(0) === MAGIC && isSame(sumOf(wordsOf(header), 0, 6, [0, 0]), sum);
+  const pageBytes = isHeaderWhole ? header.readUInt32BE(8) : PAGE_BYTES;
+  let salts = isHeaderWhole ? saltsAt(header, 16) : undefined;
   const frameBytes = FRAME_HEADER_BYTES + pageBytes;
-  const frames = Math.floor((size - LOG_HEADER_BYTES) / frameBytes);
-  const block = alignedBuffer(Math.min(BLOCK_FRAMES, frames) * frameBytes);
-  let { salts, sum } = header;
+  const block = alignedBuffer(BLOCK_FRAMES * frameBytes);
+  const words = wordsOf(block);
   /** The first frame that is not whole. */
-  let broken = header.isWhole ? undefined : 0;
+  let broken = isHeaderWhole ? undefined : 0;
   let whole = 0;
   let commitsBehind = 0;
   let wholeBehind = 0;
   let lastBehind = 0;
   let isOfThisLog = true;
-  for (let first = 0; first < frames; first += BLOCK_FRAMES) {
-    const wanted = Math.min(BLOCK_FRAMES, frames - first) * frameBytes;
-    const read = readSync(descriptor, block, 0, wanted, LOG_HEADER_BYTES + first * frameBytes);
-    // Less where its owner cut it meanwhile.
+  for (let first = 0; ; first += BLOCK_FRAMES) {
+    const read = readSync(descriptor, block, 0, block.length, LOG_HEADER_BYTES + first * frameBytes);
     const count = Math.floor(read / frameBytes);
-    const words = wordsOf(block);
+    if (count === 0) break;
     for (let index = 0; index < count; index += 1) {
       const at = index * frameBytes;
-      const stored: Sum = [block.readInt32BE(at + 16), block.readInt32BE(at + 20)];
-      const hasSalts = frameSalts(block, at) === (salts ??= frameSalts(block, at));
+      const stored = sumAt(block, at + 16);
+      const hasSalts = saltsAt(block, at + 8) === (salts ??= saltsAt(block, at + 8));
       const follows = isSame(frameSum(words, at, frameBytes, sum), stored);
       sum = stored;
       const isWhole = hasSalts && follows;
@@ -190,12 +180,13 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
       isOfThisLog = hasSalts;
       const isCommit = isOurs && committedPages(block, at) !== 0;
       if (!isCommit) continue;
-      if (broken === undefined) whole = first + index + 1;
-      else {
-        commitsBehind += 1;
-        wholeBehind += isWhole ? 1 : 0;
-        lastBehind = first + index;
+      if (broken === undefined) {
+        whole = first + index + 1;
+        continue;
       }
+      commitsBehind += 1;
+      wholeBehind += isWhole ? 1 : 0;
+      lastBehind = first + index;
     }
   }
   return {
@@ -203,7 +194,7 @@ function walkFrames(descriptor: number, size: number, header: Header): LogCheck 
     commitsBehind,
     pagesBehind: commitsBehind === 0 ? 0 : lastBehind - (broken ?? 0) + 1,
     pageBytes,
-    isDamaged: header.isWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
+    isDamaged: isHeaderWhole ? wholeBehind > MAX_UNSYNCED + 1 : commitsBehind > 0,
   };
 }
 
@@ -229,8 +220,8 @@ function isSame(one: Sum, other: Sum): boolean {
   return one[0] === other[0] && one[1] === other[1];
 }
 
-function isPageSize(bytes: number): boolean {
-  return bytes >= 512 && bytes <= 65_536 && (bytes & (bytes - 1)) === 0;
+function sumAt(block: Buffer, at: number): Sum {
+  return [block.readInt32BE(at), block.readInt32BE(at + 4)];
 }
 
 /** One that begins at a multiple of a word. */
