@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryCounts } from "../../domain/delivery.ts";
+import type { Delivery } from "../../domain/delivery.ts";
 import type { DeliverySelection } from "../queue.ts";
 import {
   STATS_SPANS,
@@ -16,8 +16,6 @@ import type { ThreadCalls } from "./thread/thread-calls.ts";
 
 type Methods = ThreadCalls<typeof OPERATIONS>["methods"];
 
-/** Events whose deliveries one call counts. */
-const COUNTED_EVENTS = 50;
 /** Spans of figures that one call adds up. */
 const ADDED_SPANS = 50;
 
@@ -32,18 +30,6 @@ export async function listAllDeliveries(
     if (after === undefined) return all;
     rest = { ...query, after, limit: query.limit - all.length };
   }
-}
-
-export async function countAllDeliveries(
-  { countDeliveries }: Methods["events"],
-  eventIds: readonly number[],
-  applications?: readonly string[],
-): Promise<readonly DeliveryCounts[]> {
-  const all: DeliveryCounts[] = [];
-  for (let at = 0; at < eventIds.length; at += COUNTED_EVENTS) {
-    all.push(...(await countDeliveries(eventIds.slice(at, at + COUNTED_EVENTS), applications)));
-  }
-  return all;
 }
 
 /** @param signal ends it before the next part; rejects with its reason */

@@ -15,13 +15,7 @@ import type { WireEvent, WireNextEvent } from "./events/list.ts";
 import { eventBatch, type StoredOutcome } from "./events/record-wire.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
-import {
-  countAllDeliveries,
-  countWholeReplay,
-  listAllDeliveries,
-  readAllSteps,
-  readAllTotals,
-} from "./paged-reads.ts";
+import { countWholeReplay, listAllDeliveries, readAllSteps, readAllTotals } from "./paged-reads.ts";
 import {
   claimAnswer,
   claimCall,
@@ -157,7 +151,6 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const { value, bytes } = await calls.ask("events.find", id);
       return value === undefined ? undefined : storedEvent(value, bytes);
     },
-    countDeliveries: (ids, applications) => countAllDeliveries(events, ids, applications),
     async next(query) {
       const { value, bytes } = await calls.ask("events.next", query);
       return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };

@@ -80,22 +80,10 @@ export function removeAudit(sql: Sql, beforeMs: number): number {
 /** Rows that are looked at for when subscriptions were paused. */
 const MAX_SEARCHED = 20_000;
 
-interface ActivityRow {
-  readonly changed_ms: number;
-  readonly change: AuditedChange;
-  readonly record_id: number;
-}
-
-/**
- * When a person last paused each of these subscriptions or made it active; `created` if that is known not to have happened since
- * it was made. Those of which nothing is kept any more are left out.
- */
-export function changedActivity(
-  sql: Sql,
-  subscriptions: readonly number[],
-): ReadonlyMap<number, number | "created"> {
-  const rows = sql.rows<ActivityRow>(
-    `SELECT changed_ms, change, record_id
+/** When a person last paused each of these subscriptions or made it active. Those of which nothing is kept are left out. */
+export function changedActivity(sql: Sql, subscriptions: readonly number[]): ReadonlyMap<number, number> {
+  const rows = sql.rows<{ id: number; ms: number }>(
+    `SELECT record_id AS id, changed_ms AS ms
       FROM (SELECT rowid AS entry, changed_ms, change, record_id, members FROM audit ORDER BY rowid DESC LIMIT ${MAX_SEARCHED})
       WHERE record_id IN (SELECT value FROM json_each(?)) AND (change = 'subscription.created'
         OR change = 'subscription.updated' AND instr(members, '"member":"active"') > 0)
@@ -103,9 +91,5 @@ export function changedActivity(
     JSON.stringify(subscriptions),
   );
   // The last one counts.
-  return new Map(
-    rows.map(({ changed_ms: ms, change, record_id: id }) => {
-      return [id, change === "subscription.created" ? "created" : ms];
-    }),
-  );
+  return new Map(rows.map(({ id, ms }) => [id, ms]));
 }

@@ -108,8 +108,7 @@ function pausedOnes(sql: Sql, candidates: readonly Candidate[]): readonly Entry[
   );
   const entries: Entry[] = [];
   for (const [index, row] of paused.entries()) {
-    const change = changed.get(row.id);
-    const sinceMs = change === undefined ? null : change === "created" ? row.createdMs : change;
+    const sinceMs = changed.get(row.id) ?? null;
     const missed = index < MAX_PAUSED ? countMissed(sql, row.id, sinceMs ?? lastReceivedMs(sql, row)) : null;
     if (row.hasDue === 0 && (missed ?? 0) === 0) continue;
     entries.push({ row, reason: "paused", sinceMs, more: { missed } });

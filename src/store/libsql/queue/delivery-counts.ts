@@ -40,19 +40,15 @@ export function eventsWithDeliveries(
   { outcome, key }: WantedDeliveries,
   applications?: readonly string[],
 ): readonly number[] {
-  const readable = applications === undefined ? null : JSON.stringify(applications);
-  const keys = key === undefined ? null : JSON.stringify(keysOfText(key));
-  // Each statement has all of its values.
-  const conditions = ["?2 IS NULL OR ?3 IS NULL OR TRUE"];
-  if (outcome === "unreceived")
-    conditions.push(`NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)}`);
-  if (outcome === "failed") conditions.push(hasDelivery(`d.state = ${DELIVERY_STATE.failed}`));
-  if (keys !== null) conditions.push(hasDelivery("d.key IN (SELECT value FROM json_each(?3))"));
   const rows = sql.rows<{ id: number }>(
-    `SELECT value AS id FROM json_each(?1) WHERE (${conditions.join(") AND (")})`,
+    `SELECT value AS id FROM json_each(?1)
+      WHERE (?3 IS NOT 'unreceived' OR NOT ${hasDelivery(`d.state = ${DELIVERY_STATE.delivered}`)})
+        AND (?3 IS NOT 'failed' OR ${hasDelivery(`d.state = ${DELIVERY_STATE.failed}`)})
+        AND (?4 IS NULL OR ${hasDelivery("d.key IN (SELECT value FROM json_each(?4))")})`,
     JSON.stringify(ids),
-    readable,
-    keys,
+    applications === undefined ? null : JSON.stringify(applications),
+    outcome ?? null,
+    key === undefined ? null : JSON.stringify(keysOfText(key)),
   );
   return rows.map(({ id }) => id);
 }
