@@ -159,21 +159,18 @@ interface RevisionRow extends Pick<Action, "action" | "revision"> {
   readonly breaks: number | null;
 }
 
-const SELECT_REVISION = `
-  SELECT a.action, r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
-  FROM action a JOIN action_revision r ON r.action_id = a.rowid
-  WHERE a.action = ?`;
-
 export function findRevision(sql: Sql, action: string, revision: number): ActionRevision | undefined {
   if (!isRowid(revision)) return undefined;
-  const row = sql.first<RevisionRow>(`${SELECT_REVISION} AND r.revision = ?`, action, revision);
-  return row === undefined ? undefined : revisionOf(row);
+  const [newest] = listRevisions(sql, { action, limit: 1, after: revision + 1 });
+  return newest?.revision === revision ? newest : undefined;
 }
 
 export function listRevisions(sql: Sql, query: RevisionSelection): readonly ActionRevision[] {
   const { action, limit, after = Number.MAX_SAFE_INTEGER } = query;
   const rows = sql.rows<RevisionRow>(
-    `${SELECT_REVISION} AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
+    `SELECT a.action, r.revision, r.schemata, r.created_ms, r.compatibility, r.breaks
+      FROM action a JOIN action_revision r ON r.action_id = a.rowid
+      WHERE a.action = ? AND r.revision < ? ORDER BY r.revision DESC LIMIT ?`,
     action,
     after,
     limit,

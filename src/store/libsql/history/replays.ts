@@ -1,4 +1,4 @@
-import type { Replay, ReplaySelection } from "../../../domain/replay.ts";
+import type { Replay } from "../../../domain/replay.ts";
 import { recordDeliveryEvents } from "../events/service-events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
@@ -9,11 +9,19 @@ import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
 import { parseStored } from "../thread/stored-json.ts";
 import type { Reported } from "../thread/operation.ts";
 
-type ReplayRow = StoredRecord<Omit<Replay, "skipped">, "from" | "to" | "timestamped" | "finished_at">;
+interface ReplayRow extends StoredRecord<
+  Omit<Replay, "skipped">,
+  "from" | "to" | "timestamped" | "finished_at"
+> {
+  /** What is left to go through, as JSON. */
+  readonly ranges: string;
+  readonly active: number;
+}
 
 const SELECT_REPLAY = `
   SELECT r.rowid AS rowid, r.subscription_id, s.application, s.subscription, r.action, r.selection, r.from_ms AS "from",
-    r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at
+    r.to_ms AS "to", r.status, r.reason, r.total, r.queued, r.created_ms AS timestamped, r.finished_ms AS finished_at,
+    r.ranges, s.active
   FROM replay AS r
   CROSS JOIN subscription AS s ON s.rowid = r.subscription_id`;
 
@@ -105,30 +113,15 @@ export function loadRunning(
   condition: string,
   ...values: SqlValue[]
 ): readonly (RunningReplay & { isActive: boolean })[] {
-  const rows = sql.rows<{
-    id: number;
-    subscription_id: number;
-    action: string;
-    selection: ReplaySelection;
-    from_ms: number;
-    to_ms: number;
-    ranges: string;
-    total: number | null;
-    active: number;
-  }>(
-    `SELECT r.rowid AS id, r.subscription_id, r.action, r.selection, r.from_ms, r.to_ms, r.ranges, r.total, s.active
-      FROM replay AS r INDEXED BY replay_running CROSS JOIN subscription AS s ON s.rowid = r.subscription_id
-      WHERE r.status = 'running' AND ${condition}`,
-    ...values,
-  );
+  const rows = sql.rows<ReplayRow>(`${SELECT_REPLAY} WHERE r.status = 'running' AND ${condition}`, ...values);
   return rows.map((row) => ({
-    rowid: row.id,
+    rowid: row.rowid,
     plan: {
       subscription: row.subscription_id,
       action: row.action,
       selection: row.selection,
-      fromMs: row.from_ms,
-      toMs: row.to_ms,
+      fromMs: row.from,
+      toMs: row.to,
       scope: (parseStored(row.ranges) as [number, number][]).map(([low, high]) => ({ low, high })),
     },
     total: row.total,
@@ -136,7 +129,7 @@ export function loadRunning(
   }));
 }
 
-function replayOf({ timestamped, finished_at, ...row }: ReplayRow): Replay {
+function replayOf({ timestamped, finished_at, ranges: _ranges, active: _active, ...row }: ReplayRow): Replay {
   return {
     ...row,
     from: toIso(row.from),
