@@ -1,5 +1,5 @@
 import { JsonError, LineCount } from "../json/json-error.ts";
-import { bytesOf, type JsonNode, nameOf, valueOf } from "../json/nodes.ts";
+import { bytesOf, type JsonNode, keyText, nameOf, valueOf } from "../json/nodes.ts";
 import { ENVELOPE_LEVELS, RawJson } from "../json/raw-json.ts";
 import { scanJson, type ScanOptions, scanSteps } from "../json/scanner.ts";
 import type { Steps } from "../runtime/yielding.ts";
@@ -114,8 +114,8 @@ function itemOf(bytes: Uint8Array, item: JsonNode, limits: PublishLimits): NewEv
 }
 
 /** Whether there is such an action, the registry decides. */
-function actionName(bytes: Uint8Array, action: JsonNode): string {
-  const name = valueOf(bytes, action) as string;
+function actionName(bytes: Uint8Array, { start, end }: JsonNode): string {
+  const name = keyText(bytes, start + 1, end - 1);
   if (name.length > NAME_LENGTH) throw tooLong("action", name);
   return name;
 }

@@ -25,7 +25,7 @@ function decoded(bytes: Uint8Array, start: number, end: number): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString("utf8");
 }
 
-/** A key with its escapes resolved, from the span between its quotes. */
+/** A key or another string with its escapes resolved, from the span between its quotes. */
 export function keyText(bytes: Uint8Array, start: number, end: number): string {
   const text = decoded(bytes, start, end);
   return text.includes("\\") ? (JSON.parse(`"${text}"`) as string) : text;
