@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Action } from "../../src/domain/action.ts";
 import { type EvregError, exitCodeFor } from "../../src/domain/error.ts";
 import { silentLogger } from "../../src/runtime/logger.ts";
-import { openLibsqlStore, startAlone } from "../../src/store/libsql/open.ts";
+import { openLibsqlStore, openFailure } from "../../src/store/libsql/open.ts";
 import { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
 import { EngineFailure } from "../../src/store/libsql/thread/sql.ts";
@@ -157,9 +157,8 @@ it.each([
   ["replace", 1],
 ] as const)(
   "a store that cannot be opened by a failure of the kind %s ends a command with %i",
-  async (kind, code) => {
-    const failed = startAlone("/data", () => Promise.reject(new EngineFailure(kind, "the disk is full")));
-    const error: EvregError = await failed.catch((thrown) => thrown);
+  (kind, code) => {
+    const error = openFailure("/data", new EngineFailure(kind, "the disk is full")) as EvregError;
     expect(error).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("the disk is full"),

@@ -1,12 +1,11 @@
-import { setTimeout as pause } from "node:timers/promises";
 import { EvregError } from "../../domain/error.ts";
 import { CheckpointLog, type CommitObserver, DamagedEvents } from "./health.ts";
-import { type Clock, systemClock, systemRandom } from "../../runtime/clock.ts";
+import { type Clock, systemClock } from "../../runtime/clock.ts";
 import { unfinishedCopies } from "../../runtime/data-files.ts";
 import { sizeOf } from "../../runtime/files.ts";
 import { findServer } from "../../runtime/find-server.ts";
 import type { Logger } from "../../runtime/logger.ts";
-import { isOwnerAlive, type Owner, readOwner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
+import { type Owner, removeOwner, writeOwner } from "../../runtime/owner-file.ts";
 import type { EncryptionKeys } from "../secret-cipher.ts";
 import type { StoreChange } from "../store.ts";
 import { Backups } from "./files/backup.ts";
@@ -135,7 +134,9 @@ async function openFile(
       (reason) => supervisor?.stop(reason),
       checkpoints,
     );
-  const threads = await startAlone(folder, () => start());
+  const threads = await start().catch((error: unknown) => {
+    throw openFailure(folder, error);
+  });
   const { report } = threads;
   const startThreads = (): Promise<StoreThreads> => start(report.file);
   supervisor = new WorkerSupervisor({ clock, logger, startThreads, onFatal }, threads);
@@ -193,38 +194,17 @@ function logReport(logger: Logger, report: OpenReport, folder: string): void {
   }
 }
 
-/** Two first starts at the same moment may refuse each other; the one with the shorter pause then succeeds. */
-const MAX_TRIES = 4;
-const MAX_PAUSE_MS = 80;
 /** Room may have been made by then. */
 const FULL_RETRY_MS = 1_000;
 
-/**
- * Starts the worker, which takes the file's lock.
- * @throws EvregError `conflict` naming the owner when another process has it; `unavailable` when the engine cannot open it
- */
-export async function startAlone(folder: string, start: () => Promise<StoreThreads>): Promise<StoreThreads> {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof EngineFailure)) throw error;
-      if (error.kind !== "in_use") {
-        const advice =
-          error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
-        const failure = new EvregError(
-          "unavailable",
-          `The data folder ${folder} cannot be opened: ${error.message}.${advice}`,
-          { folder },
-          { cause: error },
-        );
-        // A command ends then as where a server answers that its disk is full.
-        if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
-        throw failure;
-      }
-      const holder = readOwner(folder);
-      if (tries === MAX_TRIES || (holder !== undefined && isOwnerAlive(holder))) throw inUse(folder);
-      await pause(systemRandom.fraction() * MAX_PAUSE_MS);
-    }
-  }
+/** Why the data folder cannot be opened, for a person. */
+export function openFailure(folder: string, error: unknown): unknown {
+  if (!(error instanceof EngineFailure)) return error;
+  if (error.kind === "in_use") return inUse(folder);
+  const advice = error.kind === "fatal" ? ` If it is damaged, ${restoreAdvice(folder, " --force")}.` : "";
+  const message = `The data folder ${folder} cannot be opened: ${error.message}.${advice}`;
+  const failure = new EvregError("unavailable", message, { folder }, { cause: error });
+  // A command ends then as where a server answers that its disk is full.
+  if (error.kind === "full") failure.retryAfterMs = FULL_RETRY_MS;
+  return failure;
 }

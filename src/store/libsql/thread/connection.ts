@@ -24,17 +24,16 @@ const SYNCHRONOUS: Readonly<Record<Durable, string>> = {
   later: "PRAGMA synchronous = NORMAL",
 };
 
-/** Set on the connection in this order, then read back. */
-const PRAGMAS: readonly (readonly [name: string, value: string, readsBack: string | number])[] = [
+const PRAGMAS: readonly string[] = [
   // A wait for a lock would block the whole thread, and nobody else writes.
-  ["busy_timeout", "0", 0],
-  ["journal_mode", "WAL", "wal"],
-  ["synchronous", "FULL", 2],
-  ["foreign_keys", "ON", 1],
-  ["temp_store", "MEMORY", 2],
-  ["cache_size", "-8192", -8_192],
-  ["wal_autocheckpoint", String(LOG_PAGES), LOG_PAGES],
-  ["journal_size_limit", String(LOG_LIMIT_BYTES), LOG_LIMIT_BYTES],
+  "PRAGMA busy_timeout = 0",
+  SYNCHRONOUS.now,
+  "PRAGMA foreign_keys = ON",
+  "PRAGMA temp_store = MEMORY",
+  "PRAGMA cache_size = -8192",
+  `PRAGMA wal_autocheckpoint = ${LOG_PAGES}`,
+  // One that a burst made longer shrinks again.
+  `PRAGMA journal_size_limit = ${LOG_LIMIT_BYTES}`,
 ];
 
 /**
@@ -93,7 +92,10 @@ export class Connection {
     const { pool, database, sql } = acquire(path);
     try {
       admit(sql);
-      for (const pragma of PRAGMAS) setPragma(sql, ...pragma);
+      for (const pragma of PRAGMAS) sql.run(pragma);
+      if (sql.value("PRAGMA journal_mode = WAL") !== "wal") {
+        throw new EngineFailure("fatal", "the engine does not keep a log of the file");
+      }
       const connection = new Connection({ pool, log }, database, sql, new FileGuard(path, id));
       connection.#moveFoundLog();
       return connection;
@@ -248,13 +250,6 @@ export function acquire(path: string): OpenedDatabase {
   } catch (error) {
     throw engineFailure(error, "begin") ?? error;
   }
-}
-
-function setPragma(sql: Sql, name: string, value: string, expected: string | number): void {
-  sql.run(`PRAGMA ${name} = ${value}`);
-  const found = sql.value(`PRAGMA ${name}`);
-  if (found === expected) return;
-  throw new EngineFailure("fatal", `the setting ${name} = ${value} was not taken (it is ${String(found)})`);
 }
 
 /** From now on the data file does not change, for a copy that is made of it (see `files/backup.ts`). */
