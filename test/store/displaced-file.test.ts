@@ -160,19 +160,6 @@ describe("a data file that was taken away", () => {
     expect(() => Connection.open(file(), admitAny, expected)).toThrow(FATAL);
   });
 
-  it("is not created anew while the log of the one before is there", async () => {
-    await (await open()).close();
-    rmSync(file());
-    writeFileSync(log(), "newest part");
-    await expect(open()).rejects.toMatchObject({
-      code: "unavailable",
-      message: expect.stringContaining("Put the data file back beside it"),
-    });
-    expect(existsSync(file())).toBe(false);
-    writeFileSync(log(), "");
-    await (await open()).close();
-  });
-
   it("may be a link, which is followed and watched too", async () => {
     const elsewhere = join(scratch.path, "elsewhere");
     mkdirSync(elsewhere);

@@ -40,36 +40,23 @@ const modeOf = (path: string): number => statSync(path).mode & 0o777;
 describe("the data folder", () => {
   const scratch = useScratch();
 
-  it("is made for its owner only, with the names that paths may have", async () => {
+  it("is made for its owner only, with the names that paths may have, names who has it, and is one file once it is closed", async () => {
     const folder = join(scratch.path, "deep", "größe 100% #1?&'x");
-    const store = await open(folder);
+    const owner = testOwner("actions list");
+    const store = await open(folder, owner);
     await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
+    expect(readOwner(folder)).toMatchObject(owner);
     expect(modeOf(folder)).toBe(0o700);
     expect(modeOf(join(folder, "evreg.db"))).toBe(0o600);
     expect(modeOf(join(folder, "evreg.db-wal"))).toBe(0o600);
     await store.close();
+    expect(readdirSync(folder)).toEqual(["evreg.db"]);
     expect(
       rawSql(
         join(folder, "evreg.db").replaceAll("%", "%25").replaceAll("#", "%23").replaceAll("?", "%3F"),
         "SELECT action FROM action WHERE built_in = 0",
       ),
     ).toEqual([{ action: "a" }]);
-  });
-
-  it("names who has it while it is open, and not after", async () => {
-    const owner = testOwner("actions list");
-    const store = await open(scratch.path, owner);
-    expect(readOwner(scratch.path)).toMatchObject(owner);
-    await store.close();
-    expect(readOwner(scratch.path)).toBeUndefined();
-  });
-
-  it("is a single file once it is closed", async () => {
-    const store = await open(scratch.path);
-    await store.catalog.createAction({ action: "a", application: "x", schemata: {} }, 1);
-    await store.close();
-    expect(statSync(join(scratch.path, "evreg.db-wal"), { throwIfNoEntry: false })?.size ?? 0).toBe(0);
-    expect(statSync(join(scratch.path, "evreg.db-shm"), { throwIfNoEntry: false })).toBeUndefined();
   });
 
   it("is refused where it is not a folder", async () => {

@@ -116,6 +116,12 @@ it.each<[what: string, make: () => void, code: string, words: RegExp]>([
     "unavailable",
     hasHad("is missing", "evreg.db-shm"),
   ],
+  [
+    "missing beside its log",
+    () => (missing(), writeFileSync(at("evreg.db-wal"), "newest part")),
+    "unavailable",
+    /Put the data file back beside it/,
+  ],
 ])("a data file that is %s is refused, and nothing is changed", async (_, make, code, words) => {
   make();
   await isRefused(code, words);

@@ -118,32 +118,19 @@ describe("how far numbers skip ahead", () => {
   });
 });
 
-it("lists, replays and retention work on both sides of the skipped numbers", async () => {
+it("replays and retention work on both sides of the skipped numbers", async () => {
   const store = await open();
   await oneOfEach(store, "a", NOW);
-  const before = [1, ...(await publish(store, 5_000, NOW + 1_000))];
+  await publish(store, 5_000, NOW + 1_000);
   const bytes = await backupOf(store);
   await store.close();
   await put(bytes, NOW + 100 * DAY_MS);
   const restored = await open(NOW + 100 * DAY_MS);
-  const after = await publish(restored, 5_000, NOW + 100 * DAY_MS);
-  const all = [...before, ...after];
-
-  const list = async (page: number, order: "asc" | "desc") => {
-    const { events, total } = await restored.events.list({ order, limit: 10, page });
-    return { ids: events.map(({ rowid }) => rowid), total };
-  };
-  expect(await list(500, "asc")).toEqual({ ids: all.slice(4_990, 5_000), total: all.length });
-  expect(await list(501, "desc")).toEqual({ ids: all.slice(4_991, 5_001).toReversed(), total: all.length });
-  const between = { order: "asc", limit: 1, page: 1, fromMs: NOW + DAY_MS, applications: ["x"] } as const;
-  expect(await restored.events.list(between)).toMatchObject({ total: 5_000, events: [{ rowid: after[0] }] });
-  const [oldest] = await restored.queue.list({ limit: 1, toMs: NOW + DAY_MS, after: after[0]! });
-  expect(oldest).toMatchObject({ event_id: before.at(-1) });
-
+  await publish(restored, 5_000, NOW + 100 * DAY_MS);
   const record = { application: "x", subscription: "late", action: "a", handler: "h", secret: "s" };
   const late = await restored.catalog.createSubscription({ ...record, maxRetries: 0, active: true }, NOW);
   const plan = await restored.replays.plan({ subscription: late.rowid, selection: "missed", fromMs: NOW });
-  expect(await restored.replays.count(plan!)).toBe(all.length);
+  expect(await restored.replays.count(plan!)).toBe(10_001);
   let calls = 0;
   for (let next: number | undefined; calls === 0 || next !== undefined; calls += 1) {
     ({ next } = await restored.events.removeExpired({ beforeMs: NOW + 200 * DAY_MS }, next));

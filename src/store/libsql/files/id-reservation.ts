@@ -99,11 +99,11 @@ function ageMs(sql: Sql, nowMs: number): number {
   return Math.min(Math.max(age, CLOCK_DOUBT_MS), MAX_AGE_MS);
 }
 
-/** When the backup was begun; in one that does not say so, the time of its newest record. */
+/** When the backup was begun; in one that does not say so, such as one of form 10, the time of its newest record. */
 function lastMs(sql: Sql): number {
-  // In form 10 it is in `probe`, which also counted trial writes.
-  const text = hasTable(sql, "probe") ? "SELECT tried FROM probe" : "SELECT started_ms FROM last_backup";
-  const startedMs = sql.value<number | undefined>(text) ?? 0;
+  const startedMs = hasTable(sql, "last_backup")
+    ? (sql.value<number | undefined>("SELECT started_ms FROM last_backup") ?? 0)
+    : 0;
   const last = Math.max(startedMs, loadLastNumbers(sql).lastMs);
   return last > 0 ? last : sql.value<number>("SELECT coalesce(max(created_ms), 0) FROM action");
 }

@@ -27,8 +27,6 @@ const FORM_10: OlderForm = {
         SELECT action_id, subscription_id, 0 AS receives FROM main.binding
         UNION ALL SELECT action_id, rowid, 1 FROM main.subscription WHERE deleted_ms IS NULL)
       GROUP BY action_id, subscription_id)`,
-    // `probe.tried` was a count of trial writes or, as a much larger number, the time of a backup.
-    last_backup: "(SELECT one, tried AS started_ms FROM main.probe WHERE tried > 1000000000)",
     // What was removed is missing below the last rowid, and its time that of the event behind it. So long a jump behind a stored
     // event was made by a restore, see id-reservation.ts: retention would have removed that event first.
     removed_events: `(
