@@ -177,9 +177,7 @@ export class Scan {
         while (pos < end && WHITESPACE[bytes[pos]!] === 1) pos++;
         if (pos >= end || bytes[pos] !== (isObject ? 0x7d : 0x5d)) continue;
       } else if (first !== -1 && NUMBER_START[first] === 1) {
-        pos = skipNumber(bytes, start, end);
-        if (pos < 0)
-          throw this.#fault(-pos, `a digit is missing in this number, found ${this.#characterAt(-pos)}`);
+        pos = this.#endOfNumber(start);
         if (depth <= levels) recorder.add(depth, "number", start, pos, nameStart, nameEnd);
       } else {
         pos = this.#literal(first, pos);
@@ -232,11 +230,57 @@ export class Scan {
     }
   }
 
-  /** The place behind a string that does not simply go on to its closing quote. */
+  /**
+   * The place behind a string that does not simply go on to its closing quote.
+   * @param quote the place of the opening one
+   * @param pos from where on it is to be looked at
+   */
   #restOfString(quote: number, pos: number, depth: number): number {
-    const stop = skipString(this.#bytes, quote, pos, this.#end, depth <= this.#strictDepth);
-    if (typeof stop !== "number") throw this.#fault(stop.offset, stop.what, stop.reason);
-    return stop;
+    const bytes = this.#bytes;
+    const end = this.#end;
+    while (pos < end) {
+      const byte = bytes[pos]!;
+      if (STRING_STOP[byte] === 0) pos++;
+      else if (byte === 0x22) return pos + 1;
+      else if (byte === 0x5c) pos = this.#endOfEscape(pos, depth <= this.#strictDepth);
+      else throw this.#fault(pos, "a control character in a string must be written as an escape");
+    }
+    throw this.#fault(Math.min(quote, end), "the string that begins here has no closing quote");
+  }
+
+  /** @param isStrict whether to refuse a `\u` surrogate that is not half of a pair */
+  #endOfEscape(pos: number, isStrict: boolean): number {
+    const bytes = this.#bytes;
+    const letter = pos + 1 < this.#end ? bytes[pos + 1]! : 0;
+    if (ESCAPE[letter] === 1) return pos + 2;
+    if (letter !== 0x75) throw this.#fault(pos, "this escape does not exist in JSON");
+    const unit = hexUnit(bytes, pos + 2, this.#end);
+    if (unit < 0) throw this.#fault(pos, "\\u must be followed by four hexadecimal digits");
+    if (!isStrict || (unit & 0xf800) !== 0xd800) return pos + 6;
+    if (unit < 0xdc00 && isLowSurrogate(bytes, pos + 6, this.#end)) return pos + 12;
+    const what = "this escape is half of a surrogate pair without the other half";
+    throw this.#fault(pos, what, "lone_surrogate");
+  }
+
+  #endOfNumber(start: number): number {
+    const bytes = this.#bytes;
+    const end = this.#end;
+    let pos = bytes[start] === 0x2d ? start + 1 : start;
+    pos = pos < end && bytes[pos] === 0x30 ? pos + 1 : this.#endOfDigits(pos);
+    if (pos < end && bytes[pos] === 0x2e) pos = this.#endOfDigits(pos + 1);
+    if (pos < end && (bytes[pos]! | 0x20) === 0x65) {
+      pos++;
+      if (pos < end && (bytes[pos] === 0x2b || bytes[pos] === 0x2d)) pos++;
+      pos = this.#endOfDigits(pos);
+    }
+    return pos;
+  }
+
+  #endOfDigits(start: number): number {
+    let pos = start;
+    while (pos < this.#end && DIGIT[this.#bytes[pos]!] === 1) pos++;
+    if (pos > start) return pos;
+    throw this.#fault(pos, `a digit is missing in this number, found ${this.#characterAt(pos)}`);
   }
 
   #literal(first: number, pos: number): number {
@@ -272,80 +316,6 @@ export class Scan {
   }
 }
 
-interface TokenFault {
-  readonly offset: number;
-  readonly what: string;
-  readonly reason: JsonFaultReason;
-}
-
-/**
- * Finds the end of a string.
- * @param quote the place of the opening quote
- * @param pos from where on it is to be looked at
- * @param surrogates whether to refuse a `\u` surrogate that is not half of a pair
- * @returns the place after the closing quote; or what is wrong
- */
-function skipString(
-  bytes: Uint8Array,
-  quote: number,
-  pos: number,
-  end: number,
-  surrogates: boolean,
-): number | TokenFault {
-  while (pos < end) {
-    const byte = bytes[pos]!;
-    if (STRING_STOP[byte] === 0) {
-      pos++;
-    } else if (byte === 0x22) {
-      return pos + 1;
-    } else if (byte !== 0x5c) {
-      return syntax(pos, "a control character in a string must be written as an escape");
-    } else {
-      const letter = pos + 1 < end ? bytes[pos + 1]! : 0;
-      if (letter !== 0x75) {
-        if (ESCAPE[letter] === 0) return syntax(pos, "this escape does not exist in JSON");
-        pos += 2;
-        continue;
-      }
-      const unit = hexUnit(bytes, pos + 2, end);
-      if (unit < 0) return syntax(pos, "\\u must be followed by four hexadecimal digits");
-      if (surrogates && (unit & 0xf800) === 0xd800) {
-        if (unit >= 0xdc00 || !isLowSurrogate(bytes, pos + 6, end)) return loneSurrogate(pos);
-        pos += 12;
-      } else {
-        pos += 6;
-      }
-    }
-  }
-  return syntax(Math.min(quote, end), "the string that begins here has no closing quote");
-}
-
-/** The place after a number that begins at `pos`; or minus the place where a digit is missing. */
-function skipNumber(bytes: Uint8Array, pos: number, end: number): number {
-  if (bytes[pos] === 0x2d) pos++;
-  if (pos < end && bytes[pos] === 0x30) pos++;
-  else {
-    pos = skipDigits(bytes, pos, end);
-    if (pos < 0) return pos;
-  }
-  if (pos < end && bytes[pos] === 0x2e) {
-    pos = skipDigits(bytes, pos + 1, end);
-    if (pos < 0) return pos;
-  }
-  if (pos < end && (bytes[pos]! | 0x20) === 0x65) {
-    pos++;
-    if (pos < end && (bytes[pos] === 0x2b || bytes[pos] === 0x2d)) pos++;
-    pos = skipDigits(bytes, pos, end);
-  }
-  return pos;
-}
-
-function skipDigits(bytes: Uint8Array, pos: number, end: number): number {
-  const start = pos;
-  while (pos < end && DIGIT[bytes[pos]!] === 1) pos++;
-  return pos === start ? -pos : pos;
-}
-
 /** The value of four hexadecimal digits, or -1. */
 function hexUnit(bytes: Uint8Array, pos: number, end: number): number {
   if (pos + 4 > end) return -1;
@@ -363,18 +333,6 @@ function hexUnit(bytes: Uint8Array, pos: number, end: number): number {
 function isLowSurrogate(bytes: Uint8Array, pos: number, end: number): boolean {
   if (pos + 6 > end || bytes[pos] !== 0x5c || bytes[pos + 1] !== 0x75) return false;
   return (hexUnit(bytes, pos + 2, end) & 0xfc00) === 0xdc00;
-}
-
-function syntax(offset: number, what: string): TokenFault {
-  return { offset, what, reason: "syntax" };
-}
-
-function loneSurrogate(offset: number): TokenFault {
-  return {
-    offset,
-    what: "this escape is half of a surrogate pair without the other half",
-    reason: "lone_surrogate",
-  };
 }
 
 function table(characters: string): Uint8Array {
