@@ -10,13 +10,14 @@ import { toIso } from "../runtime/clock.ts";
 import { unfinishedCopies } from "../runtime/data-files.ts";
 import { folderTrustProblem } from "../runtime/owner-file.ts";
 
-/** Less is soon full: a log that grows by a burst and a backup need as much. */
-const LOW_BYTES = 512 * 1024 * 1024;
 const TOKEN_FILES = /^token(?:\.|$)/;
 const DATA_FILES = /^evreg\.db(?:[.-]|$)/;
+/** Less is soon full: a log that grows by a burst and a backup need as much. */
+const LOW_BYTES = 512 * 1024 * 1024;
 /** Below this the next burst may fill it. */
 const FULL_BYTES = 64 * 1024 * 1024;
-/** A disk that is small by intention has small bursts: this share of it is free, or it is nearly full. */
+/** A disk that is small by intention has small bursts. With less than these shares of it free, it has little room, or is nearly full. */
+const LOW_SHARE = 0.25;
 const FULL_SHARE = 0.1;
 /** With less, what the largest publish needs may not fit. */
 const LEAST_BYTES = 4 * 1024 * 1024;
@@ -96,7 +97,8 @@ export function diskFinding(
   const full = Math.max(LEAST_BYTES, Math.min(FULL_BYTES, diskBytes * FULL_SHARE));
   if (free < full) return problem("disk", found, remedy);
   // A backup is made beside the data.
-  if (free < LOW_BYTES || free < dataBytes) return warning("disk", found, remedy);
+  if (free < Math.min(LOW_BYTES, diskBytes * LOW_SHARE) || free < dataBytes)
+    return warning("disk", found, remedy);
   return fine("disk", found);
 }
 

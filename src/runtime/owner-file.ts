@@ -55,11 +55,12 @@ export function ownerFileOf(folder: string): string {
   return join(folder, OWNER_FILE);
 }
 
-/** Replaces the file in one step, readable by its owner only. A failure is only logged: the lock is what counts. */
+/** Replaces the file in one step, readable by its owner only. A server only logs a failure: the lock is what counts. */
 export function writeOwner(folder: string, owner: Owner, logger: Logger): void {
   try {
     replaceFile(ownerFileOf(folder), `${JSON.stringify(owner)}\n`, { durable: false });
   } catch (error) {
+    if (owner.command !== "serve") return;
     logger.warn(
       { folder, why: (error as Error).message },
       `The file ${OWNER_FILE} cannot be written, so other commands cannot see which process has the data folder; until the next start, name this server to them with --url.`,

@@ -43,4 +43,9 @@ test("where only a server with --dev would deliver, that is the one to start", a
   expect((await run(["publish", "order.created", "{}", ...place])).stderr).toBe(
     "Its deliveries wait for a server on this data folder: evreg serve --dev --data developed\n",
   );
+  const waited = await run(["publish", "order.created", "{}", "--wait", ...place]);
+  expect(waited).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("evreg serve --dev --data developed"),
+  });
 });

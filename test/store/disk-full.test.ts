@@ -117,6 +117,8 @@ describe.skipIf(small === undefined)(
       expect(warnings).toEqual([expect.stringContaining("The file owner.json cannot be written")]);
       expect(readdirSync(folder).filter((name) => name.startsWith("owner"))).toEqual([]);
       await full.close();
+      await (await openLibsqlStore({ folder, owner: testOwner("events list"), logger })).close();
+      expect(warnings, "a single command is soon gone").toHaveLength(1);
       rmSync(filler);
     });
   },

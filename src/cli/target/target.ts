@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
 import { type Context, Contexts } from "../../config/contexts.ts";
 import { type ConfigFlags, loadConfig, type LoadedConfig } from "../../config/load.ts";
 import type { Config } from "../../config/schema.ts";
@@ -7,7 +8,8 @@ import type { Evreg } from "../../evreg.ts";
 import { readInput } from "../io/input.ts";
 import { note, stderrLogger } from "../io/output.ts";
 import { confirm, canAsk, readHidden } from "../io/prompts.ts";
-import { findServer, readTokenFile } from "../../runtime/find-server.ts";
+import { DATA_FILE } from "../../runtime/data-files.ts";
+import { findServer, readTokenFile, tokenFileOf } from "../../runtime/find-server.ts";
 import { escapeControlKeepingLines } from "../io/text.ts";
 import { EXIT, usageError } from "../usage-errors.ts";
 import { nextCommand, plainCommand, serveCommand, type TargetFlags } from "./next-command.ts";
@@ -191,8 +193,10 @@ function noFolder(data: string): EvregError {
 }
 
 function noServer(flag: string, data: string): Error {
+  // Any other server has a token.
+  const wasForDevelopment = existsSync(join(data, DATA_FILE)) && tokenFileOf(data) === undefined;
   return usageError(
-    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand()}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
+    `${flag} needs a server, and none is running on the data folder ${data}: only a server delivers, and shows what happens. Nothing was done. Start one with \`${serveCommand(wasForDevelopment ? " --dev" : "")}\`${flag.startsWith("--") ? `, name another with --url, or leave ${flag} out.` : " or name another with --url."}`,
   );
 }
 

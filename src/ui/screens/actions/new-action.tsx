@@ -168,7 +168,7 @@ function ActionForm(props: {
         )}
       </FieldGroup>
       <div class="form-acts">
-        <button class="btn main" disabled={isSending || name.trim() === "" || application.trim() === ""}>
+        <button class="btn main" disabled={isSending}>
           Create it
         </button>
         <a class="btn" href="#/actions" onClick={draft.drop}>

@@ -116,7 +116,7 @@ export function NewTokenForm() {
           />
         </FieldGroup>
         <div class="form-acts">
-          <button class="btn main" disabled={isSending || name.trim() === "" || scopes.length === 0}>
+          <button class="btn main" disabled={isSending}>
             Create it
           </button>
           <a class="btn" href={linkTo(["tokens"])} onClick={draft.drop}>
