@@ -4,7 +4,7 @@ import { type Connection, inSavepoint } from "./thread/connection.ts";
 import type { Operation, Operations, ReadOperation, Work, WriteOperation } from "./thread/operation.ts";
 import {
   ByteWriter,
-  type OperationTraits,
+  type OperationsTraits,
   type ReadCall,
   toWireError,
   type WireOutcome,
@@ -20,8 +20,8 @@ const BY_NAME: ReadonlyMap<string, Operation> = new Map(
 );
 
 /** What the main thread's side is made from: all of each operation but what runs here. */
-export function operationTraits(): Readonly<Record<string, OperationTraits>> {
-  return JSON.parse(JSON.stringify(Object.fromEntries(BY_NAME))) as Record<string, OperationTraits>;
+export function operationTraits(): OperationsTraits {
+  return JSON.parse(JSON.stringify(OPERATIONS)) as OperationsTraits;
 }
 
 function writeOf(name: string): WriteOperation {

@@ -28,7 +28,7 @@ import type { OpenReport } from "./thread/protocol.ts";
 import { EngineFailure } from "./thread/sql.ts";
 import { StoreThreads } from "./thread/store-threads.ts";
 import { WorkerSupervisor } from "./thread/supervisor.ts";
-import { ThreadCalls } from "./thread/thread-calls.ts";
+import { threadCalls } from "./thread/thread-calls.ts";
 import { WriteQueue } from "./thread/write-queue.ts";
 
 export interface OpenOptions {
@@ -85,7 +85,7 @@ export async function openLibsqlStore(options: OpenOptions): Promise<FileStore> 
     if (owner.command === "serve") warnOfLeftovers(logger, folder);
     return createLibsqlStore({
       supervisor,
-      calls: new ThreadCalls(report.operations, supervisor, queue),
+      calls: threadCalls(report.operations, supervisor, queue),
       damaged: new DamagedEvents(logger),
       backups,
       dataId: report.dataId,

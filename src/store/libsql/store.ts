@@ -81,6 +81,7 @@ export function createLibsqlStore(parts: StoreParts): FileStore {
 
 function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: ClaimedSubscriptions): EventStore {
   const { events } = calls.methods;
+  const asked = calls.replies.events;
 
   /** In several transactions, where all of it would be too much for one. */
   async function record(
@@ -101,7 +102,7 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
       const call = { events: own, nowMs, atomic, claim: isFirst ? claim : undefined };
       let taken: readonly StoredOutcome[];
       try {
-        taken = await calls.join("events.record", own.length, (bytes) => eventBatch(call, bytes));
+        taken = await events.record(own.length, (bytes) => eventBatch(call, bytes));
       } catch (error) {
         if (outcomes.length === 0) throw error;
         const failed = { kind: "failed", error: asEvregError(error) } as const;
@@ -144,15 +145,15 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
     ...events,
     record: (batch, nowMs, { atomic = false, claim } = {}) => record(batch, nowMs, atomic, claim),
     async list(query) {
-      const { value, bytes } = await calls.ask("events.list", query);
+      const { value, bytes } = await asked.list(query);
       return { ...value, events: value.events.map((event) => storedEvent(event, bytes)) };
     },
     async find(id) {
-      const { value, bytes } = await calls.ask("events.find", id);
+      const { value, bytes } = await asked.find(id);
       return value === undefined ? undefined : storedEvent(value, bytes);
     },
     async next(query) {
-      const { value, bytes } = await calls.ask("events.next", query);
+      const { value, bytes } = await asked.next(query);
       return { ...value, events: value.events.map((event) => nextEvent(event, bytes)) };
     },
   };
@@ -160,9 +161,10 @@ function eventStore({ supervisor, calls, damaged }: StoreParts, claimed: Claimed
 
 function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscriptions): DeliveryQueue {
   const { queue } = calls.methods;
+  const asked = calls.replies.queue;
 
   function finish(result: AttemptResult, nowMs: number, options: FinishOptions): Promise<FinishOutcome> {
-    return calls.join("queue.finish", 1, (bytes) => finishedRow(result, nowMs, options, bytes));
+    return queue.finish(1, (bytes) => finishedRow(result, nowMs, options, bytes));
   }
 
   function answered({ value, bytes }: Reply<ClaimReply>): ClaimAnswer {
@@ -172,9 +174,8 @@ function deliveryQueue({ calls, damaged }: StoreParts, claimed: ClaimedSubscript
 
   return {
     ...queue,
-    claim: async (request) => answered(await calls.ask("queue.claim", claimCall(request))),
-    claimForConsumers: async (request) =>
-      answered(await calls.ask("queue.claimForConsumers", consumerCall(request))),
+    claim: async (request) => answered(await asked.claim(claimCall(request))),
+    claimForConsumers: async (request) => answered(await asked.claimForConsumers(consumerCall(request))),
     async finish(results, nowMs, options = {}) {
       const [first] = results;
       // Nearly always one; `all` would take as long as everything else here.

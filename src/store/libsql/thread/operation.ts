@@ -65,7 +65,7 @@ export function writeWith<A extends readonly unknown[], R>(
   run: (work: Work, ...args: A) => R,
   options: WriteOptions = {},
 ): WriteOperation<A, R> {
-  const traits = { kind: "write", rows: 1, durable: "now" } as const;
+  const traits = { kind: "write", rows: 1, durable: "now", isJoined: false } as const;
   return { ...traits, ...options, run: (work, calls) => calls.map((args) => run(work, ...args)) };
 }
 
@@ -86,27 +86,8 @@ export function report<R>({ changes }: Work, { answer, ...change }: Reported<R>)
 
 /** A write of which all calls in a batch are done together, and rows are counted by whoever asks. */
 export function joined<C, R>(run: (work: Work, calls: readonly C[]) => readonly R[]): WriteOperation<C, R> {
-  return { kind: "write", rows: 1, durable: "now", run };
+  return { kind: "write", rows: 1, durable: "now", isJoined: true, run };
 }
 
 /** The operations by the parts of the store. */
 export type Operations = Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-
-/** The names of operations: that of the part, a dot, and its own. */
-export type OperationName<O> = {
-  [P in keyof O & string]: `${P}.${keyof O[P] & string}`;
-}[keyof O & string];
-
-/** The operation of a name. */
-export type Named<O, N> = N extends `${infer P}.${infer M}`
-  ? P extends keyof O
-    ? M extends keyof O[P]
-      ? O[P][M]
-      : never
-    : never
-  : never;
-
-export type CallOf<T> = T extends ReadOperation<infer A> ? A : T extends WriteOperation<infer C> ? C : never;
-
-export type AnswerOf<T> =
-  T extends ReadOperation<never, infer R> ? R : T extends WriteOperation<never, infer R> ? R : never;

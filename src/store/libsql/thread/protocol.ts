@@ -103,6 +103,9 @@ export type WireOutcome = { readonly ok: unknown } | { readonly error: WireError
 /** What the main thread has to know of an operation. */
 export type OperationTraits = { readonly kind: "read" } | WriteTraits;
 
+/** By the parts of the store, and their own names. */
+export type OperationsTraits = Readonly<Record<string, Readonly<Record<string, OperationTraits>>>>;
+
 export interface WriteTraits {
   readonly kind: "write";
   /** About how many rows a call writes. */
@@ -112,11 +115,13 @@ export interface WriteTraits {
    * counts that were folded are open again.
    */
   readonly durable: Durable;
+  /** Whether all calls of a batch are done together. */
+  readonly isJoined: boolean;
 }
 
 export interface OpenReport {
-  /** What can be asked for, by name. */
-  readonly operations: Readonly<Record<string, OperationTraits>>;
+  /** What can be asked for. */
+  readonly operations: OperationsTraits;
   readonly file: FileId;
   /** See `files/id-reservation.ts`. */
   readonly dataId: string;
