@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { Fixture, NOW, type OpenStore } from "./fixture.ts";
+import type { AttemptResult } from "../../../src/store/queue.ts";
+import { eventOf, Fixture, NOW, type OpenStore, resultOf } from "./fixture.ts";
 
 const LATER = NOW + 60_000;
 
@@ -48,6 +49,35 @@ export function attemptSuite(open: OpenStore): void {
       { event, attempt: 2, outcome: "returned", error: "interrupted" },
       { event, attempt: 1, outcome: "failed", error: "timeout" },
     ]);
+  });
+
+  it("are found wherever in a backlog their deliveries are", async () => {
+    const action = await on.action();
+    const { rowid } = await on.subscription(action);
+    const all = Array.from({ length: 900 }, () => eventOf(action));
+    const recorded = await on.store.events.record(all, NOW);
+    const events = recorded.map((outcome) => (outcome.kind === "recorded" ? outcome.rowid : 0));
+    /** Attempts so many of those that are due, a millisecond after each other; answers the last delivery. */
+    const attempt = async (count: number, nowMs: number, given: Partial<AttemptResult>): Promise<number> => {
+      const { claims } = await on.claim({ nowMs, limit: count, most: count });
+      const { ending = "failed" } = given;
+      const results = claims.map((claim, index) =>
+        resultOf(claim, ending, { startedAtMs: nowMs + index, ...given }),
+      );
+      await on.store.queue.finish(results, nowMs + count);
+      return claims.at(-1)!.deliveryId;
+    };
+    const latest = async (limit: number): Promise<number[]> =>
+      (await on.store.queue.attempts(rowid, limit)).map(({ event_id: event }) => events.indexOf(event) + 1);
+
+    const last = await attempt(150, LATER, { ending: "delivered" });
+    expect(await latest(3)).toEqual([150, 149, 148]);
+    await on.store.queue.retry(last - 148, LATER);
+    await attempt(1, LATER + 1_000, { retryAfterMs: 98_000 });
+    await attempt(1, LATER + 2_000, { retryAfterMs: 99_000 });
+    await attempt(1, LATER + 3_000, { ending: "delivered" });
+    expect(await latest(4)).toEqual([152, 151, 2, 150]);
+    expect(await latest(100)).toHaveLength(100);
   });
 
   it("of consumers are known by their leases, while these hold", async () => {
