@@ -61,41 +61,56 @@ export function commitBatch(connection: Connection, batch: WriteBatch, key?: Uin
     return { outcomes, changes, bytes: out.pack() };
   };
   try {
-    return commit((work) => runTogether(work, calls));
+    return commit((work) => byOperation(calls, (name, own) => runTogether(work, name, own)));
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     if (calls.length === 1)
       return { outcomes: [{ error: toWireError(error) }], changes: [], bytes: undefined };
   }
-  // All of it was undone, and nothing says which call is at fault.
-  return commit((work) => calls.map((call) => runAlone(work, call)));
+  // All of it was undone, and nothing says which call is at fault. So that is found out in savepoints, for which the engine
+  // copies every page that changes.
+  return commit((work) => byOperation(calls, (name, own) => runGuarded(work, name, own)));
 }
 
 /** Never empty, as the driver binds an empty BLOB as NULL. */
 const NO_BYTES = new Uint8Array(1);
 
-/** Calls of the same operation are done one behind the other, or as one. */
-function runTogether(work: Work, calls: readonly WriteCall[]): readonly WireOutcome[] {
+/**
+ * @param run does all calls of one operation
+ * @returns what came of each call, in order
+ */
+function byOperation(
+  calls: readonly WriteCall[],
+  run: (name: string, own: readonly unknown[]) => readonly WireOutcome[],
+): readonly WireOutcome[] {
   const outcomes: WireOutcome[] = [];
   const places = Map.groupBy(calls.keys(), (place) => calls[place]![0]);
   for (const [name, own] of places) {
-    const answers = writeOf(name).run(
-      work,
+    const answers = run(
+      name,
       own.map((place) => calls[place]![1]),
     );
-    for (const [index, place] of own.entries()) outcomes[place] = { ok: answers[index] };
+    for (const [index, place] of own.entries()) outcomes[place] = answers[index]!;
   }
   return outcomes;
 }
 
-function runAlone(work: Work, [name, call]: WriteCall): WireOutcome {
+function runTogether(work: Work, name: string, calls: readonly unknown[]): readonly WireOutcome[] {
+  return writeOf(name)
+    .run(work, calls)
+    .map((ok) => ({ ok }));
+}
+
+/** One by one where they fail together. */
+function runGuarded(work: Work, name: string, calls: readonly unknown[]): readonly WireOutcome[] {
   const changesBefore = work.changes.length;
   try {
-    return { ok: inSavepoint(work.sql, () => writeOf(name).run(work, [call]))[0] };
+    return inSavepoint(work.sql, () => runTogether(work, name, calls));
   } catch (error) {
     if (error instanceof EngineFailure) throw error;
     work.changes.length = changesBefore;
-    return { error: toWireError(error) };
+    if (calls.length === 1) return [{ error: toWireError(error) }];
+    return calls.flatMap((call) => runGuarded(work, name, [call]));
   }
 }
 
