@@ -9,7 +9,7 @@ import {
   type ThreadAnswer,
   type ToThread,
 } from "./thread/protocol.ts";
-import { ReadConnection } from "./thread/read-connection.ts";
+import { ReadConnection } from "./thread/connection.ts";
 
 /** The thread that reads the data file, while another one writes it. */
 export class Reader {

@@ -1,3 +1,4 @@
+import { EvregError } from "../../domain/error.ts";
 import { toIso } from "../../runtime/clock.ts";
 
 /** A record as its query answers it: the members `N` are numbers, times in milliseconds since the epoch and flags as 0 or 1. */
@@ -7,4 +8,28 @@ export type StoredRecord<T, N extends keyof T> = {
 
 export function isoOrNull(epochMs: number | null): string | null {
   return epochMs === null ? null : toIso(epochMs);
+}
+
+/**
+ * Parses JSON that evreg has written itself.
+ * @throws EvregError `internal` for what it could not have written
+ */
+export function parseStored(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new EvregError(
+      "internal",
+      "A record in the data file has JSON that evreg could not have written. `evreg doctor --deep` tells which; restore a backup from before.",
+    );
+  }
+}
+
+/** The value that `read` makes of stored JSON; `fallback` where evreg could not have written it. */
+export function readableOr<T>(fallback: T, text: string, read: (value: unknown) => T | undefined): T {
+  try {
+    return read(JSON.parse(text)) ?? fallback;
+  } catch {
+    return fallback;
+  }
 }

@@ -23,7 +23,7 @@ import { toIso } from "../../../runtime/clock.ts";
 import { actionAfter, actionExists, type ActionState } from "../../rules/catalog.ts";
 import type { Connection } from "../thread/connection.ts";
 import { isRowid, type Sql } from "../thread/sql.ts";
-import { parseStored } from "../thread/stored-json.ts";
+import { parseStored } from "../stored-record.ts";
 import { matchNewAction } from "./matching.ts";
 
 interface ActionRow extends ActionState, Pick<Action, "rowid" | "action"> {

@@ -4,9 +4,8 @@ import type { Token } from "../../../domain/token.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { aboutSecret, type SecretOwner, Vault } from "../../secret-cipher.ts";
 import type { CallerToken, TokenRecord } from "../../store.ts";
-import { isoOrNull, type StoredRecord } from "../stored-record.ts";
+import { isoOrNull, readableOr, type StoredRecord } from "../stored-record.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
-import { readableOr } from "../thread/stored-json.ts";
 
 /**
  * Writes secrets. They have a table of their own, so that no listing reads them. What a write removes is overwritten at once:

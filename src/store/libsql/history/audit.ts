@@ -2,7 +2,7 @@ import type { Actor, AuditedChange, AuditEntry, ChangedMember } from "../../../d
 import { toIso } from "../../../runtime/clock.ts";
 import type { AuditSelection } from "../../history.ts";
 import type { Sql } from "../thread/sql.ts";
-import { readableOr } from "../thread/stored-json.ts";
+import { readableOr } from "../stored-record.ts";
 
 /** What was changed. */
 interface Changed {

@@ -3,10 +3,9 @@ import { recordDeliveryEvents } from "../events/service-events.ts";
 import type { ReplayPlan, ReplaySelector, RunningReplay } from "../../history.ts";
 import { toIso } from "../../../runtime/clock.ts";
 import { checkReplayStart, isToBeCancelled, replayCounts } from "../../rules/replays.ts";
-import { isoOrNull, type StoredRecord } from "../stored-record.ts";
+import { isoOrNull, parseStored, type StoredRecord } from "../stored-record.ts";
 import { clearWaits } from "../queue/handler-health.ts";
 import { isRowid, type Sql, type SqlValue } from "../thread/sql.ts";
-import { parseStored } from "../thread/stored-json.ts";
 import type { Reported } from "../thread/operation.ts";
 
 interface ReplayRow extends StoredRecord<

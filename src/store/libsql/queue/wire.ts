@@ -17,7 +17,7 @@ import { OpenedSecrets, type StoredSecrets } from "../../secret-cipher.ts";
 import type { PayloadSpan } from "../events/payloads.ts";
 import type { RecordedLeases } from "../events/record-wire.ts";
 import { bytesAt, type ByteWriter } from "../thread/protocol.ts";
-import { parseStored } from "../thread/stored-json.ts";
+import { parseStored } from "../stored-record.ts";
 
 /** A request as it crosses the thread. */
 export interface ClaimCall extends Omit<ClaimRequest, "quotas"> {
