@@ -98,25 +98,26 @@ export function setBearer(
 }
 
 /**
- * Gives all of these, which are of one owner and mode, the same secret.
+ * Gives all subscriptions of an application, name and mode the same secret.
  * @throws EvregError `conflict` for an overlap while another one lasts
  */
 export function replaceSecrets(
   sql: Sql,
-  ids: readonly number[],
-  owner: SecretOwner,
+  owner: SecretOwner & { readonly mode: string },
   rotation: { readonly secret: string; readonly overlapMs: number },
   nowMs: number,
   key: Uint8Array | undefined,
 ): void {
   deleteExpiredSecrets(sql, nowMs);
-  const rows = ids.map((id) => {
-    const stored = sql.first<{ secret: string; until_ms: number | null }>(
-      "SELECT secret, previous_until_ms AS until_ms FROM subscription_secret WHERE subscription_id = ?",
-      id,
-    )!;
-    return { id, ...stored };
-  });
+  const rows = sql.rows<{ id: number; secret: string; until_ms: number | null }>(
+    `SELECT k.subscription_id AS id, k.secret, k.previous_until_ms AS until_ms
+      FROM subscription AS s INDEXED BY subscription_living
+      CROSS JOIN subscription_secret AS k ON k.subscription_id = s.rowid
+      WHERE s.application = ? AND s.subscription = ? AND s.mode = ? AND s.deleted_ms IS NULL`,
+    owner.application,
+    owner.subscription,
+    owner.mode,
+  );
   const untilMs = rows.find((row) => row.until_ms !== null)?.until_ms ?? null;
   if (rotation.overlapMs > 0 && untilMs !== null) {
     const until = toIso(untilMs);

@@ -177,22 +177,7 @@ export function rotateSecret(
 ): Subscription | undefined {
   const owner = findRow(sql, id);
   if (owner === undefined) return undefined;
-  const { application, subscription, mode } = owner;
-  const all = sql.rows<{ id: number }>(
-    `SELECT rowid AS id FROM subscription INDEXED BY subscription_living
-      WHERE application = ? AND subscription = ? AND mode = ? AND deleted_ms IS NULL`,
-    application,
-    subscription,
-    mode,
-  );
-  replaceSecrets(
-    sql,
-    all.map((each) => each.id),
-    owner,
-    rotation,
-    nowMs,
-    key,
-  );
+  replaceSecrets(sql, owner, rotation, nowMs, key);
   return findSubscription(sql, id);
 }
 
