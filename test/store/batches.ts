@@ -1,9 +1,8 @@
 import { commitBatch } from "../../src/store/libsql/group-commit.ts";
 import type { Connection } from "../../src/store/libsql/thread/connection.ts";
 import type { WriteCall } from "../../src/store/libsql/thread/protocol.ts";
-import type { EventBatch } from "../../src/store/libsql/events/record-wire.ts";
 import type { FinishOptions } from "../../src/store/queue.ts";
-import type { FinishedRow } from "../../src/store/libsql/queue/wire.ts";
+import type { EventBatch, FinishedRow } from "../../src/store/libsql/queue/wire.ts";
 
 interface Events {
   readonly nowMs: number;

@@ -37,7 +37,6 @@ import {
   updateSubscription,
 } from "./catalog/subscriptions.ts";
 import { eventBounds, findEvent, listEvents, nextEvents } from "./events/list.ts";
-import type { EventBatch } from "./events/record-wire.ts";
 import { examineFile, settleFile } from "./files/closed-file.ts";
 import { addLog, moveLog } from "./files/copied-log.ts";
 import { moveNumbers, noteBackup } from "./files/id-reservation.ts";
@@ -67,7 +66,7 @@ import { extendLeases, findLeased } from "./queue/pull-leases.ts";
 import { releaseLeases } from "./queue/release.ts";
 import { finishAttempts } from "./queue/finish.ts";
 import { recordAndClaim } from "./queue/record-claim.ts";
-import type { ClaimCall, ConsumerCall, FinishedRow } from "./queue/wire.ts";
+import type { ClaimCall, ConsumerCall, EventBatch, FinishedRow } from "./queue/wire.ts";
 import { pauseCheckpoints, resumeCheckpoints } from "./thread/connection.ts";
 import {
   joined,

@@ -12,7 +12,6 @@ import type {
 import type { ReplayStore } from "../history.ts";
 import type { FileAdmin, Store } from "../store.ts";
 import type { WireEvent, WireNextEvent } from "./events/list.ts";
-import { eventBatch, type StoredOutcome } from "./events/record-wire.ts";
 import type { Backups } from "./files/backup.ts";
 import type { OPERATIONS } from "./operations.ts";
 import { countWholeReplay, listAllDeliveries, readAllSteps, readAllTotals } from "./paged-reads.ts";
@@ -22,8 +21,10 @@ import {
   ClaimedSubscriptions,
   type ClaimReply,
   consumerCall,
+  eventBatch,
   finishedRow,
   recordedClaims,
+  type StoredOutcome,
 } from "./queue/wire.ts";
 import { bytesAt } from "./thread/protocol.ts";
 import { checkText } from "./thread/sql.ts";

@@ -1,6 +1,6 @@
 import type { ActionInForce, KeyUse } from "../../rules/recording.ts";
 import { type Sql, timeOf, wholeOf } from "../thread/sql.ts";
-import type { EventBatch, Incoming } from "./record-wire.ts";
+import type { EventBatch, Incoming } from "../queue/wire.ts";
 
 // A key belongs to the application of its action when it is used. An action can move to another application: its keys stay where
 // they were used, and the action answers to them still.

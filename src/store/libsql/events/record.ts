@@ -11,7 +11,7 @@ import type { Sql } from "../thread/sql.ts";
 import { closePassedBlocks } from "./counts.ts";
 import { loadKeyUses } from "./idempotency-keys.ts";
 import { eventChecksum } from "./payloads.ts";
-import type { EventBatch, Incoming, StoredOutcome } from "./record-wire.ts";
+import type { EventBatch, Incoming, StoredOutcome } from "../queue/wire.ts";
 import { insertSegments, loadLastNumbers } from "./timeline.ts";
 
 type Accepted = AcceptedEvent<Incoming>;

@@ -14,7 +14,7 @@ import { receiversOf } from "../catalog/matching.ts";
 import { countFailed } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { recordEvents } from "./record.ts";
-import type { Incoming } from "./record-wire.ts";
+import type { Incoming } from "../queue/wire.ts";
 
 // A service event is recorded in the transaction of the write that it reports, if its action has an active subscription;
 // otherwise it costs one query.

@@ -3,7 +3,7 @@ import { TEN_SECONDS_MS } from "../../../domain/stats/stats.ts";
 import { MEASURE } from "../../../domain/stats/tally.ts";
 import type { AttemptEnding } from "../../queue.ts";
 import type { RefusedCount } from "../../history.ts";
-import type { EventBatch, StoredOutcome } from "../events/record-wire.ts";
+import type { EventBatch, StoredOutcome } from "../queue/wire.ts";
 import type { Sql } from "../thread/sql.ts";
 
 // What happens is counted in the transaction that stores it, so that a crash takes either both or neither. A row for each ten

@@ -1,5 +1,5 @@
 import { recordEvents } from "../events/record.ts";
-import type { EventBatch, RecordedLeases, StoredOutcome } from "../events/record-wire.ts";
+import type { EventBatch, RecordedLeases, StoredOutcome } from "./wire.ts";
 import { countPublished } from "../history/stats-counts.ts";
 import type { Sql } from "../thread/sql.ts";
 import { leaseToSend, REQUESTED_SUBSCRIPTIONS, SUBSCRIPTION_SQL } from "./claim.ts";
